@@ -128,6 +128,44 @@ class HostTests(unittest.TestCase):
         doctor = self.inside("syncctl", "doctor", check=False).stdout
         self.assertEqual(doctor.count("may do what its role needs, and no more"), 3, doctor)
 
+    def diagnose(self) -> tuple[int, set[str]]:
+        """The exit status of doctor, and what it finds; that the host has the sandbox is known."""
+        done = self.inside("syncctl", "doctor", "--json", "--ignore", "sandboxInUse", check=False)
+        return done.returncode, {
+            diagnosis["code"] for diagnosis in json.loads(done.stdout)["diagnoses"]
+            if diagnosis["verdict"] in ("warning", "bad") and not diagnosis["ignored"]}
+
+    def test_doctor(self) -> None:
+        """doctor finds nothing on a stock Debian with our packages; of real trouble it names the cause."""
+        self.assertEqual(self.diagnose(), (0, set()))
+        drop_in = "/etc/systemd/system/syncd-jobs@1.service.d"
+        site = "/etc/nginx/sites-enabled/syncd.conf"
+        jobs = "systemctl daemon-reload; systemctl restart syncd-jobs@1 || true"
+        # The sandbox is behind the same nginx as the server, and providers cannot be reached without it.
+        trouble = (
+            ("systemctl stop nginx", "systemctl start nginx", {"unitStopped", "frontDoorClosed", "providerUnreachable"}),
+            ("systemctl disable nginx syncd.target", "systemctl enable nginx syncd.target", {"unitDisabled"}),
+            ("systemctl mask --now nginx", "systemctl unmask nginx && systemctl enable --now nginx",
+             {"unitStopped", "frontDoorClosed", "providerUnreachable"}),
+            (f"mv {site} /root && systemctl reload nginx", f"mv /root/syncd.conf {site} && systemctl reload nginx",
+             {"siteMissing"}),
+            (f"mkdir -p {drop_in}; printf '[Service]\\nExecStart=\\nExecStart=/bin/false\\nRestart=no\\n' "
+             f">{drop_in}/broken.conf; {jobs}", f"rm -r {drop_in}; {jobs}", {"unitFailed"}),
+            ("systemctl stop syncd-transfer.socket 'syncd-transfer@*'",
+             "systemctl start syncd-transfer.socket syncd-transfer@1 syncd-transfer@2", {"unitStopped", "responderSilent"}),
+            ("systemctl stop mariadb", "systemctl start mariadb",
+             {"unitStopped", "databaseUnavailable", "responderUnhealthy", "frontDoorUnhealthy"}),
+        )
+        for harm, cure, findings in trouble:
+            with self.subTest(harm):
+                self.inside("/bin/sh", "-c", harm)
+                try:
+                    self.assertEqual(self.diagnose(), (1, findings))
+                finally:
+                    self.inside("/bin/sh", "-c", cure)
+        self.wait_until_active()
+        wait_for("all is well", lambda: self.diagnose() == (0, set()), START_SECONDS)
+
     def test_connections_of_nginx(self) -> None:
         """A stock nginx accepts few; after the commands printed by setup, doctor reports no problem."""
         connections = "each of nginx's processes takes {} connections"

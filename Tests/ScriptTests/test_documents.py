@@ -104,6 +104,20 @@ class ErrorTests(unittest.TestCase):
                 self.assertEqual(rows[code], (status, re.search(pattern, status) is not None))
 
 
+class DoctorTests(unittest.TestCase):
+    def test_each_finding_is_provoked(self) -> None:
+        """Each finding of `syncctl doctor` that docs/operations.md lists is expected by a test that runs it on a host."""
+        text = (REPOSITORY / "docs/operations.md").read_text(encoding="utf-8")
+        rows = re.search(r"^\| Finding \| Check .*\n.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+        assert rows
+        findings = re.findall(r"^\| `(\w+)` ", rows[1], re.MULTILINE)
+        self.assertGreater(len(findings), 40)
+        tests = "".join(
+            file.read_text(encoding="utf-8")
+            for file in (REPOSITORY / "Tests/AcceptanceTests/Administration/Doctor").glob("*Tests.swift"))
+        self.assertEqual([finding for finding in findings if f'"{finding}"' not in tests], [])
+
+
 class ClientConformanceTests(unittest.TestCase):
     def test_quoted_tests_exist(self) -> None:
         """Each line of the list names a test by its display name, unless it says that there is none."""

@@ -33,9 +33,8 @@ enum RoleAccounts {
         guard !accounts.isEmpty else {
             return [
                 Diagnosis(
-                    "rights", .unknown,
-                    "all roles share one database account with all rights; docs/operations.md (section 3) says how to "
-                        + "give each one its own")
+                    .rightsShared, "all roles share one database account with all rights",
+                    fix: "docs/operations.md (section 3) says how to give each one its own")
             ]
         }
         return ServerRole.allCases.compactMap { role in
@@ -44,7 +43,7 @@ enum RoleAccounts {
                 return diagnosis(role, try AccountRights(of: role, settings))
             } catch {
                 return Diagnosis(
-                    "rights", .bad,
+                    .roleAccountUnusable,
                     "the role \(role.rawValue) cannot use its database account \(settings.user): \(error)",
                     fix: "check database.roles.\(role.rawValue) and the password's file")
             }
@@ -55,18 +54,17 @@ enum RoleAccounts {
         if !rights.missing.isEmpty {
             let list = rights.missing.map(\.description).joined(separator: ", ")
             return Diagnosis(
-                "rights", .bad, "the database account \(rights.account) lacks rights: \(list)", fix: "syncctl migrate")
+                .rightsMissing, "the database account \(rights.account) lacks rights: \(list)", fix: "syncctl migrate")
         }
         let more = rights.surplus.map(\.description) + rights.wider
         guard more.isEmpty else {
             return Diagnosis(
-                "rights", .warning,
+                .rightsSurplus,
                 "the database account \(rights.account) may do more than the role \(role.rawValue) needs: "
                     + more.joined(separator: ", "),
                 fix: rights.wider.isEmpty ? "syncctl migrate" : "REVOKE it in MariaDB, then syncctl migrate")
         }
-        return Diagnosis(
-            "rights", .good, "the database account \(rights.account) may do what its role needs, and no more")
+        return .good("rights", "the database account \(rights.account) may do what its role needs, and no more")
     }
 
     private static func rights(_ configuration: ServerConfiguration) throws -> [AccountRights] {

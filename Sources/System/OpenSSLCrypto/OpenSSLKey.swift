@@ -78,6 +78,12 @@ struct OpenSSLKey: ~Copyable {
         return unsafe EVP_PKEY_public_check(context) == 1
     }
 
+    /// Whether it is the private half of the key in a certificate (X509_check_private_key(3)).
+    borrowing func fits(certificate: OpaquePointer) -> Bool {
+        defer { ERR_clear_error() }
+        return unsafe X509_check_private_key(certificate, key) == 1
+    }
+
     /// What the key can sign; nil for algorithms, sizes and curves that we do not use.
     var kind: SignatureKind? {
         let bits = unsafe EVP_PKEY_get_bits(key)

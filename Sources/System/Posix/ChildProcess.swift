@@ -98,22 +98,37 @@ extension ChildProcess {
     }
 
     /// Runs a program without input, and waits until it and all other writers to its output have finished.
-    /// - Throws: ``PosixError``; `ENOENT` if there is no such program.
-    public static func run(_ arguments: [String]) throws(PosixError) -> Outcome {
+    /// - Parameter limit: after that long the program is killed, and others that have its output are waited for no more.
+    /// - Throws: ``PosixError``; `ENOENT` if there is no such program, `ETIMEDOUT` after the limit.
+    public static func run(_ arguments: [String], within limit: Duration? = nil) throws(PosixError) -> Outcome {
+        let deadline = limit.map { ContinuousClock.now + $0 }
         var ends: [Int32] = [0, 0]
         guard unsafe pipe2(&ends, O_CLOEXEC) == 0 else { throw PosixError(call: "pipe2", code: errno) }
         defer { close(ends[0]) }
         let started = Result { () throws(PosixError) in try ChildProcess(arguments, output: ends[1]) }
         close(ends[1])
         let program = try started.get()
-        let output = readAll(ends[0])
+        guard let output = readAll(ends[0], until: deadline) else {
+            program.send(SIGKILL)
+            try program.wait()
+            throw PosixError(call: arguments[0], code: ETIMEDOUT)
+        }
         return Outcome(status: try program.wait(), output: String(decoding: output, as: UTF8.self))
     }
 
-    private static func readAll(_ descriptor: Int32) -> [UInt8] {
+    /// `nil` if the end has not come by the deadline.
+    private static func readAll(_ descriptor: Int32, until deadline: ContinuousClock.Instant?) -> [UInt8]? {
         var contents: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16 * 1024)
         while true {
+            if let deadline {
+                let left = (deadline - .now).components
+                let milliseconds = left.seconds * 1_000 + left.attoseconds / 1_000_000_000_000_000
+                var readable = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                let ready = unsafe poll(&readable, 1, Int32(clamping: max(0, milliseconds)))
+                if ready < 0, errno == EINTR { continue }
+                guard ready != 0 else { return nil }
+            }
             let count = unsafe read(descriptor, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return contents }

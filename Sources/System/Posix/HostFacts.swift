@@ -2,14 +2,43 @@ internal import Glibc
 
 /// Facts about the host and its environment; for diagnostics.
 public enum HostFacts {
-    /// Space of the file system that holds `path`, in bytes: free for us, and total (statvfs(3)).
-    /// - Throws: ``PosixError``.
-    public static func space(at path: String) throws(PosixError) -> (free: Int64, total: Int64) {
-        var status = statvfs()
-        guard unsafe statvfs(path, &status) == 0 else { throw PosixError(call: "statvfs", code: errno) }
-        let unit = Int64(status.f_frsize)
-        return (Int64(status.f_bavail) * unit, Int64(status.f_blocks) * unit)
+    /// A file system, as far as it can become full.
+    public struct FileSystem: Sendable, Equatable {
+        /// The same for all paths in it.
+        public var device: UInt64
+        /// In bytes; free for others than root.
+        public var freeBytes: Int64
+        public var totalBytes: Int64
+        /// Files (inodes) that can still be created, and all; both 0 if the file system has no such limit.
+        public var freeFiles: Int64
+        public var totalFiles: Int64
+
+        public init(device: UInt64, freeBytes: Int64, totalBytes: Int64, freeFiles: Int64, totalFiles: Int64) {
+            self.device = device
+            self.freeBytes = freeBytes
+            self.totalBytes = totalBytes
+            self.freeFiles = freeFiles
+            self.totalFiles = totalFiles
+        }
     }
+
+    /// The file system that holds `path` (statvfs(3), stat(2)).
+    /// - Throws: ``PosixError``.
+    public static func fileSystem(at path: String) throws(PosixError) -> FileSystem {
+        var space = statvfs()
+        guard unsafe statvfs(path, &space) == 0 else { throw PosixError(call: "statvfs", code: errno) }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw PosixError(call: "stat", code: errno) }
+        let unit = Int64(space.f_frsize)
+        return FileSystem(
+            device: UInt64(status.st_dev), freeBytes: Int64(space.f_bavail) * unit,
+            totalBytes: Int64(space.f_blocks) * unit, freeFiles: Int64(space.f_favail),
+            totalFiles: Int64(space.f_files))
+    }
+
+    /// Makes lookups of names give up after a few seconds, in this process and in programs that it starts, unless the
+    /// environment says how long they may take (resolv.conf(5), `RES_OPTIONS`). Call it before there are threads.
+    public static func limitLookups() { unsafe setenv("RES_OPTIONS", "timeout:2 attempts:2", 0) }
 
     /// The addresses that the system resolves a name to (getaddrinfo(3)); empty if none.
     public static func addresses(of name: String) -> [String] {

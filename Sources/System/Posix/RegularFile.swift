@@ -111,7 +111,12 @@ public enum Directory {
     /// The names in a directory that match a pattern of fnmatch(3), sorted; none if the directory does not exist.
     /// - Throws: ``PosixError``.
     public static func names(in path: String, matching pattern: String) throws(PosixError) -> [String] {
-        try names(in: path).filter { unsafe fnmatch(pattern, $0, FNM_PERIOD) == 0 }
+        try names(in: path).filter { matches($0, pattern: pattern) }
+    }
+
+    /// Whether a name matches a pattern of fnmatch(3); wildcards match no dot at the beginning.
+    public static func matches(_ name: String, pattern: String) -> Bool {
+        unsafe fnmatch(pattern, name, FNM_PERIOD) == 0
     }
 
     /// Renames a file atomically, replacing an existing one (rename(2)).

@@ -44,6 +44,7 @@ public struct UnixConnection: ~Copyable {
             let sent = unsafe rest.withUnsafeBytes {
                 unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
+            if sent < 0, errno == EINTR { continue }
             guard sent > 0 else { throw PosixError(call: "send", code: errno) }
             rest = rest.dropFirst(sent)
         }
@@ -56,6 +57,7 @@ public struct UnixConnection: ~Copyable {
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while bytes.count < count {
             let received = unsafe recv(descriptor, &buffer, min(buffer.count, count - bytes.count), 0)
+            if received < 0, errno == EINTR { continue }
             guard received >= 0 else { throw PosixError(call: "recv", code: errno) }
             if received == 0 { return nil }
             bytes += buffer[..<received]

@@ -39,7 +39,7 @@ extension PrivateStackTests {
             }
             #expect(known.map(String.init) == names.filter { $0 != company }, "\(lines.joined(separator: "\n"))")
             let refusal = try #require(lines.firstIndex { $0.hasPrefix("BAD     \(company) refuses the server (") })
-            #expect(lines[refusal + 1].contains(key.joined(separator: ".")))
+            #expect(lines[refusal + 2].contains(key.joined(separator: ".")))
             #expect(!lines.contains { $0.contains("wrong") || $0.contains("WRONG12345") })
         }
     }

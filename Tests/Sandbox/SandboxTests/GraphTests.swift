@@ -319,10 +319,19 @@ struct MicrosoftOAuthTests {
     @Test("A wrong secret is rejected with Microsoft's error, and recorded")
     func wrongSecret() throws {
         let user = try GraphUser()
-        let reply = user.token(["grant_type": "refresh_token", "refresh_token": "x"], secret: "wrong")
+        let code = ["grant_type": "authorization_code", "code": "x", "redirect_uri": "http://localhost"]
+        let reply = user.token(code, secret: "wrong")
         #expect(reply.status == 401)
         #expect(try reply.json()["error_codes"]?.array == [7_000_215])
         #expect(try user.sandbox.violations() == ["client-secret"])
+    }
+
+    @Test("Of a malformed refresh token the form is judged before the secret")
+    func malformedRefreshToken() throws {
+        let user = try GraphUser()
+        let reply = user.token(["grant_type": "refresh_token", "refresh_token": "x"], secret: "wrong")
+        #expect(reply.status == 400)
+        #expect(try reply.json()["error_codes"]?.array == [9_002_313])
     }
 
     @Test("Without consent for files there are no tokens for them")

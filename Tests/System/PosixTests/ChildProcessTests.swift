@@ -21,6 +21,16 @@ struct ChildProcessTests {
         #expect(try ChildProcess.run(["cat"]).output == "")
     }
 
+    @Test("A program that takes longer than it may is killed, also if a child of it keeps the output open")
+    func limit() throws {
+        let begin = ContinuousClock.now
+        #expect(throws: PosixError(call: "sh", code: ETIMEDOUT)) {
+            try ChildProcess.run(["sh", "-c", "sleep 30 & exec sleep 30"], within: .milliseconds(100))
+        }
+        #expect(ContinuousClock.now - begin < .seconds(20))
+        #expect(try ChildProcess.run(["echo", "done"], within: .seconds(20)).output == "done\n")
+    }
+
     @Test("Much output does not block")
     func large() throws {
         #expect(try ChildProcess.run(["head", "-c", "3000000", "/dev/zero"]).output.utf8.count >= 1 << 20)

@@ -2,7 +2,7 @@
 public struct Diagnosis: Encodable, Equatable, Sendable {
     public enum Verdict: String, Encodable, Equatable, Sendable {
         case good
-        /// Could not be checked, which may be fine.
+        /// Nothing that has to be done; or something that could not be checked, which may be fine.
         case unknown
         /// Works, but somebody should investigate.
         case warning
@@ -10,47 +10,37 @@ public struct Diagnosis: Encodable, Equatable, Sendable {
         case bad
     }
 
-    /// Stable: `configuration`, `database`, `schema`, `rights`, `apiSocket`, `transferSocket`, `jobs`, `uploadLimit`,
-    /// `clock`, `disk`, `certificate`, `dns`, `registration`.
+    /// Stable, as ``DiagnosisCode/check``; the sockets of both roles are `apiSocket` and `transferSocket`.
     public var check: String
     public var verdict: Verdict
-    /// One sentence.
+    /// Which one it is of those that docs/operations.md lists; absent if all is well.
+    public var code: DiagnosisCode?
+    /// What is the case, in one sentence.
     public var finding: String
+    /// What users notice; absent if they notice nothing.
+    public var effect: String?
     /// What to do; absent if nothing is.
     public var fix: String?
+    /// Whether the operator has said that it does not matter.
+    public var ignored = false
 
-    public init(_ check: String, _ verdict: Verdict, _ finding: String, fix: String? = nil) {
-        self.check = check
-        self.verdict = verdict
+    /// Something that the operator should know.
+    /// - Parameter check: if it is not that of the code.
+    public init(_ code: DiagnosisCode, _ finding: String, fix: String?, check: String? = nil) {
+        self.check = check ?? code.check
+        self.code = code
+        verdict = code.verdict
         self.finding = finding
+        effect = code.effect
         self.fix = fix
     }
-}
 
-/// The state of a host.
-public struct DoctorReport: Report {
-    public var diagnoses: [Diagnosis]
-
-    public init(_ diagnoses: [Diagnosis]) {
-        self.diagnoses = diagnoses
+    private init(good check: String, _ finding: String) {
+        self.check = check
+        verdict = .good
+        self.finding = finding
     }
 
-    public var isGood: Bool { diagnoses.allSatisfy { $0.verdict == .good || $0.verdict == .unknown } }
-
-    public var lines: [String] {
-        var lines: [String] = []
-        for diagnosis in diagnoses {
-            let mark =
-                switch diagnosis.verdict {
-                case .good: "ok      "
-                case .unknown: "?       "
-                case .warning: "WARNING "
-                case .bad: "BAD     "
-                }
-            lines.append("\(mark)\(diagnosis.finding)")
-            if let fix = diagnosis.fix { lines.append("          do: \(fix)") }
-        }
-        lines.append(isGood ? "this host is well" : "THIS HOST NEEDS SOMEBODY")
-        return lines
-    }
+    /// All is well.
+    public static func good(_ check: String, _ finding: String) -> Diagnosis { Diagnosis(good: check, finding) }
 }

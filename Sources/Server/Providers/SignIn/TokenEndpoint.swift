@@ -95,13 +95,10 @@ struct TokenEndpoint: Sendable {
     ///
     /// A provider that looked at the form of the token first would say `invalid_grant` to both; the RFC leaves the order
     /// open.
-    /// - Parameter details: further parameters.
     /// - Throws: ``AccountError/misconfigured(detail:)`` if it does not.
-    func checkClient(
-        _ details: [(name: String, value: String)] = [], through client: AccountClient
-    ) throws(AccountError) {
+    func checkClient(through client: AccountClient) throws(AccountError) {
         do throws(AccountError) {
-            _ = try refresh("invented-by-syncctl-doctor", details, through: client)
+            _ = try refresh("invented-by-syncctl-doctor", through: client)
         } catch .revoked {
             return
         }

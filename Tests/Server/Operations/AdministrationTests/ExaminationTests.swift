@@ -1,11 +1,13 @@
 import Foundation
+import Posix
+import Providers
 import TestSupport
 import Testing
 
 @testable import Operations
 @testable import Store
 
-@Suite("doctor")
+@Suite("Checks of doctor")
 struct ExaminationTests {
     @Test("Work that has been due for minutes means that no jobs process runs")
     func jobs() {
@@ -13,120 +15,167 @@ struct ExaminationTests {
             OutboxOverview(rows: due, due: due, leased: 0, failing: failing, longestDueSeconds: seconds)
         }
 
-        #expect(Examination.jobs(outbox(due: 3, seconds: 301)).verdict == .bad)
-        #expect(Examination.jobs(outbox(due: 3, seconds: 300)).verdict == .good)
-        #expect(Examination.jobs(outbox(due: 0, seconds: 0, failing: 2)).finding.contains("2 jobs failed before"))
+        #expect(JobsCheck.judge(outbox(due: 3, seconds: 301)).code == .jobsStandStill)
+        #expect(JobsCheck.judge(outbox(due: 3, seconds: 300)).code == nil)
+        #expect(JobsCheck.judge(outbox(due: 0, seconds: 0, failing: 2)).finding.contains("2 jobs failed before"))
     }
 
-    @Test("Clocks may differ by two seconds")
+    @Test("The database's clock may differ by two seconds, and those of all providers by half a minute")
     func clock() {
-        #expect(Examination.clock(ownMilliseconds: 10_000, databaseMilliseconds: 12_000).verdict == .good)
-        #expect(Examination.clock(ownMilliseconds: 10_000, databaseMilliseconds: 7_999).verdict == .bad)
-    }
-
-    @Test("nginx's limit at UploadFile is used, not that of other locations")
-    func uploadLimit() {
-        let text = """
-            server {
-                server_name sync.example.org www.example.org; # not this.example.org
-                ssl_certificate /etc/letsencrypt/live/x/fullchain.pem;
-                client_max_body_size 1k;
-                location / { client_max_body_size 64k; }
-                location ~ ^/UploadFile/?$ {
-                    # client_max_body_size 7;
-                    client_max_body_size 5g;   # maximumUploadBytes
-                }
-                location ~ ^/DownloadFile/?$ { client_max_body_size 64k; }
-            }
-            """
-        let site = NginxSite(text)
-
-        #expect(site.uploadLimitBytes == 5 << 30)
-        #expect(site.serverNames == ["sync.example.org", "www.example.org"])
-        #expect(site.certificates == ["/etc/letsencrypt/live/x/fullchain.pem"])
-        #expect(Examination.uploadLimit(site, maximumUploadBytes: 5 << 30).verdict == .good)
-        #expect(Examination.uploadLimit(site, maximumUploadBytes: 5 << 30 + 1).verdict == .bad)
-        #expect(Examination.uploadLimit(NginxSite(""), maximumUploadBytes: 1).verdict == .unknown)
-    }
-
-    @Test("The number of connections of Debian's nginx is too low", arguments: [("768", "warning"), ("4096", "good")])
-    func connections(number: String, verdict: String) {
-        let text = """
-            worker_processes auto;
-            events { worker_connections \(number); }
-            http {
-                # worker_connections 1;
-            }
-            """
-        #expect(Examination.connections(NginxSite(text), least: 4_096).verdict.rawValue == verdict)
-        let onLines = "events {\n\tworker_connections \(number);\n\t# multi_accept on;\n}"
-        #expect(Examination.connections(NginxSite(onLines), least: 4_096).verdict.rawValue == verdict)
-        #expect(Examination.connections(NginxSite(""), least: 4_096).verdict == .unknown)
-    }
-
-    /// What is read of a host's folder of nginx, below a root of its own.
-    private func site(_ files: [String: String]) throws -> NginxSite {
-        let scratch = try ScratchFolder("nginx")
-        let folder = scratch.url.appending(path: "etc/nginx")
-        for (name, text) in files {
-            let file = folder.appending(path: name)
-            try FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try Data(text.utf8).write(to: file)
-        }
-        return withExtendedLifetime(scratch) { NginxSite.read(folder: folder.path) }
-    }
-
-    @Test("The site that we ship is understood")
-    func shippedSite() throws {
-        let locations = try String(contentsOfFile: "nginx/syncd-locations.conf", encoding: .utf8)
-        let site = try site([
-            "nginx.conf": "http {\n include /etc/nginx/sites-enabled/*;\n}",
-            "sites-enabled/syncserver": "server {\n include syncd/syncd-locations.conf;\n}",
-            "syncd/syncd-locations.conf": locations,
-        ])
-        #expect(site.uploadLimitBytes == 5_368_709_120)
-    }
-
-    @Test("Files that nginx does not include are ignored: copies, disabled sites, hidden files")
-    func notIncluded() throws {
-        let site = try site([
-            "nginx.conf": "events { worker_connections 4096; }\nhttp { include conf.d/*.conf; # include old;\n}",
-            "nginx.conf.dpkg-old": "events { worker_connections 1; }", "old": "events { worker_connections 2; }",
-            "conf.d/a.conf": "server { server_name a.example.org; include conf.d/a.conf; }",
-            "conf.d/b.conf.dpkg-dist": "server { server_name b.example.org; }",
-            "conf.d/.c.conf": "server { server_name c.example.org; }",
-            "sites-available/d": "server { server_name d.example.org; }",
-        ])
-        #expect(site.workerConnections == 4_096)
-        #expect(Set(site.serverNames) == ["a.example.org"])
+        #expect(ClockCheck.database(ownMilliseconds: 10_000, databaseMilliseconds: 12_000).code == nil)
+        #expect(ClockCheck.database(ownMilliseconds: 10_000, databaseMilliseconds: 7_999).code == .databaseClockDiffers)
+        #expect(ClockCheck.providers(offsets: [-3_600, 30]).code == nil)
+        #expect(ClockCheck.providers(offsets: [-3_600, -31]).finding.contains("31 s behind"))
+        #expect(ClockCheck.providers(offsets: [31]).code == .clockOff)
+        #expect(ClockCheck.providers(offsets: []).code == .clockUnread)
     }
 
     @Test("Certificates and disks warn before they fail")
     func thresholds() {
-        #expect(Examination.certificate("c", secondsLeft: 86_400 * 30).verdict == .good)
-        #expect(Examination.certificate("c", secondsLeft: 86_400 * 20).verdict == .warning)
-        #expect(Examination.certificate("c", secondsLeft: -1).verdict == .bad)
-        #expect(Examination.certificate("c", secondsLeft: nil).verdict == .bad)
-        #expect(Examination.disk("/", free: 50 << 30, total: 100 << 30).verdict == .good)
-        #expect(Examination.disk("/", free: 5 << 30, total: 100 << 30).verdict == .warning)
-        #expect(Examination.disk("/", free: 1 << 30, total: 100 << 30).verdict == .bad)
+        func disk(_ bytes: Int64, _ files: Int64) -> DiagnosisCode? {
+            DiskCheck.judge(
+                "/",
+                HostFacts.FileSystem(
+                    device: 1, freeBytes: bytes << 30, totalBytes: 100 << 30, freeFiles: files, totalFiles: 100)
+            ).code
+        }
+        #expect(CertificateCheck.validity("c", secondsLeft: 86_400 * 30).code == nil)
+        #expect(CertificateCheck.validity("c", secondsLeft: 86_400 * 20).code == .certificateExpiring)
+        #expect(CertificateCheck.validity("c", secondsLeft: -1).code == .certificateExpired)
+        #expect(disk(50, 50) == nil)
+        #expect(disk(5, 50) == .diskFilling)
+        #expect(disk(50, 5) == .diskFilling)
+        #expect(disk(1, 50) == .diskFull)
+        #expect(disk(50, 1) == .diskFull)
     }
 
-    @Test("A host name must resolve; an address of another host is a warning")
+    @Test("A host name must resolve; an address of another host is noted")
     func dns() {
-        #expect(Examination.dns("x", addresses: [], own: ["10.0.0.1"]).verdict == .bad)
-        #expect(Examination.dns("x", addresses: ["10.0.0.1"], own: ["10.0.0.1"]).verdict == .good)
-        #expect(Examination.dns("x", addresses: ["10.0.0.2"], own: ["10.0.0.1"]).verdict == .unknown)
+        #expect(NamesCheck.judge("x", addresses: [], own: ["10.0.0.1"]).code == .nameUnresolved)
+        #expect(NamesCheck.judge("x", addresses: ["10.0.0.1"], own: ["10.0.0.1"]).code == nil)
+        #expect(NamesCheck.judge("x", addresses: ["10.0.0.2"], own: ["10.0.0.1"]).code == .nameElsewhere)
+    }
+
+    @Test("A provider that refuses the server is told from one that does not answer")
+    func registration() throws {
+        let google = try #require(Company.all.first { $0.name == "Google" })
+        let refused = RegistrationCheck.judge(google, .misconfigured(detail: "invalid_client"))
+        #expect(refused.code == .secretRefused)
+        #expect(refused.fix?.contains("GoogleServerClientSecret") == true)
+        #expect(RegistrationCheck.judge(google, .timedOut).code == .providerUnreachable)
+        #expect(RegistrationCheck.judge(google, nil).code == nil)
     }
 
     @Test("A socket without a listener is an error that says what to do")
-    func socket() {
-        let diagnosis = Examination.socket("apiSocket", "/nonexistent.sock")
-        #expect(diagnosis.verdict == .bad)
+    func socket() throws {
+        let diagnosis = try #require(
+            RespondersCheck.examine("apiSocket", "/nonexistent.sock", within: .seconds(1)).first)
+        #expect(diagnosis.code == .responderSilent)
         #expect(diagnosis.fix != nil)
         #expect(ResponderProbe.status(in: Array("Status: 503 Service Unavailable\r\n\r\n".utf8)) == 503)
         #expect(ResponderProbe.status(in: Array("Content-Type: x\r\n\r\n".utf8)) == 200)
         #expect(ResponderProbe.status(in: []) == nil)
+    }
+
+    @Test("Of a stopped target its units are not reported as well, and failed ones are")
+    func units() {
+        let states = UnitsCheck.paragraphs(
+            """
+            Id=syncd.target
+            ActiveState=inactive
+            SubState=dead
+            UnitFileState=disabled
+
+            Id=syncd-api@1.service
+            ActiveState=inactive
+            SubState=dead
+
+            Id=syncd-jobs@1.service
+            ActiveState=failed
+            SubState=failed
+
+            """
+        ).map(UnitState.init)
+
+        let diagnoses = UnitsCheck.judge(states)
+
+        #expect(diagnoses.map(\.code) == [.unitStopped, .unitDisabled, .unitFailed])
+        #expect(diagnoses.last?.finding.contains("syncd-jobs@1.service") == true)
+    }
+
+    @Test("What openssl prints has the certificate, and why it is not trusted")
+    func servedCertificate() {
+        func output(_ verdict: String) -> String {
+            """
+            depth=0 CN = localhost
+            verify error:num=18:self-signed certificate
+            -----BEGIN CERTIFICATE-----
+            AAAA
+            -----END CERTIFICATE-----
+            Verify return code: \(verdict)
+            """
+        }
+        #expect(ServedCertificate(output: output("0 (ok)"))?.distrust == nil)
+        let served = ServedCertificate(output: output("18 (self-signed certificate)"))
+        #expect(served?.distrust == "self-signed certificate")
+        #expect(served?.pem == "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        #expect(ServedCertificate(output: "connect:errno=111") == nil)
+    }
+
+    @Test("Checks run side by side; one that does not end is left behind")
+    func sideBySide() {
+        let never = DispatchSemaphore(value: 0)
+        let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let diagnoses = HostCheck.run(
+            [
+                HostCheck("hangs") {
+                    never.wait()
+                    return []
+                },
+                // Each waits for the other one.
+                HostCheck("first") {
+                    first.signal()
+                    second.wait()
+                    return [.good("first", "")]
+                },
+                HostCheck("second") {
+                    second.signal()
+                    first.wait()
+                    return [.good("second", "")]
+                },
+            ], within: .seconds(1))
+
+        #expect(diagnoses.map(\.check) == ["doctor", "first", "second"])
+        #expect(diagnoses.first?.code == .checkTimedOut)
+        #expect(diagnoses.first?.finding == "hangs: no result after 1 s")
+        never.signal()
+    }
+
+    @Test("A finding that the operator ignores is reported, and does not count")
+    func ignored() {
+        let report = DoctorReport(
+            [Diagnosis(.sandboxInUse, "it is", fix: nil), .good("disk", "free")], ignoring: [.sandboxInUse])
+        #expect(report.isGood)
+        #expect(report.lines.first == "ignored it is")
+        #expect(DoctorReport(report.diagnoses).lines.last == "THIS HOST NEEDS SOMEBODY: sandboxInUse")
+    }
+
+    @Test("Every finding is explained in docs/operations.md, in this order, as the program does")
+    func documented() throws {
+        let file = PrivateStack.repository.appending(path: "docs/operations.md")
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        let begin = try #require(lines.firstIndex { $0.hasPrefix("| Finding | Check | Severity |") })
+        let rows = lines[(begin + 2)...].prefix { $0.hasPrefix("|") }.map { line in
+            line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+        let severities = ["bad": "error", "warning": "warning", "unknown": "note"]
+
+        #expect(rows.map { $0[0] } == DiagnosisCode.allCases.map { "`\($0.rawValue)`" })
+        for (row, code) in zip(rows, DiagnosisCode.allCases) {
+            #expect(row.count == 6, "\(code)")
+            #expect(row[1] == "`\(code.check)`", "\(code)")
+            #expect(row[2] == severities[code.verdict.rawValue], "\(code)")
+            #expect(row[4] == code.effect ?? "–", "\(code)")
+        }
     }
 }

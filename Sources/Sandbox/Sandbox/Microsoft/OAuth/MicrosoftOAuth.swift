@@ -124,9 +124,14 @@ struct MicrosoftOAuth {
         _ clientID: String, holder: TokenHolder = .server, scopes: [String]? = nil, insteadOf old: String? = nil
     ) -> RefreshToken {
         RefreshToken(
-            value: "M.C531_BAY.0.U." + RandomText.token(180), clientID: clientID, holder: holder, scopes: scopes,
+            value: refreshTokenPrefix + RandomText.token(180), clientID: clientID, holder: holder, scopes: scopes,
             predecessor: old)
     }
+
+    private static let refreshTokenPrefix = "M.C531_BAY.0.U."
+
+    /// Whether a text has the form of a refresh token.
+    static func isRefreshToken(_ text: String) -> Bool { text.hasPrefix(refreshTokenPrefix) }
 
     /// A scope without the optional prefix of Graph's address.
     static func shortScope(_ scope: some StringProtocol) -> String {

@@ -13,6 +13,12 @@ struct MicrosoftTokenRoute {
                 server.note(request, "token-form", "the token route takes a form")
                 throw MicrosoftError(400, "invalid_request", 900_144, "The request body must be a form.")
             }
+            // Of a refresh token the form comes first, even before the client's secret.
+            if form["grant_type"] == "refresh_token", let value = form["refresh_token"],
+                !MicrosoftOAuth.isRefreshToken(value)
+            {
+                throw MicrosoftError(400, "invalid_grant", 9_002_313, "Request is malformed or invalid.")
+            }
             let client = try authenticate(request, form)
             switch form["grant_type"] {
             case "authorization_code": return try exchange(request, form, client)

@@ -141,8 +141,17 @@ public struct MicrosoftAccount: AccountProvider {
     /// The phone's tokens are not kept: the server has its own.
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
 
+    /// With an invented code in the form of those of personal accounts. For such a code a wrong secret is known to be
+    /// refused (`AADSTS7000215`); of a refresh token Microsoft may judge the form first (`AADSTS9002313`, also
+    /// `invalid_grant`), which would say nothing about the secret.
     public func checkRegistration(through client: AccountClient) throws(AccountError) {
-        try tokenEndpoint.checkClient([("scope", Self.scope)], through: client)
+        let code = "M00000000-0000-0000-0000-000000000000"
+        let details = [("redirect_uri", redirectURI ?? "http://localhost"), ("scope", Self.scope)]
+        do throws(AccountError) {
+            _ = try tokenEndpoint.exchange(code: code, details, through: client)
+        } catch .rejected {
+            return
+        }
     }
 
     /// Each renewal returns a new refresh token, to be stored together with the access token.

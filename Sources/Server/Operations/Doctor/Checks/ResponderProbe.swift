@@ -2,12 +2,10 @@ import Posix
 
 /// Asks a responder on its socket for its health, as nginx would: one FastCGI request (FastCGI specification 1.0).
 enum ResponderProbe {
-    private static let timeout: Duration = .seconds(10)
-
     /// The HTTP status of the reply to HealthCheck; `nil` if the responder's reply makes no sense.
     /// - Throws: ``PosixError`` if nobody answers.
-    static func healthStatus(at path: String) throws(PosixError) -> Int? {
-        let connection = try UnixConnection(path: path, timeout: timeout)
+    static func healthStatus(at path: String, within limit: Duration) throws(PosixError) -> Int? {
+        let connection = try UnixConnection(path: path, timeout: limit)
         let parameters = [
             ("REQUEST_METHOD", "GET"), ("DOCUMENT_URI", "/HealthCheck"), ("REQUEST_URI", "/HealthCheck"),
             ("SCRIPT_NAME", "/HealthCheck"), ("QUERY_STRING", ""), ("CONTENT_LENGTH", ""),

@@ -1,0 +1,22 @@
+/// Judges whether work is done.
+public enum JobsCheck {
+    /// Work that has been due for longer is a sign that no worker is processing it; a worker polls twice a second.
+    static let patienceSeconds: Int64 = 300
+
+    public static func judge(_ outbox: OutboxOverview) -> Diagnosis {
+        if outbox.due > 0, outbox.longestDueSeconds > patienceSeconds {
+            return Diagnosis(
+                .jobsStandStill,
+                "\(Quantity.of(outbox.due, "job")) due, for up to \(Quantity.seconds(outbox.longestDueSeconds)): "
+                    + "the jobs role does not run, or cannot keep up",
+                fix: "systemctl status 'syncd-jobs@*'; journalctl -u 'syncd-jobs@*' -p warning")
+        }
+        if outbox.failing > 0 {
+            return .good(
+                "jobs",
+                "the jobs role keeps up; \(Quantity.of(outbox.failing, "job")) failed before and will be tried again "
+                    + "(syncctl jobs --failing)")
+        }
+        return .good("jobs", "the jobs role keeps up")
+    }
+}

@@ -1,0 +1,99 @@
+import Posix
+
+/// Examines nginx as it is configured: by asking nginx itself, which reads what it really includes.
+public enum NginxCheck {
+    /// - Returns: what the configuration says, if it can be read at all.
+    /// - Parameters:
+    ///   - folder: of `nginx.conf`, usually `/etc/nginx`.
+    ///   - limit: how long nginx may take; it looks up names in its configuration.
+    public static func examine(folder: String, within limit: Duration) -> (site: NginxSite?, diagnoses: [Diagnosis]) {
+        let path = "\(folder)/nginx.conf"
+        guard RegularFile.exists(path) else {
+            let note = Diagnosis(
+                .nginxUnread, "nginx is not on this host, or its configuration is not in \(folder)",
+                fix: "if it is on this host: --nginx FOLDER")
+            return (nil, [note])
+        }
+        let dump: ChildProcess.Outcome
+        do throws(PosixError) {
+            dump = try runNginx(["-T", "-e", "stderr", "-c", path, "-p", folder], within: limit)
+        } catch {
+            let note = Diagnosis(
+                .nginxUnread, "nginx cannot be asked whether its configuration is valid: \(error)",
+                fix: "run as root: nginx -t")
+            return judged(NginxSite.read(folder: folder), [note])
+        }
+        if dump.status == 0 {
+            let site = NginxSite(NginxFiles(dump: dump.output))
+            return judged(site, [.good("nginx", "nginx accepts its configuration")])
+        }
+        let site = NginxSite.read(folder: folder)
+        let complaint = dump.output.split(separator: "\n").first { $0.contains("[emerg]") }.map(String.init)
+        if dump.output.contains("(13: Permission denied)") {
+            return judged(
+                site, [Diagnosis(.notPermitted, "nginx's configuration cannot be tested", fix: "run as root: nginx -t")]
+            )
+        }
+        return judged(
+            site,
+            [
+                Diagnosis(
+                    .nginxInvalid, "nginx refuses its configuration: \(complaint ?? "status \(dump.status)")",
+                    fix: "correct it; nginx -t && systemctl reload-or-restart nginx")
+            ])
+    }
+
+    /// Also where it is not in the path of people other than root.
+    private static func runNginx(
+        _ arguments: [String], within limit: Duration
+    ) throws(PosixError) -> ChildProcess.Outcome {
+        do throws(PosixError) { return try ChildProcess.run(["nginx"] + arguments, within: limit) } catch {
+            guard error.isAbsence else { throw error }
+            return try ChildProcess.run(["/usr/sbin/nginx"] + arguments, within: limit)
+        }
+    }
+
+    private static func judged(
+        _ site: NginxSite, _ diagnoses: [Diagnosis]
+    ) -> (site: NginxSite?, diagnoses: [Diagnosis]) {
+        guard site.servers.isEmpty else { return (site, diagnoses) }
+        let missing = Diagnosis(
+            .siteMissing, "no server block that nginx reads has this server's locations",
+            fix: "ln -s ../sites-available/syncd.conf /etc/nginx/sites-enabled/ && nginx -t && systemctl reload nginx; "
+                + "without such a file: syncctl setup")
+        return (site, diagnoses + [missing])
+    }
+
+    public static func uploadLimit(_ site: NginxSite, maximumUploadBytes: Int64) -> [Diagnosis] {
+        guard let limit = site.servers.map(\.uploadLimitBytes).min(by: { $0 != 0 && ($1 == 0 || $0 < $1) }) else {
+            return []
+        }
+        guard limit != 0, limit < maximumUploadBytes else {
+            return [.good("uploadLimit", "nginx lets uploads through as large as maximumUploadBytes")]
+        }
+        return [
+            Diagnosis(
+                .uploadLimitTooSmall,
+                "nginx lets only \(Quantity.bytes(limit)) through, maximumUploadBytes is "
+                    + Quantity.bytes(maximumUploadBytes),
+                fix: "client_max_body_size \(maximumUploadBytes); at the location of UploadFile, then nginx -t && "
+                    + "systemctl reload nginx; or a smaller maximumUploadBytes")
+        ]
+    }
+
+    /// - Parameter least: the fewest connections of an nginx process that suit a server on the open Internet.
+    public static func connections(_ site: NginxSite, least: Int) -> [Diagnosis] {
+        guard let connections = site.workerConnections else { return [] }
+        guard connections < least else {
+            return [.good("connections", "each of nginx's processes takes \(connections) connections")]
+        }
+        return [
+            Diagnosis(
+                .connectionsFew,
+                "each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out",
+                fix:
+                    "in nginx.conf worker_connections \(least); and worker_rlimit_nofile \(2 * least);, then systemctl "
+                    + "reload nginx")
+        ]
+    }
+}

@@ -1,0 +1,63 @@
+public import HTTPTransport
+import Posix
+public import Providers
+import Synchronization
+
+/// Asks a company whether it knows the app maker's registration, and thereby the server's secret, without anybody's token.
+public enum RegistrationCheck {
+    /// By how many seconds this host's clock was ahead of those of the companies that have answered.
+    public final class Clocks: Sendable {
+        private let seen = Mutex<[Int64]>([])
+
+        public init() {}
+
+        public var offsets: [Int64] { seen.withLock { $0 } }
+
+        /// Looks at the date of each reply that passes.
+        func watching(_ transport: Transport) -> Transport {
+            Transport(
+                send: { request, deadline throws(TransportError) in
+                    let reply = try transport.send(request, by: deadline)
+                    if let date = reply.head.date {
+                        let offset = WallClock.secondsSince1970() - date
+                        self.seen.withLock { $0.append(offset) }
+                    }
+                    return reply
+                },
+                stream: { request, deadline, head, body throws(TransportError) in
+                    try transport.stream(request, by: deadline, head: head, body: body)
+                })
+        }
+    }
+
+    public static func examine(
+        _ company: Company, _ account: any AccountProvider, through transport: Transport, _ clocks: Clocks,
+        within limit: Duration
+    ) -> Diagnosis {
+        let client = AccountClient(
+            transport: clocks.watching(transport), deadline: .after(limit), backoff: Backoff { Pause.sleep($0) })
+        do throws(AccountError) {
+            try account.checkRegistration(through: client)
+            return judge(company, nil)
+        } catch {
+            return judge(company, error)
+        }
+    }
+
+    /// - Parameter error: that of ``AccountProvider/checkRegistration(through:)``; `nil` if there was none.
+    static func judge(_ company: Company, _ error: AccountError?) -> Diagnosis {
+        let name = company.name
+        guard let error else { return .good("registration", "\(name) knows this server") }
+        guard case .misconfigured(let detail) = error else {
+            let host = company.services.first?.hosts.first ?? ""
+            return Diagnosis(
+                .providerUnreachable, "\(name) does not answer as it should (\(error))",
+                fix: "try it from this host, curl -sSI https://\(host): names must resolve, and the Internet be reached"
+            )
+        }
+        let keys = company.signIn?.settings.filter(\.isRequired).map(\.key).joined(separator: ", ") ?? ""
+        return Diagnosis(
+            .secretRefused, "\(name) refuses the server (\(detail))",
+            fix: "compare \(keys) with what \(name)'s console shows, then systemctl reload syncd")
+    }
+}

@@ -1,0 +1,129 @@
+/// A directive of nginx's configuration, with what its block holds.
+struct NginxDirective: Equatable, Sendable {
+    /// Its name and its parameters, without quotes.
+    var words: [String]
+    /// Empty for a directive without a block.
+    var block: [NginxDirective] = []
+
+    var name: String { words.first ?? "" }
+    var parameters: ArraySlice<String> { words.dropFirst() }
+
+    /// Reads a configuration's main file with everything that it includes, each file in the place of its `include`.
+    ///
+    /// Files that nginx would refuse are read as far as they make sense; whether they do is for nginx to say.
+    static func read(_ files: NginxFiles) -> [NginxDirective] {
+        files.main.map { directives(in: $0, files, depth: 0) } ?? []
+    }
+
+    /// Deeper includes are treated as a loop.
+    private static let maximumDepth = 16
+
+    private static func directives(in text: String, _ files: NginxFiles, depth: Int) -> [NginxDirective] {
+        var tokens = NginxTokens(text)
+        return directives(&tokens, files, depth)
+    }
+
+    private static func directives(
+        _ tokens: inout NginxTokens, _ files: NginxFiles, _ depth: Int
+    ) -> [NginxDirective] {
+        var found: [NginxDirective] = []
+        var words: [String] = []
+        while let token = tokens.next() {
+            switch token {
+            case .word(let word): words.append(word)
+            case .end:
+                if words.count == 2, words[0] == "include" {
+                    if depth < maximumDepth {
+                        for text in files.included(words[1]) {
+                            found += directives(in: text, files, depth: depth + 1)
+                        }
+                    }
+                } else if !words.isEmpty {
+                    found.append(NginxDirective(words: words))
+                }
+                words = []
+            case .open:
+                found.append(NginxDirective(words: words, block: directives(&tokens, files, depth)))
+                words = []
+            case .close: return found
+            }
+        }
+        return found
+    }
+}
+
+extension [NginxDirective] {
+    /// The parameters of each directive of that name, without looking into blocks.
+    func all(_ name: String) -> [ArraySlice<String>] { filter { $0.name == name }.map(\.parameters) }
+
+    /// The first parameter of the last directive of that name, without looking into blocks.
+    func value(_ name: String) -> String? { last { $0.name == name }?.parameters.first }
+
+    /// The directives of that name, in whatever block they are.
+    func anywhere(_ name: String) -> [NginxDirective] {
+        flatMap { ($0.name == name ? [$0] : []) + $0.block.anywhere(name) }
+    }
+}
+
+/// The words of a configuration file (nginx, "Beginner's Guide", "Configuration File's Structure").
+private struct NginxTokens {
+    enum Token {
+        case word(String)
+        case end, open, close
+    }
+
+    private var rest: Substring.UTF8View
+
+    init(_ text: String) {
+        rest = text[...].utf8
+    }
+
+    mutating func next() -> Token? {
+        while let byte = rest.first {
+            switch byte {
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): rest.removeFirst()
+            case UInt8(ascii: "#"): rest = rest.drop { $0 != UInt8(ascii: "\n") }
+            case UInt8(ascii: ";"):
+                rest.removeFirst()
+                return .end
+            case UInt8(ascii: "{"):
+                rest.removeFirst()
+                return .open
+            case UInt8(ascii: "}"):
+                rest.removeFirst()
+                return .close
+            case UInt8(ascii: "\""), UInt8(ascii: "'"):
+                rest.removeFirst()
+                return .word(word { $0 == byte })
+            default: return .word(bareWord())
+            }
+        }
+        return nil
+    }
+
+    /// Up to a blank, a semicolon or a brace, but for that of a variable, `${name}`; these are left for the next call.
+    private mutating func bareWord() -> String {
+        var bytes: [UInt8] = []
+        while let byte = rest.first, !" \t\r\n;".utf8.contains(byte) {
+            if byte == UInt8(ascii: "{"), bytes.last != UInt8(ascii: "$") { break }
+            rest.removeFirst()
+            bytes.append(byte)
+            if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() { bytes.append(escaped) }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Up to the quote that ends it.
+    private mutating func word(_ isEnd: (UInt8) -> Bool) -> String {
+        var bytes: [UInt8] = []
+        while let byte = rest.popFirst(), !isEnd(byte) {
+            if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() {
+                if !isEnd(escaped) { bytes.append(byte) }
+                bytes.append(escaped)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,112 @@
+/// What nginx's configuration says about this server, limited to what a diagnosis needs.
+public struct NginxSite: Equatable, Sendable {
+    /// Where nginx accepts connections.
+    public struct Listener: Equatable, Sendable {
+        /// For a connection from this host, such as `127.0.0.1:443`.
+        public var address: String
+        public var isSecure: Bool
+    }
+
+    /// A certificate and its key, by their files.
+    public struct Certificate: Hashable, Sendable {
+        public var certificate: String
+        /// `nil` if it is not known.
+        public var key: String?
+
+        public init(certificate: String, key: String?) {
+            self.certificate = certificate
+            self.key = key
+        }
+    }
+
+    /// A `server` block with our locations.
+    public struct Server: Equatable, Sendable {
+        /// Without wildcards and patterns.
+        public var names: [String]
+        public var listeners: [Listener]
+        public var certificates: [Certificate]
+        /// `client_max_body_size` at the location of UploadFile, in bytes; 0 means no limit.
+        public var uploadLimitBytes: Int64
+    }
+
+    /// The servers that have our locations.
+    public var servers: [Server] = []
+    /// `worker_connections`, for each of nginx's processes; `nil` if it is not set.
+    public var workerConnections: Int?
+
+    /// nginx's default of `client_max_body_size`.
+    private static let standardBodyBytes: Int64 = 1 << 20
+
+    /// Nothing.
+    public init() {}
+
+    init(_ files: NginxFiles) {
+        let directives = NginxDirective.read(files)
+        workerConnections = directives.filter { $0.name == "events" }.flatMap(\.block).value("worker_connections")
+            .flatMap { Int($0) }
+        for http in directives where http.name == "http" {
+            for server in http.block where server.name == "server" {
+                if let server = Self.server(server.block, in: http.block, files.folder) { servers.append(server) }
+            }
+        }
+    }
+
+    /// Reads `nginx.conf` of a folder, usually `/etc/nginx`, with all that it includes.
+    public static func read(folder: String) -> NginxSite { NginxSite(NginxFiles(folder: folder)) }
+
+    private static func server(
+        _ block: [NginxDirective], in http: [NginxDirective], _ folder: String
+    ) -> Server? {
+        let upload = block.anywhere("location").first { location in
+            location.parameters.contains { $0.contains("UploadFile") } && !location.block.all("fastcgi_pass").isEmpty
+        }
+        guard let upload else { return nil }
+        let size = [upload.block, block, http].lazy.compactMap { $0.value("client_max_body_size") }.first
+        let names = block.all("server_name").flatMap(\.self).filter { name in
+            !name.isEmpty && !name.contains { "*~$_".contains($0) } && !name.hasPrefix(".")
+        }
+        return Server(
+            names: names, listeners: block.all("listen").compactMap(listener),
+            certificates: certificates(block, http, folder),
+            uploadLimitBytes: size.flatMap(bytes) ?? standardBodyBytes)
+    }
+
+    /// Those of the server; else those of all servers. Paths that depend on the request are left out.
+    private static func certificates(
+        _ block: [NginxDirective], _ http: [NginxDirective], _ folder: String
+    ) -> [Certificate] {
+        guard let level = [block, http].first(where: { !$0.all("ssl_certificate").isEmpty }) else { return [] }
+        let paths = { (name: String) in level.all(name).compactMap(\.first) }
+        return zip(paths("ssl_certificate"), paths("ssl_certificate_key")).filter { certificate, key in
+            !(certificate + key).contains("$") && !certificate.hasPrefix("data:") && !key.hasPrefix("data:")
+                && !key.hasPrefix("engine:")
+        }.map { certificate, key in
+            Certificate(
+                certificate: certificate.hasPrefix("/") ? certificate : "\(folder)/\(certificate)",
+                key: key.hasPrefix("/") ? key : "\(folder)/\(key)")
+        }
+    }
+
+    /// `nil` for unix sockets.
+    private static func listener(_ parameters: ArraySlice<String>) -> Listener? {
+        guard let place = parameters.first, !place.hasPrefix("unix:") else { return nil }
+        let isSecure = parameters.contains("ssl")
+        if let port = Int(place) { return Listener(address: "127.0.0.1:\(port)", isSecure: isSecure) }
+        let colon = place.hasSuffix("]") ? nil : place.lastIndex(of: ":")
+        let host = colon.map { String(place[..<$0]) } ?? place
+        let port = colon.map { String(place[place.index(after: $0)...]) } ?? "80"
+        let own = ["*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"]
+        return Listener(address: "\(own[host] ?? host):\(port)", isSecure: isSecure)
+    }
+
+    /// A size as nginx writes it: bytes, or with `k`, `m` or `g` (nginx, "Configuration file measurement units").
+    static func bytes(_ text: String) -> Int64? {
+        guard let last = text.lowercased().last else { return nil }
+        switch last {
+        case "k": return Int64(text.dropLast()).map { $0 << 10 }
+        case "m": return Int64(text.dropLast()).map { $0 << 20 }
+        case "g": return Int64(text.dropLast()).map { $0 << 30 }
+        default: return Int64(text)
+        }
+    }
+}

@@ -1,0 +1,379 @@
+import Foundation
+import Posix
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    /// On a stack where nobody counts the requests that break a provider's rules.
+    @Suite("syncctl doctor")
+    struct DoctorTests {
+        let server: TestServer
+        private let host: ExaminedHost
+
+        init() throws {
+            server = try TestServer.ofStrangers()
+            host = try ExaminedHost(server)
+            host.arguments = ["--ignore", "sandboxInUse", "--ca-file", host.place("authorities.pem").path]
+        }
+
+        /// Breaks a host, whose nginx runs by then.
+        typealias Damage = @Sendable (ExaminedHost) throws -> Void
+
+        private func expectFindings(
+            _ codes: Set<String>, notes: Set<String>? = nil, at location: SourceLocation = #_sourceLocation
+        ) throws {
+            let report = try host.doctor()
+            #expect(report.findings == codes, "\(report.output)", sourceLocation: location)
+            #expect(report.status == (codes.isEmpty ? 0 : 1), sourceLocation: location)
+            if let notes { #expect(report.notes == notes, "\(report.output)", sourceLocation: location) }
+            for code in codes { #expect(report.texts[code]?.fix != nil, "\(code)", sourceLocation: location) }
+        }
+
+        @Test("Nothing is found on a healthy host, and the exit status is 0")
+        func healthy() async throws {
+            _ = try server.signUpOwningUser()
+            try await host.startNginx()
+
+            try expectFindings([], notes: [])
+        }
+
+        @Test("What is wrong with the configuration is the only finding", arguments: Self.configurations.keys.sorted())
+        func configuration(code: String) async throws {
+            try await host.startNginx()
+            try Self.configurations[code]?(host)
+
+            try expectFindings([code])
+        }
+
+        private static let configurations: [String: Damage] = [
+            "configurationInvalid": { try $0.configure { $0["apiThraeds"] = 3 } },
+            "configurationWarning": { host in
+                try host.configure { settings in
+                    let file = try #require(settings.removeValue(forKey: "FacebookClientSecretFile") as? String)
+                    settings["FacebookClientSecret"] = try String(contentsOfFile: file, encoding: .utf8)
+                        .trimmingCharacters(in: .newlines)
+                }
+            },
+            "sandboxInUse": { $0.arguments.removeFirst(2) },
+            "databaseUnavailable": { try $0.configure("database") { $0["socket"] = "/nowhere/mysqld.sock" } },
+            "databaseDenied": { host in
+                try host.write("wrong\n", to: "password")
+                try host.configure("database") { $0["passwordFile"] = host.place("password").path }
+            },
+            "roleAccountUnusable": { host in
+                try host.write("wrong\n", to: "password")
+                try host.configure("database") { database in
+                    var roles = database["roles"] as? [String: [String: Any]] ?? [:]
+                    roles["jobs"]?["passwordFile"] = host.place("password").path
+                    database["roles"] = roles
+                }
+            },
+            "uploadLimitTooSmall": { try $0.configure { $0["maximumUploadBytes"] = 5_368_709_121 } },
+            "secretRefused": { host in
+                try host.configure { settings in
+                    settings["GoogleServerClientSecretFile"] = host.place("secret").path
+                }
+                try host.write("wrong\n", to: "secret")
+            },
+        ]
+
+        @Test("A configuration in which all roles share an account is no finding, but noted")
+        func sharedAccount() async throws {
+            try await host.startNginx()
+            try host.configure("database") { $0["roles"] = nil }
+
+            try expectFindings([], notes: ["rightsShared"])
+        }
+
+        // MARK: nginx
+
+        @Test(
+            "What is wrong with nginx's configuration is found before it is loaded", arguments: Self.sites.keys.sorted()
+        )
+        func site(code: String) async throws {
+            try host.makeCertificate("other")
+            try await host.startNginx()
+            try Self.sites[code]?(host)
+            try host.writeSite()
+
+            let consequences: Set<String> = ["certificateUnreadable", "keyMismatch"]
+            try expectFindings(consequences.contains(code) ? [code, "nginxInvalid"] : [code])
+        }
+
+        private static let sites: [String: Damage] = [
+            "nginxInvalid": { $0.site.extra = "no_such_directive on;" },
+            "siteMissing": { $0.site.locations = "location / { return 404; }" },
+            "certificateUnreadable": { try $0.write("nothing", to: "server.pem") },
+            "keyMismatch": { try $0.replaceCertificate(by: "server", keyOf: "other") },
+            "certificateNotLoaded": { try $0.replaceCertificate(by: "other") },
+        ]
+
+        @Test("Copies and snippets that nginx does not include are ignored, also with the certificates of others")
+        func notIncluded() async throws {
+            try host.makeCertificate("snakeoil", for: "elsewhere", days: 1)
+            host.site.extra = """
+                server {
+                        listen 127.0.0.1:\(try LocalHTTPServer { _ in }.port) ssl;
+                        ssl_certificate \(host.place("snakeoil.pem").path);
+                        ssl_certificate_key \(host.place("snakeoil.key").path);
+                    }
+                """
+            try host.write("ssl_certificate /nowhere; server_name nowhere.invalid;", to: "nginx/snippet.conf")
+            try await host.startNginx()
+
+            try expectFindings([], notes: [])
+        }
+
+        @Test("A host without nginx, and an nginx with few connections, are noted")
+        func noted() async throws {
+            host.site.workerConnections = 768
+            try await host.startNginx()
+            try expectFindings([], notes: ["connectionsFew"])
+
+            host.arguments += ["--nginx", "/nowhere"]
+            try expectFindings([], notes: ["nginxUnread"])
+        }
+
+        @Test(
+            "What is wrong with the certificate is the only finding",
+            arguments: [
+                ("certificateExpired", "localhost", 30, 60), ("certificateExpiring", "localhost", 10, 0),
+                ("certificateForOtherName", "other.example", 60, 0),
+            ])
+        func certificate(code: String, name: String, days: Int, ago: Int) async throws {
+            try host.makeCertificate("server", for: name, days: days, ago: ago)
+            try await host.startNginx()
+
+            try expectFindings([code])
+        }
+
+        @Test("An expired certificate that nginx still serves is found, although its file has a new one")
+        func expiredServed() async throws {
+            try host.makeCertificate("new")
+            try host.makeCertificate("server", days: 30, ago: 60)
+            try await host.startNginx()
+            try host.replaceCertificate(by: "new")
+
+            try expectFindings(["expiredCertificateServed"])
+        }
+
+        @Test("A certificate of an unknown authority is a finding, until doctor is told the authority")
+        func untrusted() async throws {
+            try await host.startNginx()
+            let authority = host.arguments
+            host.arguments.removeLast(2)
+            try expectFindings(["certificateUntrusted"])
+
+            host.arguments = authority
+            try expectFindings([])
+        }
+
+        @Test("nginx stopped, with another site, or without a responder behind it: each is told apart")
+        func frontDoor() async throws {
+            try host.writeSite()
+            try expectFindings(["frontDoorClosed"])
+
+            host.site.locations = "location / { return 404; }"
+            try await host.startNginx()
+            host.site.locations = "include syncd/syncd-locations.conf;"
+            try host.writeSite()
+            try expectFindings(["otherServerAnswers"])
+
+            host.stopNginx()
+            host.site.apiSocket = "/nowhere/api.sock"
+            try await host.startNginx()
+            try expectFindings(["frontDoorUnhealthy"])
+
+            host.apiSocket = "/nowhere/api.sock"
+            try expectFindings(["frontDoorUnhealthy", "responderSilent"])
+        }
+
+        @Test("Without the program openssl, the front door is noted as not looked at")
+        func withoutOpenSSL() async throws {
+            try await host.startNginx()
+            try FileManager.default.createSymbolicLink(
+                atPath: host.place("bin/nginx").path, withDestinationPath: "/usr/sbin/nginx")
+            try FileManager.default.createSymbolicLink(
+                atPath: host.place("bin/sh").path, withDestinationPath: "/bin/sh")
+            host.wrapper = ["PATH=\(host.place("bin").path)"]
+
+            try expectFindings([], notes: ["frontDoorUnread"])
+        }
+
+        // MARK: systemd
+
+        @Test(
+            "Units that failed, stopped or are not started with the host are found by systemd's word",
+            arguments: [
+                ("unitFailed", "syncd-api@1.service", "loaded failed failed static"),
+                ("unitFailed", "syncd-jobs@1.service", "loaded activating auto-restart static"),
+                ("unitStopped", "nginx.service", "loaded inactive dead enabled"),
+                ("unitStopped", "syncd-jobs@1.service", "loaded inactive dead static"),
+                ("unitStopped", "mariadb.service", "masked inactive dead masked"),
+                ("unitDisabled", "syncd.target", "loaded active active disabled"),
+            ])
+        func units(code: String, unit: String, state: String) async throws {
+            try await host.startNginx()
+            try host.setUnits(ExaminedHost.units.merging([unit: state]) { $1 })
+
+            let report = try host.doctor()
+            #expect(report.findings == [code], "\(report.output)")
+            #expect(report.texts[code]?.fix?.contains(unit) == true)
+        }
+
+        @Test("A unit that is missing, and a host without systemd, are noted")
+        func otherUnits() async throws {
+            try await host.startNginx()
+            try host.setUnits(ExaminedHost.units.merging(["mariadb.service": "not-found inactive dead"]) { $1 })
+            try expectFindings([], notes: ["unitMissing"])
+
+            try host.setSystemctl("echo 'System has not been booted with systemd as init system (PID 1).'; exit 1")
+            try expectFindings([], notes: ["unitsUnread"])
+        }
+
+        // MARK: The database
+
+        @Test("A database without the server's tables has another schema")
+        func schema() async throws {
+            try await host.startNginx()
+            let name = "doctor_\(UInt32.random(in: 0 ... .max))"
+            let settings = try Data(contentsOf: URL(filePath: host.configuration))
+            let user = try #require(JSONValue(Array(settings))?.database?.user?.text)
+            _ = try server.askDatabase("CREATE DATABASE \(name); GRANT ALL ON \(name).* TO \(user)@localhost")
+            defer { _ = try? server.askDatabase("DROP DATABASE \(name)") }
+            try host.configure("database") { $0["name"] = name }
+
+            try expectFindings(["schemaDiffers"])
+        }
+
+        @Test("A role's account that may do too little or too much is found")
+        func rights() async throws {
+            try await host.startNginx()
+            let account = try server.askDatabase(
+                "SELECT CONCAT(user, '@', host) FROM mysql.user WHERE user LIKE '%jobs'"
+            )
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+            let tool = try OperatorTool(server)
+            defer { _ = try? tool.run("migrate") }
+            _ = try server.askDatabase("GRANT UPDATE ON invitations TO \(account)")
+            try expectFindings(["rightsSurplus"])
+
+            _ = try server.askDatabase("REVOKE DELETE ON invitations FROM \(account)")
+            try expectFindings(["rightsMissing"])
+        }
+
+        @Test("A sealing key that opens nothing is found, and so are tokens that no key opens")
+        func sealingKey() async throws {
+            let alice = try server.signUpOwningUser()
+            try await host.startNginx()
+            let key = try OperatorTool(server).runPlain("generate-key")
+            try host.write(key.output, to: "key")
+            try host.configure("sealing") { $0["keyFile"] = host.place("key").path }
+            try expectFindings(["sealingKeyUnknown"])
+
+            try host.configure { _ in }
+            func change(_ contents: String) -> String {
+                "UPDATE users SET credentials = \(contents) WHERE user_id = \(alice.userID)"
+            }
+            _ = try server.askDatabase(change("CONCAT(credentials, X'00')"))
+            defer { _ = try? server.askDatabase(change("LEFT(credentials, LENGTH(credentials) - 1)")) }
+            try expectFindings(["tokensDamaged"])
+        }
+
+        @Test("Jobs that stand still are found")
+        func jobs() async throws {
+            let alice = try server.signUpOwningUser()
+            try await host.startNginx()
+            let worker = try #require(try server.processes("syncd_jobs").first)
+            worker.send(SIGSTOP)
+            defer { worker.send(SIGCONT) }
+            let masterVersion = try #require(try alice.index().masterVersion)
+            let file = TestFile("to be deleted")
+            try alice.publish(file, masterVersion: masterVersion)
+            try alice.deleteAndCommit(file, masterVersion: masterVersion + 1)
+            _ = try server.askDatabase("UPDATE outbox SET available_at = NOW(3) - INTERVAL 1 HOUR")
+
+            try expectFindings(["jobsStandStill"])
+        }
+
+        // MARK: Time, names, disks
+
+        @Test("A clock that is off differs from the database's and from the providers'")
+        func clock() async throws {
+            try await host.startNginx()
+            host.wrapper = host.clock("+90s")
+
+            let report = try host.doctor()
+            #expect(report.findings.isSuperset(of: ["clockOff", "databaseClockDiffers"]), "\(report.output)")
+            #expect(report.findings.isSubset(of: ["clockOff", "databaseClockDiffers", "secretRefused"]))
+        }
+
+        @Test("A name that does not resolve is found, and one that leads elsewhere is noted")
+        func names() async throws {
+            try host.makeCertificate("server", for: "doctor.invalid")
+            host.site.names = "doctor.invalid"
+            try await host.startNginx()
+            try expectFindings(["nameUnresolved"])
+
+            try host.write("192.0.2.1 doctor.invalid\n127.0.0.1 localhost\n", to: "hosts", permissions: 0o644)
+            host.wrapper = inNamespace("mount --bind \(host.place("hosts").path) /etc/hosts")
+            try expectFindings([], notes: ["nameElsewhere"])
+        }
+
+        @Test("A host that reaches no provider says which names do not resolve")
+        func offline() async throws {
+            try host.configure { $0["sandbox"] = nil }
+            host.wrapper = ["unshare", "--net"]
+            host.arguments += ["--nginx", "/nowhere", "--patience", "60"]
+
+            let report = try host.doctor()
+            #expect(report.findings == ["hostUnresolved", "providerUnreachable"], "\(report.output)")
+            #expect(report.notes.contains("clockUnread"))
+            #expect(report.output.contains("oauth2.googleapis.com has no address"))
+        }
+
+        @Test("A disk that is full, or nearly, is found; one that cannot be looked at is noted")
+        func disks() async throws {
+            try await host.startNginx()
+            host.wrapper = inNamespace("mount -t tmpfs -o size=50m none /var/log")
+            try expectFindings(["diskFull"])
+
+            host.wrapper = inNamespace(
+                "mount -t tmpfs -o size=1g,nr_inodes=100 none /var/log; for i in $(seq 93); do : >/var/log/$i; done")
+            try expectFindings(["diskFilling"])
+
+            host.wrapper = []
+            try host.configure("log") { $0["file"] = "/\(String(repeating: "a", count: 300))/syncd.log" }
+            try expectFindings([], notes: ["diskUnread"])
+        }
+
+        /// In a mount namespace of its own (unshare(1)), which needs root.
+        private func inNamespace(_ preparation: String) -> [String] {
+            ["unshare", "--mount", "/bin/sh", "-c", "set -e; \(preparation); exec \"$@\"", "sh"]
+        }
+
+        // MARK: What cannot be checked
+
+        @Test("A check that does not end is noted, and the others are reported")
+        func timeout() async throws {
+            try await host.startNginx()
+            let fifo = host.place("fifo").path
+            #expect(try Command("/usr/bin/mkfifo", [fifo]).status == 0)
+            host.arguments += ["--certificate", fifo, "--patience", "4"]
+
+            try expectFindings([], notes: ["checkTimedOut"])
+        }
+
+        @Test("What only root may examine is noted")
+        func permissions() async throws {
+            try await host.startNginx()
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o600], ofItemAtPath: host.place("server.key").path)
+            host.wrapper = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+            let report = try host.doctor()
+            #expect(report.notes.contains("notPermitted"), "\(report.output)")
+            #expect(report.output.contains("run as root"))
+        }
+    }
+}
