@@ -10,16 +10,48 @@ extension GigabyteTests {
         static let size = 4 << 30
 
         @Test("4 GiB stream up and down in constant memory [F27]", .tags(.large), .enabled(if: hasRoom(for: size * 2)))
-        func fourGibibytes() async throws { try await stream(Self.size, through: .google) }
+        func fourGibibytes() async throws { try await stream(Self.size, at: .google) }
 
         @Test(
             "1 GiB streams up and down in constant memory through Dropbox", .tags(.large),
             .enabled(if: hasRoom(for: 2 << 30)))
-        func oneGibibyteThroughDropbox() async throws { try await stream(1 << 30, through: .dropbox) }
+        func oneGibibyteThroughDropbox() async throws { try await stream(1 << 30, at: .dropbox) }
 
-        private func stream(_ size: Int, through storage: SandboxProvider) async throws {
+        @Test(
+            "1 GiB streams up and down in constant memory through Nextcloud, in chunks", .tags(.large),
+            .enabled(if: hasRoom(for: 2 << 30)))
+        func oneGibibyteThroughNextcloud() async throws { try await stream(1 << 30, at: .webdav) }
+
+        @Test(
+            "1 GiB streams up and down in constant memory through S3, in parts", .tags(.large),
+            .enabled(if: hasRoom(for: 2 << 30)))
+        func oneGibibyteThroughS3() async throws {
+            let server = try TestServer.forGigabytes()
+            let host = "rclone.sandbox.test"
+            try server.sandbox.addBackend(host: host, port: try StorageServerProcess.of(.s3Rclone).port)
+            let prefix = UUID().uuidString
+            let user = try server.signUp(SandboxAccount(inBucketAt: "https://\(host)", prefix: prefix))
+            let bucket = try S3Bucket(.s3Rclone)
+            try await stream(
+                1 << 30, of: user, hash: .google,
+                sizes: { name in try bucket.objects(behind: prefix + "/").filter { $0.name == name }.map(\.size) },
+                remove: { name in try bucket.remove(prefix + "/" + name) })
+        }
+
+        private func stream(_ size: Int, at storage: SandboxProvider) async throws {
             let server = try TestServer.forGigabytes()
             let alice = try server.signUpOwningUser(storage)
+            try await stream(
+                size, of: alice, hash: storage,
+                sizes: { name in try server.sandbox.files(of: alice.account).filter { $0.name == name }.map(\.size) },
+                remove: { name in try server.sandbox.delete(name, in: alice.account) })
+        }
+
+        private func stream(
+            _ size: Int, of alice: TestUser, hash storage: SandboxProvider,
+            sizes: (_ name: String) throws -> [Int], remove: (_ name: String) throws -> Void
+        ) async throws {
+            let server = alice.server
             let data = EndlessData(count: size)
             let checkSum = try await Threads.run { data.checkSum(in: storage) }
             // A first upload, so that what is loaded once does not count as growth.
@@ -35,8 +67,8 @@ extension GigabyteTests {
             let growthOfUpload = try before.growth()
             #expect(growthOfUpload <= Self.growthLimit)
             #expect(try alice.commitStaged(masterVersion: 1) == 1)
-            #expect(try alice.stored(file).map(\.size) == [size])
-            #expect(try alice.stored(file).map(\.checkSum) == [checkSum])
+            let name = file.cloudName(device: alice.device)
+            #expect(try sizes(name) == [size])
 
             let beforeDownload = try Memory(of: server)
             let parametersOfDownload = alice.downloadParameters(file, masterVersion: 2)
@@ -49,8 +81,8 @@ extension GigabyteTests {
             #expect(received == checkSum)
             let growthOfDownload = try beforeDownload.growth()
             #expect(growthOfDownload <= Self.growthLimit)
-            print("\(storage): grew by \(growthOfUpload) bytes going up and \(growthOfDownload) coming down")
-            try server.sandbox.delete(file.cloudName(device: alice.device), in: alice.account)
+            print("\(alice.account.name): grew by \(growthOfUpload) bytes going up and \(growthOfDownload) coming down")
+            try remove(name)
         }
 
         static func upload(_ data: EndlessData, _ parameters: [String: String?], by user: TestUser) throws -> HTTPReply

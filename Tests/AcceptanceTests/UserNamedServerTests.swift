@@ -18,23 +18,7 @@ extension PrivateStackTests {
         private static func account(
             address: String = "https://\(host)", prefix: String = UUID().uuidString
         ) throws -> SandboxAccount {
-            let details = [
-                "address": address, "region": "us-east-1", "bucket": S3Bucket.name, "accessKeyID": "AKTEST",
-                "prefix": prefix,
-            ]
-            let text = String(decoding: try JSONSerialization.data(withJSONObject: details), as: UTF8.self)
-            return SandboxAccount(
-                atRealServer: prefix,
-                headers: [
-                    ("X-token-type", "S3Token"), ("access_token", "secret-of-the-tests"), ("X-account-details", text),
-                ])
-        }
-
-        private func signUp(_ account: SandboxAccount) throws -> TestUser {
-            var user = server.newcomer(with: account)
-            let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
-            user.userID = try #require(reply.json?.userId?.integer, "\(reply)")
-            return user
+            try SandboxAccount(inBucketAt: address, prefix: prefix)
         }
 
         /// The requests to the server that `body` causes.
@@ -113,7 +97,7 @@ extension PrivateStackTests {
         @Test("A person with a bucket signs up, uploads, commits, downloads and deletes; 2 MB are one request to it")
         func wholeLife() async throws {
             let prefix = UUID().uuidString
-            let user = try signUp(try Self.account(prefix: prefix))
+            let user = try server.signUp(try Self.account(prefix: prefix))
             let moto = try S3Bucket(.s3Moto)
             // The warning file is not counted.
             try await eventually("the warning file is stored") { try moto.objects(behind: prefix + "/").count == 1 }
@@ -173,8 +157,8 @@ extension PrivateStackTests {
 
         @Test("A key that is revoked between two uploads: 410 at once, few requests, and others do not notice")
         func revoked() async throws {
-            let user = try signUp(try Self.account())
-            let neighbour = try signUp(try Self.account(address: "https://\(Self.host)"))
+            let user = try server.signUp(try Self.account())
+            let neighbour = try server.signUp(try Self.account(address: "https://\(Self.host)"))
             let google = try server.signUpOwningUser(.google)
             #expect(try user.upload(TestFile(), masterVersion: 0).status == 200)
             let prefix = user.account.name

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A provider that the sandbox stands in for.
 public enum SandboxProvider: String, Sendable {
     case google
@@ -45,6 +47,20 @@ public struct SandboxAccount: Sendable {
         self.headers = headers
         accessToken = ""
         refreshToken = nil
+    }
+
+    /// What begins with a prefix in the bucket of a real server (scripts/lib/storage-server) with that address.
+    public init(inBucketAt address: String, prefix: String) throws {
+        let details = [
+            "address": address, "region": "us-east-1", "bucket": S3Bucket.name, "accessKeyID": "AKTEST",
+            "prefix": prefix,
+        ]
+        let text = String(decoding: try JSONSerialization.data(withJSONObject: details), as: UTF8.self)
+        self.init(
+            atRealServer: prefix,
+            headers: [
+                ("X-token-type", "S3Token"), ("access_token", "secret-of-the-tests"), ("X-account-details", text),
+            ])
     }
 
     /// The value of one of the headers, whatever its letter case.

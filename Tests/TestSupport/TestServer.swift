@@ -56,7 +56,19 @@ public struct TestServer: Sendable {
     }
     private static let hangingResult = Result { try TestServer(PrivateStack("hanging", responders: 1)) }
     private static let conversationResult = Result { try TestServer(PrivateStack("conversation", responders: 3)) }
-    private static let largeResult = Result { try TestServer(PrivateStack("gigabytes")) }
+    private static let largeResult = Result {
+        try TestServer(
+            PrivateStack(
+                "gigabytes",
+                overrides: """
+                    {
+                        "allowedSignInTypes": {
+                            "Google": true, "Microsoft": true, "Dropbox": true, "WebDAV": true, "S3": true
+                        },
+                        "s3": {"endpoints": ["https://rclone.sandbox.test"]}
+                    }
+                    """))
+    }
     private static let fragileResult = Result { try TestServer(PrivateStack("resilience", responders: 3)) }
 
     /// The stack that most tests share: the one in the environment, else one that is started at the first call.
@@ -156,6 +168,16 @@ public struct TestServer: Sendable {
     }
 
     /// Creates an account that brings storage and signs its owner up with a group of their own.
+    public func signUp(_ account: SandboxAccount) throws -> TestUser {
+        var user = newcomer(with: account)
+        let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
+        guard reply.status == 200, let userID = reply.json?.userId?.integer else {
+            throw UnexpectedReply("AddUser", reply)
+        }
+        user.userID = userID
+        return user
+    }
+
     public func signUpOwningUser(
         _ provider: SandboxProvider = .google, name: String = "Alice Example", folder: String = "Sync Tests",
         groupName: String? = nil,

@@ -28,6 +28,11 @@ API_THREADS = 16  # as scripts/lib/syncstack/configuration.py has it
 RESPONDERS = 2
 # Each measurement is the load of one person, who would meet the limits of a user.
 ONE_PERSON = {"apiThreads": API_THREADS, "maximumRequestsPerUser": API_THREADS, "maximumTransfersPerUser": 4096}
+# Leads to a real server while one is announced to the sandbox; see storage_server.py.
+S3_HOST = "s3.sandbox.test"
+STORAGES = {
+    "allowedSignInTypes": {"Google": True, "Microsoft": True, "Dropbox": True, "WebDAV": True, "S3": True},
+    "s3": {"endpoints": [f"https://{S3_HOST}"]}}
 SHARED_MEMORY = Path("/dev/shm")
 SHARED_MEMORY_BYTES = 4 << 30
 
@@ -88,7 +93,7 @@ class BenchStack(RunningStack):
         try:
             self._keep_clouds_in_memory()
             self.directory.mkdir(parents=True, exist_ok=True)
-            write(self.directory / "syncd-overrides.json", json.dumps(ONE_PERSON))
+            write(self.directory / "syncd-overrides.json", json.dumps(ONE_PERSON | STORAGES))
             self._stack("up", "--responders", str(RESPONDERS))
             self.refresh()
             for name in PROGRAMS:

@@ -1,10 +1,11 @@
 """Users of the stack, and files that they committed earlier."""
 
+import json
 from dataclasses import dataclass
 
 from demonstration.phone import Phone, new_uuid
 
-from .bench_stack import BenchStack
+from .bench_stack import S3_HOST, BenchStack
 from .load import LoadError
 
 
@@ -29,12 +30,26 @@ class Person:
 def sign_up(stack: BenchStack, name: str, provider: str = "google") -> Person:
     account = stack.sandbox.json("POST", "/sandbox/accounts", {"provider": provider, "name": name})
     phone = Phone(name, stack.server, stack.sandbox, account["id"])
-    group = new_uuid()
+    return begin_group(stack, phone, account["accessToken"])
+
+
+def sign_up_with_bucket(stack: BenchStack, name: str) -> Person:
+    """A user whose storage is a part of the bucket of a real server."""
+    details = {
+        "address": f"https://{S3_HOST}", "region": "us-east-1", "bucket": "photos", "accessKeyID": "AKTEST",
+        "prefix": new_uuid()}
+    phone = Phone(name, stack.server, stack.sandbox, "", credentials={
+        "X-token-type": "S3Token", "access_token": "secret-of-the-tests", "X-account-details": json.dumps(details)})
+    return begin_group(stack, phone, "")
+
+
+def begin_group(stack: BenchStack, phone: Phone, access_token: str) -> Person:
+    group, name = new_uuid(), phone.name
     phone.ask("POST", "AddUser", sharingGroupUUID=group, sharingGroupName=f"{name}'s group", cloudFolderName="Bench")
     user_id, group_id = stack.sql(
         f"""SELECT m.user_id, g.sharing_group_id FROM sharing_groups g JOIN memberships m USING (sharing_group_id)
              WHERE g.sharing_group_uuid = '{group}'""").split()
-    return Person(phone, account["id"], group, int(user_id), int(group_id), account["accessToken"])
+    return Person(phone, phone.account, group, int(user_id), int(group_id), access_token)
 
 
 def commit(person: Person, master_version: int = 0) -> int:

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from demonstration.phone import new_uuid
 from demonstration.web import Website
 
-from .bench_stack import BenchStack
-from .people import Person, sign_up
+from .bench_stack import S3_HOST, BenchStack
+from .people import Person, sign_up, sign_up_with_bucket
+from .storage_server import StorageServer
 from .table import Result
 from .uplink import SlowUplink
 
@@ -20,7 +21,7 @@ WARM_UPS = 4
 
 @dataclass
 class Storage:
-    """A provider, as the sandbox and as people call it, and the check sum that its users' phones send."""
+    """A storage, as the sandbox and as people call it, and the check sum that its users' phones send."""
 
     letter: str
     provider: str
@@ -29,21 +30,28 @@ class Storage:
     gate: int
 
 
+def md5(contents: bytes) -> str:
+    return hashlib.md5(contents).hexdigest()
+
+
 STORAGES = (
-    Storage("a", "google", "Google Drive", lambda contents: hashlib.md5(contents).hexdigest(), 2),
+    Storage("a", "google", "Google Drive", md5, 2),
     Storage("b", "dropbox", "Dropbox",
             lambda contents: hashlib.sha256(hashlib.sha256(contents).digest()).hexdigest(), 2),
     Storage("c", "microsoft", "OneDrive", lambda contents: hashlib.sha1(contents).hexdigest().upper(), 2),
+    Storage("d", "webdav", "WebDAV (Nextcloud)", md5, 2),
+    Storage("e", "s3", "S3", md5, 1),
 )
 
 
 def of_an_upload(stack: BenchStack, repetitions: int) -> list[Result]:
-    with SlowUplink(urlsplit(stack.environment["SYNC_URL"]).port) as uplink:
+    with StorageServer(stack, "s3-moto", S3_HOST), SlowUplink(urlsplit(stack.environment["SYNC_URL"]).port) as uplink:
         return [of_storage(stack, uplink, storage, repetitions) for storage in STORAGES]
 
 
 def of_storage(stack: BenchStack, uplink: SlowUplink, storage: Storage, repetitions: int) -> Result:
-    person = sign_up(stack, f"Rosa of {storage.provider}", storage.provider)
+    name = f"Rosa of {storage.provider}"
+    person = sign_up_with_bucket(stack, name) if storage.provider == "s3" else sign_up(stack, name, storage.provider)
     person.phone.server = Website(f"https://localhost:{uplink.port}", stack.environment["CA_FILE"])
     # The first uploads also look for the folder. Several, as each responder has to find it.
     uploads = [requests_of_one(stack, person, storage) for _ in range(WARM_UPS + repetitions)][WARM_UPS:]

@@ -14,7 +14,7 @@ extension CloudStorageError {
             case .timedOut: .timedOut
             case .misconfigured(let detail), .storageMissing(let detail), .malformedDetails(let detail):
                 .rejected(code: detail)
-            case .serverNotAllowed: .rejected(code: "the server is not allowed")
+            case .serverNotAllowed: .serverNotAllowed
             }
     }
 }

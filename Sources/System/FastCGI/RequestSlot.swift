@@ -8,6 +8,9 @@ internal import Glibc
 /// connection would occupy a thread.
 @safe
 public struct RequestSlot: ~Copyable {
+    /// The buffer of libfcgi's streams (fcgiapp.c, `FCGX_Accept_r`).
+    private static let libraryBufferBytes = 8192
+
     // On the heap, since its streams point back to it.
     private let request: UnsafeMutablePointer<FCGX_Request>
     private let socket: ListeningSocket
@@ -145,9 +148,16 @@ public struct RequestSlot: ~Copyable {
     }
 
     /// Appends to the reply: header lines, an empty line, then the body (RFC 3875, section 6).
-    /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
+    ///
+    /// What libfcgi's buffer has no room for goes to the web server at once and unbuffered: libfcgi would copy it, and
+    /// write a record for each 8 KiB.
+    /// - Throws: ``FastCGIError/aborted`` if the peer is gone; ``FastCGIError/timedOut``, see ``limitWriting(to:)``.
     public mutating func write(_ bytes: Span<UInt8>) throws(FastCGIError) {
         guard !bytes.isEmpty else { return }
+        guard bytes.count < Self.libraryBufferBytes else {
+            try flush()
+            return try OutputRecord.send(bytes, of: unsafe request.pointee.requestId, to: unsafe request.pointee.ipcFd)
+        }
         let written = unsafe bytes.withUnsafeBytes { bytes in
             unsafe FCGX_PutStr(
                 bytes.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(bytes.count), request.pointee.out)
@@ -175,7 +185,9 @@ public struct RequestSlot: ~Copyable {
     /// Sends what has been written so far.
     /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
     public mutating func flush() throws(FastCGIError) {
-        guard unsafe FCGX_FFlush(request.pointee.out) == 0 else { throw .aborted }
+        guard unsafe FCGX_FFlush(request.pointee.out) == 0 else {
+            throw unsafe FCGX_GetError(request.pointee.out) == EAGAIN ? .timedOut : .aborted
+        }
     }
 
     /// Ends the reply properly and closes the connection.

@@ -180,6 +180,52 @@ struct PhoneUploadTests {
         #expect(sizes == [granularity, granularity, granularity, granularity])
     }
 
+    @Test("Large parts are reserved while as much is left for others, and until the upload ends")
+    func reservation() throws {
+        let budget = PartBudget(bytes: 20 << 20)
+        let bytes = someBytes(600_000)
+        do {
+            let uploads = (0..<4).map { _ in upload(bytes, budget: budget) }
+            #expect(uploads.map { $0.reserveMemory(partBytes: 5 << 20) } == [true, true, true, false])
+            #expect(uploads[0].reserveMemory(partBytes: 5 << 20), "it has it already")
+            let sent = try sendParts(of: uploads[0], granularity: 5 << 20)
+            #expect(sent == bytes)
+            #expect(!uploads[3].reserveMemory(partBytes: 5 << 20), "the others still have theirs")
+            #expect(uploads[3].reserveMemory(partBytes: granularity), "every upload has a small part")
+        }
+        #expect(upload(bytes, budget: budget).reserveMemory(partBytes: 10 << 20))
+    }
+
+    @Test("The memory of an upload that has ended serves the next one, whatever their sizes")
+    func reuse() throws {
+        let budget = PartBudget()
+        for size in [1_000_000, 100, 600_000, 0, 1_500_000] {
+            let bytes = RandomData.bytes(size)
+            #expect(try sendParts(of: upload(bytes, budget: budget)) == bytes)
+        }
+
+        let kept = budget.takeBuffer()
+        #expect(kept.count >= 1_000_000)
+        #expect(budget.takeBuffer().isEmpty, "the uploads came one after the other")
+        for _ in 0..<6 { budget.keep([UInt8](repeating: 1, count: 3 << 20)) }
+        var idle = 0
+        while case let buffer = budget.takeBuffer(), !buffer.isEmpty { idle += buffer.count }
+        #expect(idle == 15 << 20, "no more than 16 MiB are kept")
+    }
+
+    @Test("A part that must be larger than what is left counts, until it has been sent")
+    func excess() throws {
+        let budget = PartBudget(bytes: 8 << 20)
+        do {
+            let upload = upload(
+                FakeConnection(zeros: 20 << 20), length: 20 << 20, checkSum: "00000000000000000000000000000000",
+                budget: budget)
+            #expect(try upload.nextPart(granularity: 10 << 20).count == 10 << 20)
+            #expect(budget.take(upTo: 1 << 20) == 0)
+        }
+        #expect(budget.take(upTo: 1 << 20) == 1 << 20)
+    }
+
     @Test("No upload takes more than a quarter of the budget that is left")
     func share() {
         let budget = PartBudget(bytes: 16 << 20)

@@ -219,6 +219,44 @@ struct RequestSlotTests {
         #expect(client.reply() == header + Array(repeating: chunk, count: chunks).joined())
     }
 
+    @Test("Pieces of any size arrive in the order in which they are written")
+    func writingPieces() throws {
+        let sizes = [1, 8_191, 8_192, 3, 65_527, 65_528, 65_529, 7, 1_000_001, 8_191, 8_191, 8_192]
+        let pieces = sizes.enumerated().map { number, size in [UInt8](repeating: UInt8(number), count: size) }
+        let responder = try Responder { slot in
+            for piece in pieces { try? slot.write(piece) }
+        }
+        let client = FastCGIClient(path: responder.path)
+        client.begin([])
+        client.endBody()
+
+        #expect(client.reply() == Array(pieces.joined()))
+        #expect(responder.end())
+    }
+
+    @Test("A peer that reads nothing makes writing fail when the limit has passed", arguments: [4_096, 16_384])
+    func writingToTheIdle(size: Int) throws {
+        let outcomes = Outcomes()
+        let piece = [UInt8](repeating: 7, count: size)
+        let responder = try Responder { slot in
+            slot.limitWriting(to: .milliseconds(50))
+            do {
+                for _ in 0..<1_000 { try slot.write(piece) }
+                outcomes.add("written")
+            } catch {
+                outcomes.add("\(error)")
+            }
+            slot.abandon()
+        }
+        let client = FastCGIClient(path: responder.path)
+        client.begin([])
+        client.endBody()
+
+        #expect(outcomes.wait(for: 1))
+        #expect(outcomes.all == ["\(FastCGIError.timedOut)"])
+        #expect(responder.end())
+    }
+
     @Test("Writing to a disconnected peer is an error")
     func writingToNobody() throws {
         let outcomes = Outcomes()

@@ -12,10 +12,15 @@ def new_uuid() -> str:
 
 
 class Phone:
-    """One device of one account; remembers nothing, so that each step shows what it needs."""
+    """One device of one account; remembers nothing, so that each step shows what it needs.
 
-    def __init__(self, name: str, server: Website, sandbox: Website, account: str):
+    With `credentials`, the account is one at a real server, which the sandbox does not know.
+    """
+
+    def __init__(self, name: str, server: Website, sandbox: Website, account: str,
+                 credentials: dict[str, str] | None = None):
         self.name = name
+        self.credentials = credentials
         self.server = server
         self.sandbox = sandbox
         self.account = account
@@ -23,7 +28,8 @@ class Phone:
 
     def request(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply:
         """Sends one request with the credentials that are valid now; any status comes back."""
-        headers = dict(self.sandbox.json("GET", f"/sandbox/accounts/{self.account}")["headers"])
+        headers = dict(
+            self.credentials or self.sandbox.json("GET", f"/sandbox/accounts/{self.account}")["headers"])
         headers["SyncServer-Device-UUID"] = self.device
         reply = self.server.call(method, f"/{endpoint}/{query(parameters)}", headers, body)
         if "syncserver-version" not in reply.headers:

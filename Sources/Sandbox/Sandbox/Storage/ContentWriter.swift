@@ -1,5 +1,6 @@
 internal import OpenSSLCrypto
 internal import Posix
+import Synchronization
 
 /// Writes a file's bytes as they arrive and computes their MD5 at the same time, in constant memory.
 struct ContentWriter: ~Copyable {
@@ -94,11 +95,19 @@ enum StoredContent {
     /// Largest file for which SHA-1 and SHA-256 are offered; Drive also lacks them for some files.
     static let largestWithAllChecksums = 8 << 20
 
-    /// SHA-1 and SHA-256 of the file at `path`, in lower-case hexadecimal.
-    static func checksums(of path: String) throws(StorageError) -> (sha1: String, sha256: String) {
+    private static let largestMemory = 4_096
+    /// Checksums that were computed, by revision and algorithm: providers have theirs ready, too.
+    private static let known = Mutex<[String: String]>([:])
+
+    /// A checksum of the file at `path`, in lower-case hexadecimal.
+    /// - Parameter revision: what its content is called, for as long as it does not change.
+    static func checksum(
+        _ algorithm: DigestAlgorithm, of path: String, revision: String? = nil
+    ) throws(StorageError) -> String {
+        let key = revision.map { "\($0) \(algorithm)" }
+        if let key, let checksum = known.withLock({ $0[key] }) { return checksum }
         let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .reading) }
-        var sha1 = IncrementalDigest(.sha1)
-        var sha256 = IncrementalDigest(.sha256)
+        var digest = IncrementalDigest(algorithm)
         var piece = [UInt8](repeating: 0, count: ContentWriter.pieceBytes)
         var position = 0
         while true {
@@ -108,10 +117,16 @@ enum StoredContent {
                 count = try file.read(into: &span, at: position)
             } catch { throw StorageError(description: "\(error)") }
             if count == 0 { break }
-            sha1.update(piece[..<count])
-            sha256.update(piece[..<count])
+            digest.update(piece[..<count])
             position += count
         }
-        return (sha1.finish().hexLowercase, sha256.finish().hexLowercase)
+        let checksum = digest.finish().hexLowercase
+        if let key {
+            known.withLock { known in
+                if known.count >= largestMemory { known = [:] }
+                known[key] = checksum
+            }
+        }
+        return checksum
     }
 }

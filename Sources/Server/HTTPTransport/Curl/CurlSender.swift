@@ -6,6 +6,8 @@ import HTTPTypes
 /// Used by one thread at a time, as the handle requires.
 final class CurlSender {
     private static let connectTimeout: Duration = .seconds(10)
+    /// Of an arriving body no more is handed over at a time.
+    private static let smallestUploadBuffer = 64 * 1024
     private static let largestUploadBuffer = 512 * 1024
     private var handle: EasyHandle
     private let reach: Request.Reach
@@ -70,7 +72,10 @@ final class CurlSender {
             headers: outgoing.headers.map { (name: $0.name.rawName, value: $0.value) },
             body: Self.body(outgoing.body, deadline))
         // A handle that has sent one large part would otherwise keep a large buffer forever.
-        request.uploadBufferBytes = min(Self.largestUploadBuffer, max(64 * 1024, outgoing.body?.count ?? 0))
+        request.uploadBufferBytes = Self.smallestUploadBuffer
+        if case .bytes(let bytes) = outgoing.body {
+            request.uploadBufferBytes = min(Self.largestUploadBuffer, max(Self.smallestUploadBuffer, bytes.count))
+        }
         request.usesFreshConnection = !outgoing.isRepeatable
         if outgoing.requiresHTTP2 { request.httpVersion = .http2Only }
         request.reach = reach

@@ -84,6 +84,7 @@ extension CloudStorageError {
         case .rateLimited: "the provider asks us to wait"
         case .timedOut: "timed out"
         case .rejected(let code): "rejected: \(code)"
+        case .serverNotAllowed: "the configuration does not admit the server"
         case .localFailure: "the tokens cannot be read"
         default: "unavailable"
         }

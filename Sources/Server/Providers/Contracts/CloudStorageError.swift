@@ -20,6 +20,8 @@ public enum CloudStorageError: Error {
     case contentMismatch
     /// The provider rejects the request for a permanent reason; the code is the provider's own, for the log.
     case rejected(code: String)
+    /// The person's server is not admitted any more, or its name leads to an address that is not.
+    case serverNotAllowed
     /// The content that was to be uploaded ended early or was found wrong; nothing was published.
     case contentFailed(any Error)
     /// The receiver of a download ended it.
@@ -35,7 +37,7 @@ extension CloudStorageError {
         case .rateLimited, .withheld, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled,
             .localFailure:
             true
-        case .notFound, .authorizationRevoked, .quotaExceeded, .rejected: false
+        case .notFound, .authorizationRevoked, .quotaExceeded, .rejected, .serverNotAllowed: false
         }
     }
 }

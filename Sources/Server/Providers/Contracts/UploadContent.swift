@@ -8,6 +8,11 @@ public protocol UploadContent: AnyObject {
     /// The exact number of bytes that all parts have together.
     var lengthBytes: Int64 { get }
 
+    /// Sets memory aside for parts of `partBytes`, until the content is no longer needed.
+    /// - Returns: whether there is enough. If not, ``rest()`` needs none; parts of that size are possible nevertheless,
+    ///   at the expense of other uploads.
+    func reserveMemory(partBytes: Int) -> Bool
+
     /// The next part: a multiple of `granularity` bytes unless it is the last one. The one before it becomes invalid.
     ///
     /// The end of the last part arrives only after the whole content has arrived and its checksum is right; this
@@ -146,9 +151,13 @@ extension MutableSpan<UInt8> {
     /// Copies as much of `bytes` as there is room for into the beginning.
     /// - Returns: the number of bytes copied.
     public mutating func copyPrefix(of bytes: ArraySlice<UInt8>) -> Int {
-        let source = bytes.span
-        let count = Swift.min(count, source.count)
-        for index in 0..<count { self[index] = source[index] }
+        let count = Swift.min(count, bytes.count)
+        // As memory: element by element, the bounds of each are checked.
+        unsafe withUnsafeMutableBytes { target in
+            unsafe bytes.withUnsafeBytes { source in
+                unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: source.prefix(count)))
+            }
+        }
         return count
     }
 }
@@ -167,6 +176,8 @@ public final class BytesContent: UploadContent {
     }
 
     public var lengthBytes: Int64 { Int64(bytes.count) }
+
+    public func reserveMemory(partBytes: Int) -> Bool { true }
 
     public func nextPart(granularity: Int) -> UploadPart { rest() }
 

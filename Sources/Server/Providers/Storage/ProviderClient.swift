@@ -104,7 +104,7 @@ struct ProviderClient {
                     throw request.body?.failure.map { .contentFailed($0) }
                         ?? .unavailable(detail: "cannot be sent again")
                 case .refused(let reason): throw .rejected(code: reason)
-                case .forbiddenAddress: throw .rejected(code: "forbidden address")
+                case .forbiddenAddress: throw .serverNotAllowed
                 }
             }
             switch try settle(reply, by: deadline) {

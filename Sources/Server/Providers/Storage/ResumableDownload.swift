@@ -132,7 +132,7 @@ struct ResumableDownload {
                 if isCancelled { throw .downloadCancelled }
                 if hasEverything { return .complete }
                 if case .refused(let reason) = error { throw .rejected(code: reason) }
-                if case .forbiddenAddress = error { throw .rejected(code: "forbidden address") }
+                if case .forbiddenAddress = error { throw .serverNotAllowed }
                 if case .withheld(let reason) = error { throw .withheld(reason) }
                 // The status of a refusal counts even if its body is truncated or too long.
                 if isContent || head == nil {

@@ -152,7 +152,8 @@ struct ErrorResponse: Equatable {
         case .withheld(let reason): self.init(reason)
         case .unavailable, .contentMismatch, .notFound: self.init(code: .cloudUnavailable)
         case .timedOut: self.init(code: .cloudTimeout)
-        case .rejected: self.init(code: .cloudRefused)
+        // Of the owner's storage, which the caller may be no owner of.
+        case .rejected, .serverNotAllowed: self.init(code: .cloudRefused)
         case .contentFailed(let cause), .localFailure(let cause): self.init(for: cause)
         case .downloadCancelled: self.init(code: .internal)
         }

@@ -144,6 +144,7 @@ struct CloudWork: Sendable {
         case .timedOut: "timed out"
         case .contentMismatch: "content mismatch"
         case .rejected(let code): "rejected: \(code)"
+        case .serverNotAllowed: "server not allowed"
         case .contentFailed, .downloadCancelled: "content failed"
         case .localFailure: "local failure"
         }

@@ -10,19 +10,23 @@ final class PartedContent: UploadContent {
     let bytes: [UInt8]
     let providerHash: String
     private let partBytes: Int
+    private let hasMemory: Bool
     private var position = 0
     private let beforePart: (_ isLast: Bool) throws -> Void
 
     /// - Parameters:
     ///   - partBytes: raised to a multiple of the provider's granularity.
+    ///   - hasMemory: whether parts as large as the provider's smallest may be kept.
     ///   - announcedHash: instead of the right one.
     ///   - beforePart: called before each part is handed out; may throw.
     init(
-        _ bytes: [UInt8], for kind: ProviderUnderTest, partBytes: Int = 1 << 18, announcedHash: String? = nil,
+        _ bytes: [UInt8], for kind: ProviderUnderTest, partBytes: Int = 1 << 18, hasMemory: Bool = true,
+        announcedHash: String? = nil,
         beforePart: @escaping (_ isLast: Bool) throws -> Void = { _ in }
     ) {
         self.bytes = bytes
         self.partBytes = partBytes
+        self.hasMemory = hasMemory
         self.beforePart = beforePart
         var hasher = ContentHasher(for: kind.makeProvider().storageType)
         hasher.update(bytes)
@@ -31,6 +35,8 @@ final class PartedContent: UploadContent {
     }
 
     var lengthBytes: Int64 { Int64(bytes.count) }
+
+    func reserveMemory(partBytes: Int) -> Bool { hasMemory }
 
     func rest() throws -> UploadPart {
         try beforePart(true)

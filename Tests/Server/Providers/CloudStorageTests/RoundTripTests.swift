@@ -92,6 +92,26 @@ extension CloudProviderTests {
         }
 
         @Test(
+            "Content for whose parts there is no memory is stored all the same, and once",
+            arguments: ProviderUnderTest.all, [100, 6_000_000])
+        func noMemory(kind: ProviderUnderTest, size: Int) throws {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            let bytes = RandomData.bytes(size)
+            let reservation = try storage.provider.reserve(name: "photo.jpg", in: storage.access())
+
+            let stored = try (0..<2).map { _ in
+                try storage.provider.upload(
+                    PartedContent(bytes, for: kind, hasMemory: false), as: reservation, mimeType: "image/jpeg",
+                    to: storage.access())
+            }
+
+            #expect(stored[0].undated == stored[1].undated)
+            #expect(try account.files().count == 1)
+            #expect(try account.contents(of: stored[0].name) == bytes)
+        }
+
+        @Test(
             "An object that never existed is not found, and counts as deleted [343] [345]",
             arguments: ProviderUnderTest.all)
         func missing(kind: ProviderUnderTest) throws {

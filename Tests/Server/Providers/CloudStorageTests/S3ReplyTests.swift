@@ -183,6 +183,8 @@ private final class TwoParts: UploadContent {
 
     var lengthBytes: Int64 { Int64(parts.joined().count) }
 
+    func reserveMemory(partBytes: Int) -> Bool { true }
+
     func nextPart(granularity: Int) -> UploadPart {
         defer { next += 1 }
         return UploadPart(

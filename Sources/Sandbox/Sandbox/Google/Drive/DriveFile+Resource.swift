@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+import OpenSSLCrypto
 
 /// A Drive user's view of a file: the resource that the API returns.
 struct DriveResource {
@@ -68,12 +69,13 @@ struct DriveResource {
             json["headRevisionId"] = .string(file.headRevisionID)
             json["webContentLink"] = .string("https://drive.google.com/uc?id=\(file.id)&export=download")
             json["md5Checksum"] = .string(reportedMD5(file.md5))
-            if size <= StoredContent.largestWithAllChecksums, !mask.isAll,
-                mask.wants("sha1Checksum") || mask.wants("sha256Checksum"),
-                let sums = try? StoredContent.checksums(of: server.directory.contentPath(account.id, file.id))
-            {
-                json["sha1Checksum"] = .string(sums.sha1)
-                json["sha256Checksum"] = .string(sums.sha256)
+            if size <= StoredContent.largestWithAllChecksums, !mask.isAll {
+                let path = server.directory.contentPath(account.id, file.id)
+                for (name, algorithm) in [("sha1Checksum", DigestAlgorithm.sha1), ("sha256Checksum", .sha256)]
+                where mask.wants(name) {
+                    let sum = try? StoredContent.checksum(algorithm, of: path, revision: file.headRevisionID)
+                    json[name] = sum.map { JSONValue.string($0) }
+                }
             }
         }
         return mask.project(.object(json))

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+import OpenSSLCrypto
 
 /// Items as Graph shows them.
 struct OneDriveResource {
@@ -54,11 +55,12 @@ struct OneDriveResource {
         else { return nil }
         if server.breaks.contains(.wrongMD5) { text = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=" }
         var json: JSONObject = ["quickXorHash": .string(text)]
-        if settings.oneDriveHashes == .all,
-            let sums = try? StoredContent.checksums(of: server.directory.contentPath(drive.account, item.id))
-        {
-            json["sha1Hash"] = .string(sums.sha1.uppercased())
-            json["sha256Hash"] = .string(sums.sha256.uppercased())
+        if settings.oneDriveHashes == .all {
+            let path = server.directory.contentPath(drive.account, item.id)
+            for (name, algorithm) in [("sha1Hash", DigestAlgorithm.sha1), ("sha256Hash", .sha256)] {
+                let sum = try? StoredContent.checksum(algorithm, of: path)
+                json[name] = sum.map { JSONValue.string($0.uppercased()) }
+            }
         }
         return .object(json)
     }

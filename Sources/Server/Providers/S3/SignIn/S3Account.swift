@@ -107,7 +107,7 @@ public struct S3Account: AccountProvider {
     private static func accountError(_ error: CloudStorageError) -> AccountError {
         switch error {
         case .authorizationRevoked: .rejected
-        case .rejected(code: "forbidden address"): .serverNotAllowed
+        case .serverNotAllowed: .serverNotAllowed
         // The key is one, but opens too little; or there is no such bucket.
         case .rejected, .notFound, .quotaExceeded: .rejected
         case .rateLimited, .unavailable, .contentMismatch, .contentFailed, .downloadCancelled, .localFailure:

@@ -11,9 +11,9 @@ struct S3Bucket {
     private let baseURL: String
     private let signer: S3Signer
     /// Without TLS, only a signature protects a payload.
-    private let signsPayloads: Bool
+    let signsPayloads: Bool
 
-    /// - Throws: ``CloudStorageError/rejected(code:)`` if the operator no longer admits the server.
+    /// - Throws: ``CloudStorageError/serverNotAllowed`` if the operator no longer admits the server.
     init(
         in access: StorageAccess, servers: NamedServers, now: @escaping @Sendable () -> Int64
     ) throws(CloudStorageError) {
@@ -21,7 +21,7 @@ struct S3Bucket {
         guard let stored = access.tokens.location else { throw .authorizationRevoked }
         location = try S3Location(stored: stored)
         guard let server = location.server, let destination = servers.destination(of: server) else {
-            throw .rejected(code: "the server is not allowed")
+            throw .serverNotAllowed
         }
         self.access = access
         self.destination = destination

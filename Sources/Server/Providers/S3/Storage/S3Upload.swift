@@ -5,10 +5,15 @@ import OpenSSLCrypto
 
 /// One upload to S3: in a single request if the content fits into one part, else in parts that one request assembles.
 ///
+/// Each part is kept in memory until it is confirmed. Without memory for that, content of any size is one request, which
+/// cannot be repeated.
+///
 /// Nothing of either is visible before its last request, which is not made before the content is known to be right.
 struct S3Upload {
     /// "Amazon S3 multipart upload limits".
     private static let maximumParts = 10_000
+    /// The largest object that a single request makes ("Amazon S3 multipart upload limits": 5 GiB).
+    private static let largestSingleBytes: Int64 = 5 << 30
 
     let content: any UploadContent
     let reservation: ObjectReservation
@@ -33,42 +38,63 @@ struct S3Upload {
     }
 
     func run() throws(CloudStorageError) -> StoredObject {
-        let first = try part()
+        let hasMemory = content.reserveMemory(partBytes: Int(min(content.lengthBytes, Int64(granularity))))
+        if !hasMemory, !bucket.signsPayloads, content.lengthBytes <= Self.largestSingleBytes { return try sendOnce() }
+        let first = try part { try content.nextPart(granularity: granularity) }
         return first.isLast ? try sendWhole(first) : try sendInParts(first)
     }
 
-    private func part() throws(CloudStorageError) -> UploadPart {
-        do { return try content.nextPart(granularity: granularity) } catch { throw .contentFailed(error) }
+    private func part(_ next: () throws -> UploadPart) throws(CloudStorageError) -> UploadPart {
+        do { return try next() } catch { throw .contentFailed(error) }
     }
 
     // MARK: In one request
 
     private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> StoredObject {
         for name in names {
-            let objectID = S3.objectID(name)
-            var request = bucket.request(.upload, .put, object: objectID, headers: objectHeaders)
-            request.headers[.ifNoneMatch] = "*"
-            request.headers[.contentMD5] = [UInt8](hexadecimal: content.providerHash).map {
-                Data($0).base64EncodedString()
-            }
-            try bucket.attach(part, to: &request)
-            var client = bucket.client(accepting: Self.taken)
-            let reply = try client.send(request, with: part, within: patience)
-            guard reply.status < 300 else {
-                // An object has the name. If it is this very content, from an attempt whose reply was lost or from an
-                // earlier upload, it is stored; but only if the content is what it was announced to be.
-                try part.arrive()
-                if let object = try existing(name), isOurs(object) { return object }
-                continue
-            }
-            guard let tag = reply.head.headers[.eTag].map(S3ETag.init) else {
-                throw .unavailable(detail: "unreadable reply from the provider")
-            }
-            // Where the tag is another hash, `Content-MD5` has made the service compare.
-            guard tag.md5 ?? content.providerHash == content.providerHash else { throw .contentMismatch }
-            return stored(name, tag)
+            if let object = try put(part, as: name) { return object }
         }
         throw .contentMismatch
+    }
+
+    /// Sends all of the content in a request that cannot be repeated, not even with another name.
+    private func sendOnce() throws(CloudStorageError) -> StoredObject {
+        let place = try place()
+        let all = try part { try content.rest() }
+        switch place {
+        case .free(let name):
+            guard let object = try put(all, as: name) else { throw .contentMismatch }
+            return object
+        case .stored(let object):
+            try all.arrive()
+            return object
+        }
+    }
+
+    /// - Returns: `nil` if other contents have the name.
+    private func put(_ part: UploadPart, as name: String) throws(CloudStorageError) -> StoredObject? {
+        let objectID = S3.objectID(name)
+        var request = bucket.request(.upload, .put, object: objectID, headers: objectHeaders)
+        request.headers[.ifNoneMatch] = "*"
+        request.headers[.contentMD5] = [UInt8](hexadecimal: content.providerHash).map {
+            Data($0).base64EncodedString()
+        }
+        try bucket.attach(part, to: &request)
+        var client = bucket.client(accepting: Self.taken)
+        let reply = try client.send(request, with: part, within: patience)
+        guard reply.status < 300 else {
+            // An object has the name. If it is this very content, from an attempt whose reply was lost or from an
+            // earlier upload, it is stored; but only if the content is what it was announced to be.
+            try part.arrive()
+            guard let object = try existing(name), isOurs(object) else { return nil }
+            return object
+        }
+        guard let tag = reply.head.headers[.eTag].map(S3ETag.init) else {
+            throw .unavailable(detail: "unreadable reply from the provider")
+        }
+        // Where the tag is another hash, `Content-MD5` has made the service compare.
+        guard tag.md5 ?? content.providerHash == content.providerHash else { throw .contentMismatch }
+        return stored(name, tag)
     }
 
     // MARK: In parts
@@ -76,7 +102,7 @@ struct S3Upload {
     private func sendInParts(_ first: UploadPart) throws(CloudStorageError) -> StoredObject {
         // An object of that name would be noticed only at the end, with the bytes gone.
         let name: String
-        switch try placeForParts() {
+        switch try place() {
         case .free(let free): name = free
         case .stored(let object):
             try content.verifyRest(from: first, granularity: granularity)
@@ -88,7 +114,7 @@ struct S3Upload {
             var part = first
             try upload.add(part, within: patience)
             while !part.isLast {
-                part = try self.part()
+                part = try self.part { try content.nextPart(granularity: granularity) }
                 try upload.add(part, within: patience)
             }
             let ending = try upload.complete(by: .after(patience))
@@ -113,7 +139,7 @@ struct S3Upload {
     }
 
     /// The reservation's name, or the spare one if another object has it.
-    private func placeForParts() throws(CloudStorageError) -> Place {
+    private func place() throws(CloudStorageError) -> Place {
         for name in names {
             guard let object = try existing(name) else { return .free(name) }
             if isOurs(object) { return .stored(object) }

@@ -32,7 +32,7 @@ struct WebDAVClient {
         token = try access.tokens.current()
         do { location = try WebDAVLocation(access.tokens.location) } catch { throw .authorizationRevoked }
         guard let destination = servers.destination(of: location.root) else {
-            throw .rejected(code: "the server is not allowed")
+            throw .serverNotAllowed
         }
         address = WebDAVAddress(root: location.root, destination: destination)
         // A person may name a folder in a folder, but nothing outside their collection.

@@ -15,9 +15,10 @@ extension HTTPField.Name {
 
 /// One upload: the bytes to a temporary name, which is then moved to the object's own.
 ///
-/// Small content is one request, which may be repeated. Large content is sent in chunks where the server takes them, else
-/// in one request, which cannot be repeated: there is no way to continue it that servers agree on, and some take
-/// `Content-Range` of a PUT for a change of the whole file (Apache; RFC 9110, section 14.5).
+/// Small content is one request, which may be repeated. Large content is sent in chunks where the server takes them. Where
+/// it does not, or there is no memory for chunks, it is one request, which cannot be repeated: there is no way to continue
+/// it that servers agree on, and some take `Content-Range` of a PUT for a change of the whole file (Apache; RFC 9110,
+/// section 14.5).
 struct WebDAVUpload {
     /// Chunks of Nextcloud are at least 5 MB; also the largest content that is sent in one request that can be repeated.
     static let granularity = 5 << 20
@@ -74,12 +75,13 @@ struct WebDAVUpload {
 
     private func send() throws(CloudStorageError) -> Written {
         var written: Written
-        if content.lengthBytes <= Self.granularity {
+        let hasMemory = content.reserveMemory(partBytes: Int(min(content.lengthBytes, Int64(Self.granularity))))
+        if hasMemory, content.lengthBytes <= Self.granularity {
             written = try put(try part { try content.nextPart(granularity: Self.granularity) })
         } else {
             try requireRoom()
             let chunks = NextcloudChunks(upload: temporary.name, target: temporaryURL, content: content, client: client)
-            if let chunks, let sent = try chunks.send(within: patience, part: part) {
+            if hasMemory, let chunks, let sent = try chunks.send(within: patience, part: part) {
                 written = sent
             } else {
                 written = try put(try part { try content.rest() })

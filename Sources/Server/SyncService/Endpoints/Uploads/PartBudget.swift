@@ -10,6 +10,9 @@ public final class PartBudget: Sendable {
     private static let uploadsPerBudget = 4
 
     private let available: Mutex<Int>
+    /// Buffers of uploads that have ended: the memory of a new one comes from the kernel page by page, cleared, which
+    /// takes an upload longer than anything but its hash and its encryption.
+    private let idle = Mutex<IdleBuffers>(IdleBuffers())
     /// Called for every change in the number of bytes that parts hold; unrelated to what is available.
     let observer: @Sendable (Int) -> Void
 
@@ -32,7 +35,49 @@ public final class PartBudget: Sendable {
         }
     }
 
+    /// Takes `bytes` if as much is left for others.
+    func take(exactly bytes: Int) -> Bool {
+        available.withLock { available in
+            guard bytes <= available / 2 else { return false }
+            available -= bytes
+            return true
+        }
+    }
+
+    /// Takes `bytes`, whether they are available or not: there will be less for the next ones.
+    func takeRegardless(_ bytes: Int) {
+        available.withLock { $0 -= bytes }
+    }
+
+    /// A buffer that an upload has left, or an empty one; what it contains means nothing.
+    func takeBuffer() -> [UInt8] { idle.withLock { $0.takeLast() } }
+
+    /// Keeps the buffer of an upload that has ended, unless enough of them are kept.
+    func keep(_ buffer: consuming [UInt8]) {
+        idle.withLock { [buffer] idle in idle.keep(buffer) }
+    }
+
     func putBack(_ bytes: Int) {
         available.withLock { $0 += bytes }
+    }
+}
+
+/// Buffers that nobody uses, the last one in front: its memory is the most likely to be in the processor's cache.
+private struct IdleBuffers {
+    private static let limitBytes = 16 << 20
+
+    private var buffers: [[UInt8]] = []
+    private var bytes = 0
+
+    mutating func takeLast() -> [UInt8] {
+        guard let last = buffers.popLast() else { return [] }
+        bytes -= last.count
+        return last
+    }
+
+    mutating func keep(_ buffer: [UInt8]) {
+        guard !buffer.isEmpty, bytes + buffer.count <= Self.limitBytes else { return }
+        buffers.append(buffer)
+        bytes += buffer.count
     }
 }

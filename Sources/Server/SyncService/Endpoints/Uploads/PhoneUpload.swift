@@ -23,6 +23,8 @@ final class PhoneUpload: UploadContent {
     private let now: () -> ContinuousClock.Instant
     /// What is taken from the budget for that part.
     private var reservedBytes = 0
+    /// How much of it stays reserved for every part.
+    private var keptBytes = 0
     /// How many bytes are in memory, as far as the budget's observer knows.
     private var observedBytes = 0
     /// The hashes of the whole content; known once all of it has arrived.
@@ -54,16 +56,32 @@ final class PhoneUpload: UploadContent {
     deinit {
         budget.putBack(reservedBytes)
         budget.observer(-observedBytes)
+        if isKnownUniquelyReferenced(&window), let window { budget.keep(window.takeBuffer()) }
     }
 
     /// The hash that the provider must report: for Google and Dropbox the announced checksum.
     var providerHash: String { hashes?.providerHash ?? expected.rawValue }
 
+    func reserveMemory(partBytes: Int) -> Bool {
+        let missing = partBytes - PartBudget.smallestPartBytes - keptBytes
+        guard missing > 0 else { return true }
+        guard budget.take(exactly: missing) else { return false }
+        keptBytes += missing
+        reservedBytes += missing
+        return true
+    }
+
     func nextPart(granularity: Int) throws -> UploadPart {
         try handOut { probed in
             let remaining = probed + Int(lengthBytes - arrivedBytes)
             let room = reserve(min(pace.partBytes, remaining))
-            return room == remaining ? remaining : min(remaining, max(room / granularity, 1) * granularity)
+            let size = room == remaining ? remaining : min(remaining, max(room / granularity, 1) * granularity)
+            let excess = size - PartBudget.smallestPartBytes - reservedBytes
+            if excess > 0 {
+                budget.takeRegardless(excess)
+                reservedBytes += excess
+            }
+            return size
         }
     }
 
@@ -76,7 +94,7 @@ final class PhoneUpload: UploadContent {
     /// - Parameter size: decides how large the part will be, of which as many bytes have arrived as it is told.
     private func handOut(isSliding: Bool = false, size: (Int) -> Int) throws -> UploadPart {
         let offset = arrivedBytes
-        var buffer = window?.takeBuffer() ?? []
+        var buffer = window?.takeBuffer() ?? budget.takeBuffer()
         window = nil
         observe(0)
         pace.ended()
@@ -99,8 +117,8 @@ final class PhoneUpload: UploadContent {
     /// Reserves memory for a part of up to `bytes`.
     /// - Returns: how large the part may be.
     private func reserve(_ bytes: Int) -> Int {
-        budget.putBack(reservedBytes)
-        reservedBytes = budget.take(upTo: bytes - PartBudget.smallestPartBytes)
+        budget.putBack(reservedBytes - keptBytes)
+        reservedBytes = keptBytes + budget.take(upTo: bytes - PartBudget.smallestPartBytes - keptBytes)
         return min(bytes, PartBudget.smallestPartBytes + reservedBytes)
     }
 
