@@ -195,6 +195,67 @@ class HostTests(unittest.TestCase):
         finally:
             self.host.configure(good)
 
+    def test_misplaced_key(self) -> None:
+        """A key that root finds and the services would not is refused before anything restarts."""
+        good = self.host.configuration()
+        before = self.host.pids()
+        key = self.inside("syncctl", "generate-key").stdout
+        self.host.write("/etc/syncd/sealing-key-2026", key)
+        self.host.configure(good | {"sealing": {"keyFile": "sealing-key-2026", "formerKeyFiles": ["sealing-key"]}})
+        try:
+            told = self.inside("syncctl", "check-config", check=False)
+            self.assertEqual(told.returncode, 78, told.stdout)
+            self.assertIn("services get only what is in /etc/syncd/secrets", told.stdout)
+            self.assertNotEqual(self.inside("systemctl", "reload", "syncd", check=False).returncode, 0)
+            self.assertEqual(self.host.pids(), before)
+            self.assert_serving()
+            # A file that is read in place has to be readable for the services' user.
+            self.host.write("/etc/syncd/sealing-key-2026", key, 0o600)
+            self.host.configure(good | {"sealing": {"keyFile": "/etc/syncd/sealing-key-2026"}})
+            told = self.inside("syncctl", "check-config", check=False)
+            self.assertEqual(told.returncode, 78, told.stdout)
+            self.assertIn("which run as syncd, cannot read /etc/syncd/sealing-key-2026", told.stdout)
+        finally:
+            self.host.configure(good)
+            self.inside("rm", "/etc/syncd/sealing-key-2026")
+        self.assertEqual(self.inside("syncctl", "check-config", check=False).returncode, 0)
+
+    def test_key_rotation(self) -> None:
+        """The sealing key is replaced step by step under load; services that restart between any two steps start."""
+        def step(name: str) -> dict:
+            told = json.loads(self.inside("syncctl", "rotate-keys", name, "--json").stdout)
+            # As after a crash: without a look at the units.
+            for instance in ("syncd-api@1", "syncd-transfer@1", "syncd-jobs@1"):
+                self.inside("systemctl", "restart", unit_name(instance))
+            self.assertEqual(self.inside("syncctl", "check-config", check=False).returncode, 0)
+            return told
+
+        load = Load()
+        with load.running():
+            begun = step("begin")
+            owner = self.inside("stat", "--format=%U:%G %a", begun["keyFile"]).stdout.strip()
+            self.assertEqual(owner, "root:root 600")
+            self.assertTrue(begun["keyFile"].startswith("/etc/syncd/secrets/sealing-key-"))
+            refused = self.inside("syncctl", "rotate-keys", "switch", check=False)
+            self.assertEqual(refused.returncode, 1, refused.stdout)
+            self.inside("systemctl", "reload", "syncd")
+            step("switch")
+            refused = self.inside("syncctl", "rotate-keys", "finish", check=False)
+            self.assertEqual(refused.returncode, 1, refused.stdout)
+            self.inside("systemctl", "reload", "syncd")
+            finished = step("finish")
+            self.inside("systemctl", "reload", "syncd")
+            load.wait_for_rounds(4)
+        self.assertEqual(load.failures, [])
+        self.assertGreaterEqual(finished["resealing"]["resealed"], 1)
+        for role in ("api", "transfer", "jobs"):
+            found = self.inside("ls", f"/run/credentials/syncd-{role}@1.service").stdout.split()
+            self.assertEqual([name for name in found if "sealing" in name],
+                             [f"secret_{Path(begun['keyFile']).name}"])
+        # At most notes, which do not count.
+        fsck = self.inside("syncctl", "fsck", check=False)
+        self.assertEqual(fsck.returncode, 0, fsck.stdout)
+
     # MARK: Trouble
 
     def test_killed(self) -> None:

@@ -5,12 +5,18 @@ import Operations
 /// Reports everything that is wrong with a configuration file.
 struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check-config", abstract: "Says everything that is wrong with a configuration file.")
+        commandName: "check-config", abstract: "Says everything that is wrong with a configuration file.",
+        discussion: """
+            Also what only the services would notice, which run as a user of their own and get of the secrets what systemd \
+            passes on to them; as root, and for the configuration of the package, or with --user.
+            """)
 
     @OptionGroup var options: CommonOptions
+    @Option(help: "Whom the services run as.") var user: String?
 
     func run() throws {
-        let report = ConfigurationReport(of: options.file.path)
+        let path = options.file.path
+        let report = ConfigurationReport(of: path, seenBy: try ServiceView(of: path, as: user))
         try Output.write(report, asJSON: options.isJSON)
         if !report.isGood { throw ExitCode(ExitStatus.configuration.rawValue) }
     }

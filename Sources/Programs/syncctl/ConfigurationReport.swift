@@ -1,4 +1,5 @@
 import Configuration
+import OpenSSLCrypto
 import Operations
 
 /// What is wrong with a configuration file, and what else there is to know about it.
@@ -19,11 +20,14 @@ struct ConfigurationReport: Report {
     /// Where all calls to providers go instead; absent on a production server.
     var sandbox: String?
 
-    init(of path: String) {
+    /// - Parameter services: what the services see; `nil` if that is not to be examined.
+    init(of path: String, seenBy services: ServiceView?) {
         self.path = path
         let notes: [ConfigurationFinding]
         do {
             let configuration = try ServerConfiguration(readingFrom: path)
+            // Services do not start with something else in a key's file.
+            _ = try KeyRing(configuration)
             problems = []
             notes = configuration.notes
             sandbox = configuration.sandbox.map { "\($0.host):\($0.port)" }
@@ -31,6 +35,8 @@ struct ConfigurationReport: Report {
             problems = error.problems.map(Finding.init)
             notes = error.notes
         }
+        let known = problems.map(\.sentence)
+        problems += services?.problems(besides: known).map { Finding(sentence: $0) } ?? []
         warnings = notes.filter { $0.kind == .warning }.map(Finding.init)
         self.notes = notes.filter { $0.kind == .note }.map(Finding.init)
     }

@@ -31,6 +31,7 @@ struct Server {
     /// Calls to providers, counted, paced and limited; each request and each job adds its log.
     private let transport: @Sendable () -> Transport
     private let processID: String
+    private let signOfLife: SignOfLife
     private let metrics: MetricsWiring
 
     init(configuration: ServerConfiguration, role: ServerRole, logger: Logger, logFile: LogFile) throws {
@@ -44,6 +45,8 @@ struct Server {
         store = MetadataStore(pool: pool, pause: pause)
         push = PushServices(configuration, now: { [store] in store.now.secondsSince1970 })
         processID = try RandomBytes.uuidText()
+        signOfLife = SignOfLife(
+            of: KeyHolder(ownUUID: processID, role: role, keys: try KeyRing(configuration)), store: store)
         let metrics = MetricsWiring(
             directory: configuration.metricsDirectory, role: role, processID: processID, pool: pool, store: store,
             now: { [store] in store.now }, logger: logger)
@@ -78,8 +81,8 @@ struct Server {
 
     private var supervisor: Supervisor {
         Supervisor(
-            store: store, database: configuration.database, processID: processID, metrics: metrics, logger: logger,
-            logFile: logFile)
+            store: store, database: configuration.database, processID: processID, signOfLife: signOfLife,
+            metrics: metrics, logger: logger, logFile: logFile)
     }
 
     // MARK: Roles api and transfer

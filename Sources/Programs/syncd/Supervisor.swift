@@ -5,7 +5,8 @@ import Posix
 import Store
 import Vault
 
-/// The main thread's work while workers run: checks the schema, sends watchdog keep-alives, shuts down gracefully.
+/// The main thread's work while workers run: checks the schema, sends watchdog keep-alives, tells which keys this process
+/// has, shuts down gracefully.
 struct Supervisor {
     /// A request that moves no byte for this many watchdog intervals makes the process count as stuck: 300 s by
     /// `WatchdogSec=60` of the units.
@@ -18,6 +19,7 @@ struct Supervisor {
     let store: MetadataStore
     let database: ConnectionSettings
     let processID: String
+    let signOfLife: SignOfLife
     let metrics: MetricsWiring
     let logger: Logger
     let logFile: LogFile
@@ -27,8 +29,11 @@ struct Supervisor {
     func run(_ startWorkers: () throws -> WorkerPool) throws {
         let manager = ServiceManager()
         var schema = SchemaCheck(store: store, database: database, processID: processID, logger: logger)
+        var signOfLife = signOfLife
         try schema.tryOnce()
         let pool = try startWorkers()
+        // Whoever has waited for the start finds it in the database.
+        if schema.isDone { signOfLife.giveIfDue() }
         manager.ready(schema.isDone ? "Ready" : "Waiting for the database")
         logger.notice("Ready", metadata: .keyed([.version: "\(ServerRelease.text)"]))
         var nextSign = ContinuousClock.now
@@ -37,7 +42,10 @@ struct Supervisor {
             case .stop:
                 manager.stopping()
                 logger.notice("Stopping")
-                guard pool.drain(within: Self.drainLimit) else { throw ServerError.stillBusy }
+                // What is still in progress may seal tokens.
+                let isIdle = pool.drain(within: Self.drainLimit) { if schema.isDone { signOfLife.giveIfDue() } }
+                guard isIdle else { throw ServerError.stillBusy }
+                signOfLife.end()
                 logger.notice("Stopped")
                 return
             case .reopenLogs: logFile.reopen()
@@ -45,6 +53,7 @@ struct Supervisor {
             }
             metrics.readPool()
             try schema.tryOnce()
+            if schema.isDone { signOfLife.giveIfDue() }
             guard !pool.hasLostWorkers else { throw ServerError.workersDied }
             if let interval = manager.watchdogInterval, nextSign <= .now {
                 // Only that the check returns matters, not its result: a database outage is no reason to restart.

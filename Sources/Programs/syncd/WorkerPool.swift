@@ -46,12 +46,13 @@ final class WorkerPool {
     /// Threads that wait for a request are woken repeatedly until they have ended: a signal that arrives just before
     /// the wait begins is lost.
     /// - Returns: whether all have ended within `limit`.
-    func drain(within limit: Duration) -> Bool {
+    func drain(within limit: Duration, meanwhile: () -> Void = {}) -> Bool {
         stop.set()
         let end = ContinuousClock.now + limit
         while activities.contains(where: { !$0.hasLeft }) {
             guard ContinuousClock.now < end else { return false }
             for (thread, activity) in zip(threads, activities) where !activity.hasLeft { thread.wake() }
+            meanwhile()
             Pause.sleep(.milliseconds(10))
         }
         for thread in threads { thread.join() }

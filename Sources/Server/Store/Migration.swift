@@ -49,5 +49,8 @@ struct Migration: Equatable {
         Migration(
             version: 14, name: "pages_and_checks",
             sql: String(decoding: PackageResources._014_pages_and_checks_sql, as: UTF8.self)),
+        Migration(
+            version: 15, name: "told_and_keys",
+            sql: String(decoding: PackageResources._015_told_and_keys_sql, as: UTF8.self)),
     ]
 }

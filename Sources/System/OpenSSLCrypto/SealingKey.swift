@@ -10,6 +10,15 @@ public struct SealingKey: Sendable {
     /// Derived, so that a key file needs no separate number and cannot be misnumbered; reveals nothing about the key.
     public let identifier: UInt32
 
+    /// The identifier as people and the database see it: eight hexadecimal digits.
+    public var name: String { Self.name(of: identifier) }
+
+    /// An identifier as people and the database see it: eight hexadecimal digits.
+    public static func name(of identifier: UInt32) -> String {
+        let digits = String(identifier, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+
     let bytes: [UInt8]
 
     /// Creates a key from 32 bytes, which must be random.

@@ -9,18 +9,46 @@ public enum AtomicFile {
     /// - Parameter permissions: as chmod(2) takes them; the umask is ignored.
     /// - Throws: ``PosixError``; the old file, if any, is unchanged then.
     public static func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws(PosixError) {
+        try write(bytes, to: path, permissions, owner: nil)
+    }
+
+    /// Writes a file that belongs to the same user and group as another one, with the same permissions: one that is to
+    /// take its place, or to stand beside it.
+    ///
+    /// - Parameter example: the path of the other file; may be `path` itself.
+    /// - Throws: ``PosixError``; the old file, if any, is unchanged then.
+    public static func write(_ bytes: [UInt8], to path: String, like example: String) throws(PosixError) {
+        var status = stat()
+        guard unsafe stat(example, &status) == 0 else { throw PosixError(call: "stat", code: errno) }
+        try write(bytes, to: path, status.st_mode & 0o7777, owner: (status.st_uid, status.st_gid))
+    }
+
+    private static func write(
+        _ bytes: [UInt8], to path: String, _ permissions: UInt32, owner: (user: uid_t, group: gid_t)?
+    ) throws(PosixError) {
         let temporary = path + ".new"
         try Directory.removeFile(temporary)
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
         do throws(PosixError) {
             defer { close(descriptor) }
+            if let owner, fchown(descriptor, owner.user, owner.group) != 0 {
+                throw PosixError(call: "fchown", code: errno)
+            }
             try fill(descriptor, bytes, permissions)
         } catch {
             try? Directory.removeFile(temporary)
             throw error
         }
         try Directory.rename(temporary, to: path)
+    }
+
+    /// The path without symbolic links (realpath(3)); what replaces a file must replace the link's target, not the link.
+    /// - Throws: ``PosixError``.
+    public static func resolved(_ path: String) throws(PosixError) -> String {
+        guard let resolved = unsafe realpath(path, nil) else { throw PosixError(call: "realpath", code: errno) }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
     }
 
     private static func fill(_ descriptor: Int32, _ bytes: [UInt8], _ permissions: UInt32) throws(PosixError) {

@@ -2,6 +2,17 @@ internal import Glibc
 
 /// Facts about the host and its environment; for diagnostics.
 public enum HostFacts {
+    /// The host's name (gethostname(2)); empty if it has none.
+    public static var name: String {
+        // HOST_NAME_MAX and the final zero.
+        var name = [CChar](repeating: 0, count: 65)
+        guard unsafe gethostname(&name, name.count - 1) == 0 else { return "" }
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The number of this process on this host (getpid(2)).
+    public static var processID: Int32 { getpid() }
+
     /// A file system, as far as it can become full.
     public struct FileSystem: Sendable, Equatable {
         /// The same for all paths in it.

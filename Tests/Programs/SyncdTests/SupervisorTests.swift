@@ -17,6 +17,10 @@ struct SupervisorTests {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         return Supervisor(
             store: store, database: settings, processID: "test",
+            signOfLife: SignOfLife(
+                of: KeyHolder(
+                    processUUID: "test", hostName: "host", role: .jobs, processID: 1, sealingKey: "0", openingKeys: []),
+                store: store),
             metrics: MetricsWiring(
                 directory: nil, role: .jobs, processID: "test", pool: pool, store: store,
                 now: { WireDate(secondsSince1970: 1_800_000_000) }, logger: logger),

@@ -48,6 +48,7 @@ struct RoleRightsTests {
         "schema_migrations": "name", "schema_lease": "owner", "sharing_groups": "name", "memberships": "permission",
         "invitations": "permission", "files": "mime_type", "exchanged_codes": "lease_owner", "quota_windows": "uses",
         "apple_notices": "handled_at", "content_hashes": "object_id", "imported_groups": "imported_at",
+        "gone_contents": "reason", "key_holders": "role",
     ]
 
     private func isDenied(_ statement: String, to connection: inout Connection) throws -> Bool {

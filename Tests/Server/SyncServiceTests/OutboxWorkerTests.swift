@@ -383,7 +383,7 @@ struct OutboxWorkerTests {
     }
 
     @Test(
-        "Commits, results of codes, Apple's notices and hashes are forgotten when they are old enough, not a second before"
+        "Commits, results of codes, notices, hashes and the like are forgotten when they are old enough, not a second before"
     )
     func lifetimes() throws {
         try server.execute(
@@ -394,6 +394,8 @@ struct OutboxWorkerTests {
             INSERT INTO apple_notices VALUES (REPEAT('h', 32), '\(noon)');
             INSERT INTO content_hashes VALUES (1, 'o', 'h', 'c', '\(noon)');
             INSERT INTO batches VALUES (1, 'd', 1, 'b', 2, 1, NULL, '\(noon)');
+            INSERT INTO gone_contents VALUES (1, 'f', 'fileRemovedOrRenamed', 0, '\(noon)', '\(noon)', 1, NULL);
+            INSERT INTO key_holders VALUES ('p', 'host', 'api', 1, 'feedbeef', '', '\(noon)');
             """)
         let housekeeper = Housekeeper(
             store: server.store, stagingLifetimeDays: 3, now: { [clock] in clock.now },
@@ -401,11 +403,13 @@ struct OutboxWorkerTests {
         let day: Int64 = 86_400
         let lifetimes: [(rows: () throws -> Int, seconds: Int64)] = [
             ({ try server.count("SELECT COUNT(*) FROM exchanged_codes") }, day),
+            ({ try server.count("SELECT COUNT(*) FROM key_holders") }, day),
             ({ try server.count("SELECT COUNT(*) FROM batches") }, 3 * day),
             ({ try server.count("SELECT COUNT(*) FROM commits") }, 7 * day),
             ({ try server.count("SELECT COUNT(*) FROM commit_members") }, 7 * day),
             ({ try server.count("SELECT COUNT(*) FROM apple_notices") }, 60 * day),
             ({ try server.count("SELECT COUNT(*) FROM content_hashes") }, 90 * day),
+            ({ try server.count("SELECT COUNT(*) FROM gone_contents") }, 90 * day),
         ]
 
         for (rows, seconds) in lifetimes {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HTTPTransport
 import Operations
 import Store
 import SyncProtocol
@@ -47,11 +48,18 @@ struct FilesExplain: ReportingCommand {
         commandName: "explain", abstract: "Tells the history of one file as a story.",
         discussion: """
             Who uploaded which version when, as far as it is kept; deletion and undeletion; changes that wait for a \
-            commit; work in the outbox; whose storage the bytes are in; and what phones see now.
+            commit; work in the outbox; whose storage the bytes are in; whether they are there, for which the storage is \
+            asked; what phones were told, what they see now, and what can be done.
             """)
 
     @OptionGroup var options: CommonOptions
     @Argument(help: "The file's UUID.") var file: String
+    @Flag(inversion: .prefixedNo, help: "Asks the owner's storage whether the contents are there.") var clouds = true
+    @Option(help: "Seconds that the storage may take in all.") var deadline = 10
+
+    func validate() throws {
+        guard (1...600).contains(deadline) else { throw ValidationError("--deadline must be from 1 to 600.") }
+    }
 
     func report() throws -> any Report {
         let installation = try Installation(options)
@@ -61,7 +69,14 @@ struct FilesExplain: ReportingCommand {
         guard !evidence.committed.isEmpty || !evidence.staged.isEmpty || !evidence.outbox.isEmpty else {
             throw CommandFailure(.foundSomething, "nothing is known about a file \(file)")
         }
-        return FileStory(evidence)
+        return FileStory(evidence, clouds: clouds ? try answers(about: uuid, installation) : nil)
+    }
+
+    private func answers(about file: FileUUID, _ installation: Installation) throws -> [CloudAnswer] {
+        try ObjectInquiry(
+            store: installation.store, storage: try installation.storage(), transport: installation.transport(),
+            deadline: .after(.seconds(deadline))
+        ).ask(about: file)
     }
 
     static func file(_ text: String) throws -> FileUUID {

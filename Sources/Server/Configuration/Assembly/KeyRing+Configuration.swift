@@ -2,13 +2,16 @@ public import OpenSSLCrypto
 import Providers
 
 extension KeyRing {
-    /// The sealing key of a configuration, and the former ones whose records can still be opened.
+    /// The sealing key of a configuration, and the former ones and the coming one, whose records can be opened.
     /// - Throws: ``ConfigurationError`` naming the setting whose key is unusable.
     public init(_ configuration: ServerConfiguration) throws(ConfigurationError) {
         let current = try Self.key(configuration.sealingKey, setting: "sealing.keyFile")
         var former: [SealingKey] = []
         for (index, secret) in configuration.formerSealingKeys.enumerated() {
             former.append(try Self.key(secret, setting: "sealing.formerKeyFiles, number \(index + 1)"))
+        }
+        if let next = configuration.nextSealingKey {
+            former.append(try Self.key(next, setting: "sealing.nextKeyFile"))
         }
         self.init(current: current, older: former)
     }

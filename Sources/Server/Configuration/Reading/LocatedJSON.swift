@@ -20,4 +20,6 @@ struct LocatedJSON {
 
     var value: Value
     var place: TextPlace
+    /// Where its text is, in Unicode scalars from the beginning of the file.
+    var extent: Range<Int>
 }

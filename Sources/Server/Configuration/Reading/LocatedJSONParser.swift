@@ -48,6 +48,7 @@ struct LocatedJSONParser {
         try skipBlanks()
         guard depth < Self.maximumDepth else { throw mistake("values nest too deep") }
         let start = place
+        let begin = position
         let value: LocatedJSON.Value
         switch next {
         case "{": value = .object(try members(depth: depth))
@@ -59,7 +60,7 @@ struct LocatedJSONParser {
         case nil: throw mistake(depth == 0 ? "the file is empty" : "the file ends where a value is expected")
         case let other?: throw mistake("a value is expected here, not \(Self.quoted(other))")
         }
-        return LocatedJSON(value: value, place: start)
+        return LocatedJSON(value: value, place: start, extent: begin..<position)
     }
 
     private mutating func members(depth: Int) throws(Mistake) -> [LocatedJSON.Member] {

@@ -21,7 +21,7 @@ public enum OlderServerDatabase {
             throw refusal(path, "there is neither db nor mySQL.host: is this a SyncServerII's file?")
         }
         var reader = ConfigurationReader(
-            LocatedJSON(value: .object(members.filter(isDatabase)), place: root.place))
+            LocatedJSON(value: .object(members.filter(isDatabase)), place: root.place, extent: root.extent))
         let settings = ConnectionSettings(
             address: .tcp(host: reader.required("database.host"), port: 3_306),
             user: reader.required("database.user"),

@@ -12,18 +12,32 @@ struct SecretFiles {
     private let prefixes: [String]
     /// Secrets that are still to be written to files, by their names in the configuration.
     private let coming: [String: Secret]
+    /// Whether files are looked for where systemd takes them from for a service, while this is none.
+    let isRehearsal: Bool
 
     /// - Parameter credentialsFolder: what systemd has set `CREDENTIALS_DIRECTORY` to; `nil` outside of a service.
     init(
         configurationPath: String, credentialsFolder: String? = Self.credentialsFolder, coming: [String: Secret] = [:]
     ) {
         self.coming = coming
+        isRehearsal = false
         if let credentialsFolder {
             prefixes = [credentialsFolder + "/secret_", credentialsFolder + "/"]
         } else {
-            let folder = configurationPath.lastIndex(of: "/").map { String(configurationPath[..<$0]) } ?? "."
+            let folder = Self.folder(of: configurationPath)
             prefixes = [folder + "/secrets/", folder + "/"]
         }
+    }
+
+    /// Only what systemd passes on to the services of a configuration.
+    init(rehearsingServicesOf configurationPath: String) {
+        coming = [:]
+        isRehearsal = true
+        prefixes = [Self.folder(of: configurationPath) + "/secrets/"]
+    }
+
+    private static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     }
 
     private static var credentialsFolder: String? {

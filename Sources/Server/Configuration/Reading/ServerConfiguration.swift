@@ -34,6 +34,9 @@ public struct ServerConfiguration: Sendable {
     public var sealingKey: Secret
     /// Former sealing keys, in base64: what they sealed can still be opened.
     public var formerSealingKeys: [Secret]
+    /// The sealing key that is to come, in base64: what it sealed can be opened already. `nil` except while keys are being
+    /// rotated, or if a role could not read it.
+    public var nextSealingKey: Secret?
     /// The accounts with which people may sign in, with the values of their settings.
     public var accounts: [AccountType: SettingValues]
     /// Redirect URIs, apart from those on loopback, that may come along with authorization codes.
@@ -93,15 +96,14 @@ public struct ServerConfiguration: Sendable {
     ///   the operator, who has the owner's account.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
     public init(readingFrom path: String, for role: ServerRole? = nil) throws(ConfigurationError) {
-        let bytes: [UInt8]
-        do { bytes = try TextFile.read(path) } catch {
-            throw ConfigurationError(
-                path: path,
-                problems: [Self.problem(onReading: error)])
-        }
-        // An unknown mode is treated as the worst.
-        let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
-        try self.init(bytes, at: path, permissions, SecretFiles(configurationPath: path), for: role)
+        try self.init(fileAt: path, SecretFiles(configurationPath: path), for: role)
+    }
+
+    /// Reads the file at `path` as a role's service would under systemd, which passes on to it the files in the folder
+    /// `secrets` beside the configuration, and no others.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    public init(rehearsing role: ServerRole, with path: String) throws(ConfigurationError) {
+        try self.init(fileAt: path, SecretFiles(rehearsingServicesOf: path), for: role)
     }
 
     /// Reads a text that is to become the file at `path`, to check beforehand whether the server would start with it.
@@ -111,6 +113,22 @@ public struct ServerConfiguration: Sendable {
     public init(proposed text: String, at path: String, secrets: [String: Secret]) throws(ConfigurationError) {
         try self.init(
             Array(text.utf8), at: path, 0o600, SecretFiles(configurationPath: path, coming: secrets), for: nil)
+    }
+
+    /// The path of the file that a configuration names, as the operator's programs find it; where it should be, if it
+    /// does not exist.
+    public static func path(ofSecret name: String, beside configurationPath: String) -> String {
+        SecretFiles(configurationPath: configurationPath).path(name)
+    }
+
+    private init(fileAt path: String, _ files: SecretFiles, for role: ServerRole?) throws(ConfigurationError) {
+        let bytes: [UInt8]
+        do { bytes = try TextFile.read(path) } catch {
+            throw ConfigurationError(path: path, problems: [Self.problem(onReading: error)])
+        }
+        // An unknown mode is treated as the worst.
+        let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
+        try self.init(bytes, at: path, permissions, files, for: role)
     }
 
     private init(

@@ -16,7 +16,8 @@ enum SettingCatalog {
         "redirectURIs",
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
         "writesIndexPage", "iOSMinimumClientVersion",
-        "sealing.formerKeyFiles", "metrics.directory", "log.file", "log.level", "sandbox.connectTo", "sandbox.caFile",
+        "sealing.formerKeyFiles", "sealing.nextKeyFile", "metrics.directory", "log.file", "log.level",
+        "sandbox.connectTo", "sandbox.caFile",
     ]
 
     /// Settings that may be in the file, and whose counterpart with the suffix `File` names a file that holds the

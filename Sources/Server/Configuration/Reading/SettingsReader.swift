@@ -8,7 +8,7 @@ struct SettingsReader {
     private static let logLevels = ["debug", "info", "notice", "warning", "error"]
 
     /// Where the sealing key is unless the file says otherwise.
-    private static let sealingKeyFile = "sealing-key"
+    static let sealingKeyFile = "sealing-key"
 
     var reader: ConfigurationReader
     let files: SecretFiles
@@ -23,12 +23,14 @@ struct SettingsReader {
         let (database, roleAccounts) = database()
         let sealingKey = secret("sealing.key") ?? sealingKeyByDefault()
         let formerSealingKeys = secrets("sealing.formerKeyFiles")
+        let nextSealingKey = nextSealingKey()
         let accounts = accounts()
         let push = push()
         var result = ServerConfiguration(
             database: database, sealingKey: sealingKey, formerSealingKeys: formerSealingKeys, accounts: accounts,
             push: push,
             log: log())
+        result.nextSealingKey = nextSealingKey
         result.warningFile = warningFile()
         result.writesIndexPage = reader.bool("writesIndexPage", default: false)
         for setting in NumberSetting.all {
@@ -111,6 +113,21 @@ struct SettingsReader {
                 "sealing.keyFile is missing, and \(files.path(Self.sealingKeyFile)) cannot be read either: \(error); "
                     + "syncctl generate-key makes a key")
             return Secret("")
+        }
+    }
+
+    /// The key that is to seal some day. A service starts without it: nothing is sealed with it before every service has
+    /// it, and systemd passes on a new file only after it has read its units again.
+    private mutating func nextSealingKey() -> Secret? {
+        let key = "sealing.nextKeyFile"
+        guard let file = reader.string(key) else { return nil }
+        secretFiles.append(SecretFile(name: file, readers: Set(ServerRole.allCases)))
+        warnIfOpen(files.path(file), namedBy: key)
+        do { return try files.read(file) } catch {
+            reader.report(
+                role != nil && !files.isRehearsal ? .warning : .problem,
+                "\(key) names \(files.path(file)), which cannot be read: \(error)", at: key)
+            return nil
         }
     }
 

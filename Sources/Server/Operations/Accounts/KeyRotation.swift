@@ -27,7 +27,7 @@ public struct KeyRotation: Sendable {
     /// - Parameter beforePage: called before each page; for tests, which interrupt there.
     /// - Throws: ``StoreError``, `CryptoError` if OpenSSL has no randomness.
     public func run(beforePage: () throws -> Void = {}) throws -> KeyRotationReport {
-        var report = KeyRotationReport(currentKey: KeyRotationReport.name(of: keys.current.identifier))
+        var report = KeyRotationReport(currentKey: keys.current.name)
         // People may be removed meanwhile: the place to which their tokens then move comes after the one where they
         // were.
         for read in Self.sources {
@@ -99,11 +99,6 @@ public struct KeyRotationReport: Report, Equatable {
     public var changedMeanwhile = 0
     /// Records that no key in the configuration can open.
     public var unreadable: [String] = []
-
-    static func name(of identifier: UInt32) -> String {
-        let digits = String(identifier, radix: 16)
-        return String(repeating: "0", count: 8 - digits.count) + digits
-    }
 
     public var isGood: Bool { changedMeanwhile == 0 && unreadable.isEmpty }
 

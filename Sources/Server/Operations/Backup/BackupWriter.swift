@@ -67,7 +67,7 @@ public struct BackupWriter {
                 digest.update(line)
                 rows += 1
                 if let sealed, case .bytes(let record) = values[sealed], let key = SealedBox.keyIdentifier(of: record) {
-                    keys.insert(KeyRotationReport.name(of: key))
+                    keys.insert(SealingKey.name(of: key))
                 }
                 do { try file.write(line) } catch { failure = error }
             }

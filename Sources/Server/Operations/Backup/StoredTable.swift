@@ -22,12 +22,13 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case pushRegistrations = "push_registrations"
     case contentHashes = "content_hashes"
     case indexPages = "index_pages"
+    case goneContents = "gone_contents"
     case restorations
     case importedUsers = "imported_users"
     case importedGroups = "imported_groups"
 
     /// Tables that are created anew together with the schema, and what concerns one database alone.
-    static let bookkeeping = ["schema_migrations", "schema_lease", "cloud_checks"]
+    static let bookkeeping = ["schema_migrations", "schema_lease", "cloud_checks", "key_holders"]
 
     /// All rows in the order of the primary key, so that two backups of the same rows are identical.
     var rows: SQL {
@@ -52,6 +53,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .pushRegistrations: "SELECT * FROM push_registrations ORDER BY registration_id"
         case .contentHashes: "SELECT * FROM content_hashes ORDER BY user_id, object_id"
         case .indexPages: "SELECT * FROM index_pages ORDER BY user_id"
+        case .goneContents: "SELECT * FROM gone_contents ORDER BY sharing_group_id, file_uuid, reason"
         case .restorations: "SELECT * FROM restorations ORDER BY backup_taken_at, restored_at"
         case .importedUsers: "SELECT * FROM imported_users ORDER BY source_user_id"
         case .importedGroups: "SELECT * FROM imported_groups ORDER BY sharing_group_id"
@@ -79,6 +81,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .pushRegistrations: "SELECT 1 FROM push_registrations LIMIT 1"
         case .contentHashes: "SELECT 1 FROM content_hashes LIMIT 1"
         case .indexPages: "SELECT 1 FROM index_pages LIMIT 1"
+        case .goneContents: "SELECT 1 FROM gone_contents LIMIT 1"
         case .restorations: "SELECT 1 FROM restorations LIMIT 1"
         case .importedUsers: "SELECT 1 FROM imported_users LIMIT 1"
         case .importedGroups: "SELECT 1 FROM imported_groups LIMIT 1"

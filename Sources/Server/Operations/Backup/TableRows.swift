@@ -171,6 +171,7 @@ extension StoreSession {
              UNION ALL SELECT 'push_registrations', COUNT(*) FROM push_registrations
              UNION ALL SELECT 'content_hashes', COUNT(*) FROM content_hashes
              UNION ALL SELECT 'index_pages', COUNT(*) FROM index_pages
+             UNION ALL SELECT 'gone_contents', COUNT(*) FROM gone_contents
              UNION ALL SELECT 'restorations', COUNT(*) FROM restorations
              UNION ALL SELECT 'imported_users', COUNT(*) FROM imported_users
              UNION ALL SELECT 'imported_groups', COUNT(*) FROM imported_groups

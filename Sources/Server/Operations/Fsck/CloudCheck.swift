@@ -155,7 +155,7 @@ public struct CloudCheck {
             let isRefusal = if case .authorizationRevoked = error { true } else { false }
             found.note(
                 isRefusal ? .storageRefused : .storageUnavailable,
-                Violation(row: "user \(owner)", detail: Self.word(for: error)))
+                Violation(row: "user \(owner)", detail: error.operatorsWord))
             return false
         }
     }
@@ -171,18 +171,6 @@ public struct CloudCheck {
             store: store, storage: opened, backoff: storage.backoff, repairs: repairs, report: found.note,
             repaired: found.noteRepair)
         return (OwningUser(userID: owner, storageType: storageType), look)
-    }
-
-    private static func word(for error: CloudStorageError) -> String {
-        switch error {
-        case .authorizationRevoked: "it refuses the server's tokens, or there are none"
-        case .rateLimited: "the provider asks us to wait"
-        case .timedOut: "timed out"
-        case .rejected(let code): "rejected: \(code)"
-        case .serverNotAllowed: "the configuration does not admit the server"
-        case .localFailure: "the tokens cannot be read"
-        default: "unavailable"
-        }
     }
 }
 

@@ -89,6 +89,20 @@ extension StoreSession {
             """, [.int(owner.rawValue), .text(objectID)], ReferredObject.init(_:))
     }
 
+    /// A file in each group where it exists; whether its object is known or not.
+    public mutating func referredObjects(file: FileUUID) throws(StoreError) -> [ReferredObject] {
+        try all(
+            """
+            SELECT \(ReferredObject.columns)
+              FROM files f
+              JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
+             WHERE f.file_uuid = ?
+               AND NOT f.is_deleted
+               AND NOT g.is_deleted
+             ORDER BY g.sharing_group_uuid
+            """, [.text(file.rawValue)], ReferredObject.init(_:))
+    }
+
     /// Existing files with objects, chosen at random and in the order of their owners; reads an index of all files.
     ///
     /// - Parameter owner: only files in this user's storage.

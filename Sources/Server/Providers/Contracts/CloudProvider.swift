@@ -114,10 +114,13 @@ public struct StoredObject: Equatable, Sendable {
     /// When the object came into being, or last changed if the provider does not report that; `nil` if it reports
     /// neither.
     public var createdAt: WireDate?
+    /// Whether it is in the storage's bin, from which it can still be read for a while; `false` where things in the bin
+    /// cannot be described.
+    public var isInBin: Bool
 
     public init(
         objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?,
-        sha256: [UInt8]? = nil, createdAt: WireDate? = nil
+        sha256: [UInt8]? = nil, createdAt: WireDate? = nil, isInBin: Bool = false
     ) {
         self.objectID = objectID
         self.name = name
@@ -126,6 +129,7 @@ public struct StoredObject: Equatable, Sendable {
         self.revision = revision
         self.sha256 = sha256
         self.createdAt = createdAt
+        self.isInBin = isInBin
     }
 
     /// Longest identifier that the database stores; providers' have 20 to 80 characters.

@@ -65,6 +65,10 @@ public enum RoleRights {
         ("content_hashes", api: expire, transfer: write, jobs: all),
         // The jobs role writes pages, the api forgets them with their users.
         ("index_pages", api: expire, transfer: none, jobs: all),
+        // Downloads write it, the jobs role removes old rows.
+        ("gone_contents", api: none, transfer: write, jobs: expire),
+        // Each process keeps its own row; the jobs role removes those of dead ones.
+        ("key_holders", api: all, transfer: all, jobs: all),
         // Only syncctl fsck and restore write and read these.
         ("cloud_checks", api: none, transfer: none, jobs: none),
         ("restorations", api: none, transfer: none, jobs: none),

@@ -23,6 +23,11 @@ public struct Housekeeper: Sendable {
     /// How long Apple's notices are remembered, in seconds: twice as long as a notice is accepted.
     private static let noticeLifetimeSeconds: Int64 = 60 * 86_400
 
+    /// How long it is known what phones were told about contents that are gone, in seconds.
+    private static let goneLifetimeSeconds: Int64 = 90 * 86_400
+    /// How long the row of a process that no longer renews it is kept, in seconds: far longer than anybody counts it.
+    private static let holderLifetimeSeconds: Int64 = 86_400
+
     /// How far back uploads of people who have since left are searched for, in seconds: far longer than the time
     /// between two rounds.
     private static let departureSeconds: Int64 = 3_600
@@ -81,6 +86,14 @@ public struct Housekeeper: Sendable {
             try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
         }
         report("Results of reading objects forgotten", contents)
+        let gone = try store.transaction { session in
+            try session.forgetGoneContents(before: time(ago: Self.goneLifetimeSeconds), limit: Self.batch)
+        }
+        report("Old replies about contents that are gone forgotten", gone)
+        let holders = try store.transaction { session in
+            try session.forgetKeyHolders(before: time(ago: Self.holderLifetimeSeconds), limit: Self.batch)
+        }
+        report("Processes forgotten that ended without saying so", holders)
         let departed = try store.transaction { session in
             try session.forgetDepartedUsers(at: now(), limit: Self.batch)
         }

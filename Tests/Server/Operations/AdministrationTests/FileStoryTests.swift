@@ -1,3 +1,4 @@
+import Foundation
 import Operations
 import Store
 import SyncProtocol
@@ -5,11 +6,21 @@ import Testing
 
 @Suite("The history of a file")
 struct FileStoryTests {
-    private func story(_ damage: String = "", of file: FileUUID = AdministrationFixture.photo) throws -> FileStory {
+    private func story(
+        _ damage: String = "", of file: FileUUID = AdministrationFixture.photo, clouds: [CloudAnswer]? = nil
+    ) throws -> FileStory {
         let fixture = try AdministrationFixture()
         if !damage.isEmpty { try fixture.run(damage) }
         return FileStory(
-            try fixture.store.snapshot { try $0.evidence(of: file, at: AdministrationFixture.now) })
+            try fixture.store.snapshot { try $0.evidence(of: file, at: AdministrationFixture.now) }, clouds: clouds)
+    }
+
+    private func answer(_ finding: CloudAnswer.Finding, _ detail: String? = nil) throws -> [CloudAnswer] {
+        let group = try #require(SharingGroupUUID(AdministrationFixture.group))
+        return [
+            CloudAnswer(
+                sharingGroupUUID: group, finding: finding, detail: detail, askedAt: AdministrationFixture.now)
+        ]
     }
 
     @Test("A file of one version: uploader, location of the bytes, pending work, and what phones see")
@@ -62,6 +73,73 @@ struct FileStoryTests {
 
         #expect(text.contains("user 99, who has left"))
         #expect(text.contains("BUT the owner is not in the group"))
+    }
+
+    @Test("What happened is told in the order of time, what phones were told included, and then what is")
+    func order() throws {
+        let story = try story(
+            """
+            UPDATE files SET file_version = 1, updated_at = '2026-02-10', changed_at_master_version = 5;
+            INSERT INTO commits VALUES (2, 'DDDDDDDD-0000-4000-8000-000000000002', 1,
+                   'CCCCCCCC-0000-4000-8000-000000000001', REPEAT('h', 32), 5, 1, '2026-02-10 00:00:01');
+            INSERT INTO gone_contents VALUES
+                   (1, '\(AdministrationFixture.photo.rawValue)', 'fileRemovedOrRenamed', 1, '2026-02-20', '2026-03-05', 7,
+                    '0a1b')
+            """, clouds: try answer(.missing))
+        let text = story.text
+
+        let moments = [
+            "2026-02-01 00:00:00 UTC: version 0 was uploaded", "2026-02-10 00:00:00 UTC:", "at 2026-02-10 00:00:01 UTC",
+            "2026-02-20 00:00:00 UTC: noticed that the bytes were gone", "2026-03-01 00:00:00 UTC: Bob Example",
+            "asked now", "Now:", "what can be done",
+        ].map { text.range(of: $0)?.lowerBound }
+        #expect(!moments.contains(nil), "\(text)")
+        let known = moments.compactMap(\.self)
+        #expect(known == known.sorted(), "\(text)")
+        #expect(text.contains("told so 7 times in all, the last time at 2026-03-05 00:00:00 UTC (request 0a1b"))
+    }
+
+    @Test(
+        "Each answer of the storage is told with what phones get now, and with what can be done",
+        arguments: [
+            (CloudAnswer.Finding.present, "as they were uploaded", "download it from Alice", nil),
+            (.inBin, "in the bin of the Google storage of Alice", "download it from Alice", "restores"),
+            (.changed, "not those that were uploaded (why)", "contentsChanged", "earlier revision"),
+            (.replaced, "another one has its name (why)", "gets the object that has the name", nil),
+            (.missing, "Alice Example (Google, user 1), or somebody", "told gone: fileRemovedOrRenamed", "restores it"),
+            (.refused, "refuses this server", "told gone: authTokenExpiredOrRevoked", "signs in again"),
+            (.unavailable, "could not be asked (why)", "if it can be reached", "--deadline 60"),
+        ] as [(CloudAnswer.Finding, String, String, String?)])
+    func answers(finding: CloudAnswer.Finding, said: String, seen: String, remedy: String?) throws {
+        let hasDetail = [CloudAnswer.Finding.changed, .replaced, .unavailable].contains(finding)
+        let story = try story(clouds: try answer(finding, hasDetail ? "why" : nil))
+
+        let present = story.sentences.suffix(2)
+        #expect(present.first?.contains(said) == true, "\(story.text)")
+        #expect(present.last?.contains(seen) == true, "\(story.text)")
+        #expect(story.remedies.isEmpty == (remedy == nil))
+        if let remedy { #expect(story.remedies.contains { $0.contains(remedy) }, "\(story.text)") }
+    }
+
+    @Test("A storage that was not asked is said to be so; of a deleted file nobody expects it")
+    func notAsked() throws {
+        #expect(try story().text.contains("was not asked"))
+        #expect(try !story(of: FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!).text.contains("was not asked"))
+    }
+
+    @Test("A deleted file whose contents wait for their deletion: until when they can be rescued")
+    func rescue() throws {
+        let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!
+        let story = try story(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, sharing_group_id,
+                   file_uuid, file_version)
+            VALUES ('deleteObject', 1, 'Google', 'object-2', '2099-01-01', '2026-02-03', 1, '\(file.rawValue)', 1)
+            """, of: file)
+
+        #expect(story.text.contains("stay there until 2099-01-01 00:00:00 UTC"))
+        #expect(story.remedies.first?.contains("Until 2099-01-01 00:00:00 UTC Alice Example") == true)
+        #expect(story.remedies.last?.contains("with version 2") == true)
     }
 
     @Test("Of an uncommitted file only the upload is reported")

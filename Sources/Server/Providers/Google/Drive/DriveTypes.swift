@@ -24,7 +24,7 @@ struct DriveFile: Decodable, PlausibilityChecked {
             objectID: id, name: name ?? "", sizeBytes: size.flatMap { Int64($0) } ?? 0, providerHash: md5Checksum,
             revision: headRevisionId,
             sha256: sha256Checksum.flatMap { [UInt8](hexadecimal: $0) }.flatMap { $0.count == 32 ? $0 : nil },
-            createdAt: createdTime.flatMap(WireDate.init(internetText:)))
+            createdAt: createdTime.flatMap(WireDate.init(internetText:)), isInBin: trashed ?? false)
     }
 
     var isPlausible: Bool { (size.map { Int64($0) != nil } ?? true) && stored.isPlausible }

@@ -1,4 +1,5 @@
 import HTTPTransport
+import Logging
 import Providers
 import Store
 import SyncProtocol
@@ -9,8 +10,8 @@ import Vault
 /// A request that continues a download (``DownloadConditions/resumes``) is served also after the group has moved on, as
 /// long as the object is there.
 ///
-/// Reads only, except that it stores a renewed token and the new location of an object that its owner has moved; may be
-/// repeated.
+/// Reads only, except that it stores a renewed token, the new location of an object that its owner has moved, and that
+/// contents are gone; may be repeated.
 struct DownloadFileEndpoint: TransferEndpoint {
     /// An object that is not found is looked up again if it is younger than this: providers are eventually consistent.
     private static let freshSeconds: Int64 = 3_600
@@ -56,9 +57,9 @@ struct DownloadFileEndpoint: TransferEndpoint {
             }
             return .header(DownloadFileResponse.stale(current: current))
         } catch CloudStorageError.notFound {
-            return try gone(.fileRemovedOrRenamed, file, request, caller, context)
+            return try gone(.fileRemovedOrRenamed, file, member, request, caller, context)
         } catch CloudStorageError.authorizationRevoked {
-            return try gone(.authTokenExpiredOrRevoked, file, request, caller, context)
+            return try gone(.authTokenExpiredOrRevoked, file, member, request, caller, context)
         }
     }
 
@@ -187,13 +188,21 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
     }
 
-    /// Reports why the bytes are not available; or, if a commit happened in between, that the phone must refresh.
+    /// Reports why the bytes are not available, and keeps for the operator that it did; or, if a commit happened in
+    /// between, that the phone must refresh.
     private func gone(
-        _ reason: GoneReason, _ file: FileRecord, _ request: DownloadFileRequest, _ caller: GroupCaller,
-        _ context: RequestContext
+        _ reason: GoneReason, _ file: FileRecord, _ member: Member, _ request: DownloadFileRequest,
+        _ caller: GroupCaller, _ context: RequestContext
     ) throws -> EndpointReply {
         if case .stale(let current) = try select(request, caller, context) {
             return .header(DownloadFileResponse.stale(current: current))
+        }
+        do {
+            try context.store.transaction { try $0.noteGone(reason, file, in: member.groupID, at: context.now) }
+        } catch {
+            // The phone is told nevertheless.
+            context.logger.warning(
+                "It is not kept what a phone was told", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
         }
         return .header(
             DownloadFileResponse.gone(

@@ -1,0 +1,212 @@
+import Configuration
+import FoundationEssentials
+import OpenSSLCrypto
+import Operations
+import Posix
+import Providers
+import Store
+import SyncProtocol
+
+/// The steps of a rotation of sealing keys on this host.
+///
+/// Where the rotation is, is in the configuration alone: a `nextKeyFile` has been begun, `formerKeyFiles` have been
+/// switched. Each step writes the files that the services need before the configuration that names them, and replaces the
+/// configuration in one rename. Every service starts with what is there before, between and after, also one that systemd
+/// has not passed the new file on to yet.
+struct KeyRotationSteps {
+    /// How often records are sealed anew that change meanwhile.
+    private static let maximumPasses = 5
+
+    private let installation: Installation
+    /// Of the configuration, without symbolic links.
+    private let path: String
+    private let text: String
+    private let section: SealingSection
+    private let keys: KeyRing
+
+    init(_ options: CommonOptions) throws {
+        installation = try Installation(options)
+        path = try AtomicFile.resolved(options.file.path)
+        text = String(decoding: try TextFile.read(path), as: UTF8.self)
+        do { section = try SealingSection(of: text) } catch {
+            throw CommandFailure(.configuration, "\(path): \(error)")
+        }
+        keys = try installation.keys()
+    }
+
+    private var phase: RotationReport.Phase {
+        section.nextKeyFile != nil ? .begun : section.formerKeyFiles.isEmpty ? .none : .switched
+    }
+
+    // MARK: Steps
+
+    /// Where the rotation is, and which processes wait for a reload.
+    func status() throws -> RotationReport {
+        let holders = try holders()
+        switch phase {
+        case .none: return report(.none)
+        case .begun: return report(.begun, waitingFor: try lacking(nextKey().name, holders))
+        case .switched: return report(.switched, waitingFor: holders.filter { $0.sealingKey != keys.current.name })
+        }
+    }
+
+    /// Puts a new key beside the present one, and names it in the configuration.
+    ///
+    /// - Parameter given: the path of a key that another host has made; `nil` to make one.
+    func begin(withKeyIn given: String?) throws -> RotationReport {
+        switch phase {
+        case .begun:
+            var report = try status()
+            report.remarks = ["A rotation has been begun before; nothing was changed."]
+            return report
+        case .switched:
+            throw CommandFailure(
+                .foundSomething, "an earlier rotation is not finished: take syncctl rotate-keys finish first")
+        case .none: break
+        }
+        let key = try given.map(Self.text(ofKeyIn:)) ?? Self.newKey()
+        let name = try SealingKey(base64: key).name
+        guard name != keys.current.name else {
+            throw CommandFailure(.foundSomething, "that key is the present one already")
+        }
+        // A host that makes a key of its own while another one has begun could never switch.
+        for holder in try holders() {
+            let others = Set([holder.sealingKey] + holder.openingKeys).subtracting([name, keys.current.name])
+            guard let other = others.min() else { continue }
+            throw CommandFailure(
+                .foundSomething,
+                "the host \(holder.hostName) has another key, \(other): if a rotation has been begun there, copy its file "
+                    + "here and name it with --key; if one has been finished, reload that host first")
+        }
+        let present = filePath(section.keyFile)
+        let file = Self.sibling(of: section.keyFile, named: name)
+        try AtomicFile.write(Array((key + "\n").utf8), to: Self.sibling(of: present, named: name), like: present)
+        var begun = section
+        begun.nextKeyFile = file
+        try replace(with: begun)
+        var report = report(.begun)
+        report.nextKey = name
+        report.keyFile = Self.sibling(of: present, named: name)
+        return report
+    }
+
+    /// Makes the new key the one that seals, once every process can open with it.
+    func switchKeys() throws -> RotationReport {
+        guard let next = section.nextKeyFile else {
+            if phase == .switched {
+                var report = try status()
+                report.remarks = ["The new key is the sealing one already; nothing was changed."]
+                return report
+            }
+            throw CommandFailure(.foundSomething, "no rotation has been begun: syncctl rotate-keys begin")
+        }
+        let name = try nextKey().name
+        let waiting = try lacking(name, try holders())
+        guard waiting.isEmpty else { return report(.begun, waitingFor: waiting, isRefused: true) }
+        var switched = section
+        switched.keyFile = next
+        switched.formerKeyFiles = [section.keyFile] + section.formerKeyFiles
+        switched.nextKeyFile = nil
+        try replace(with: switched)
+        var report = report(.switched)
+        report.sealingKey = name
+        report.keyFile = filePath(next)
+        return report
+    }
+
+    /// Seals all records anew, once every process seals with the new key, and gives up the former keys.
+    func finish() throws -> RotationReport {
+        guard phase == .switched else {
+            throw CommandFailure(
+                .foundSomething,
+                phase == .begun
+                    ? "the services do not seal with the new key yet: syncctl rotate-keys switch, and reload them"
+                    : "no rotation is under way: syncctl rotate-keys begin starts one")
+        }
+        let waiting = try holders().filter { $0.sealingKey != keys.current.name }
+        guard waiting.isEmpty else { return report(.switched, waitingFor: waiting, isRefused: true) }
+        let rotation = KeyRotation(store: installation.store, keys: keys)
+        var resealed = try rotation.run()
+        for _ in 1..<Self.maximumPasses where resealed.changedMeanwhile > 0 {
+            let again = try rotation.run()
+            resealed.resealed += again.resealed
+            resealed.changedMeanwhile = again.changedMeanwhile
+            resealed.unreadable = again.unreadable
+        }
+        guard resealed.changedMeanwhile == 0 else {
+            var report = report(.switched, isRefused: true)
+            report.resealing = resealed
+            return report
+        }
+        let former = section.formerKeyFiles.map(filePath)
+        var finished = section
+        finished.formerKeyFiles = []
+        try replace(with: finished)
+        var report = report(.none)
+        report.resealing = resealed
+        report.formerKeyFiles = former
+        return report
+    }
+
+    // MARK: Processes
+
+    private func holders() throws -> [KeyHolder] {
+        try installation.store.withSession { try $0.keyHolders(at: installation.now) }
+    }
+
+    private func lacking(_ name: String, _ holders: [KeyHolder]) throws -> [KeyHolder] {
+        holders.filter { $0.sealingKey != name && !$0.openingKeys.contains(name) }
+    }
+
+    private func report(
+        _ phase: RotationReport.Phase, waitingFor holders: [KeyHolder] = [], isRefused: Bool = false
+    ) -> RotationReport {
+        RotationReport(
+            phase: phase, sealingKey: keys.current.name,
+            nextKey: phase == .begun ? (try? nextKey())?.name : nil,
+            waitingFor: holders.map {
+                RotationReport.Process(host: $0.hostName, role: $0.role.rawValue, processID: $0.processID)
+            }, isRefused: isRefused)
+    }
+
+    // MARK: Files
+
+    /// - Throws: ``CommandFailure`` if the configuration names none.
+    private func nextKey() throws -> SealingKey {
+        guard let next = installation.configuration.nextSealingKey else {
+            throw CommandFailure(.foundSomething, "no rotation has been begun: syncctl rotate-keys begin")
+        }
+        return try SealingKey(base64: next.value)
+    }
+
+    private static func newKey() throws -> String {
+        Data(try RandomBytes.generate(count: SealingKey.byteCount)).base64EncodedString()
+    }
+
+    private static func text(ofKeyIn path: String) throws -> String {
+        let text = String(decoding: try TextFile.read(path), as: UTF8.self)
+        return String(text.prefix { !$0.isWhitespace })
+    }
+
+    private func filePath(_ name: String) -> String { ServerConfiguration.path(ofSecret: name, beside: path) }
+
+    /// The path or name of a file beside `file` that has the key's name in its own.
+    private static func sibling(of file: String, named key: String) -> String {
+        var stem = Substring(file)
+        // The name that an earlier rotation gave.
+        let suffix = stem.suffix(9)
+        if suffix.first == "-", suffix.dropFirst().allSatisfy(\.isHexDigit) { stem = stem.dropLast(9) }
+        return "\(stem)-\(key)"
+    }
+
+    /// Replaces the section of the configuration; the rest of the file stays as it is written.
+    private func replace(with section: SealingSection) throws {
+        do {
+            let replaced = try section.replacing(in: text)
+            _ = try ServerConfiguration(proposed: replaced, at: path, secrets: [:])
+            try AtomicFile.write(Array(replaced.utf8), to: path, like: path)
+        } catch let unsuitable as SealingSection.Unsuitable {
+            throw CommandFailure(.configuration, "\(path): \(unsuitable)")
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Operations
+
+/// What a step of a rotation of keys did, or why it did nothing, and what comes next.
+struct RotationReport: Report {
+    /// Where the rotation is.
+    enum Phase: String, Encodable {
+        /// No rotation is under way.
+        case none
+        /// The services open tokens with the new key, once they are reloaded.
+        case begun
+        /// The services seal tokens with the new key, once they are reloaded.
+        case switched
+    }
+
+    /// A running process of the server.
+    struct Process: Encodable {
+        var host: String
+        var role: String
+        /// Its number on its host.
+        var processID: Int32
+    }
+
+    var phase: Phase
+    /// Names of keys; not secret.
+    var sealingKey: String
+    var nextKey: String?
+    /// The file that a step has made or made current.
+    var keyFile: String?
+    /// Files that are no longer named in the configuration.
+    var formerKeyFiles: [String]?
+    /// Processes that have to be reloaded before the next step.
+    var waitingFor: [Process]
+    /// What sealing all records anew did; absent if it was not tried.
+    var resealing: KeyRotationReport?
+    /// Whether the step was not taken.
+    var isRefused: Bool
+    var remarks: [String] = []
+
+    init(
+        phase: Phase, sealingKey: String, nextKey: String? = nil, waitingFor: [Process] = [], isRefused: Bool = false
+    ) {
+        self.phase = phase
+        self.sealingKey = sealingKey
+        self.nextKey = nextKey
+        self.waitingFor = waitingFor
+        self.isRefused = isRefused
+    }
+
+    var isGood: Bool { !isRefused }
+
+    var lines: [String] {
+        var lines = remarks
+        switch phase {
+        case .none: lines.append("No rotation is under way; tokens are sealed with key \(sealingKey).")
+        case .begun:
+            lines.append(
+                "Begun: tokens are sealed with key \(sealingKey); reloaded services open those of key "
+                    + "\(nextKey ?? "?"), too.")
+        case .switched: lines.append("Switched: reloaded services seal tokens with key \(sealingKey).")
+        }
+        if let keyFile { lines.append("The key is in \(keyFile). Keep a copy of it elsewhere.") }
+        if let resealing {
+            lines.append("\(resealing.resealed) sealed anew, \(resealing.alreadyCurrent) already were.")
+            for record in resealing.unreadable {
+                lines.append("No key opens the tokens of \(record): they have to sign in again.")
+            }
+            if resealing.changedMeanwhile > 0 {
+                lines.append("\(resealing.changedMeanwhile) changed again and again meanwhile.")
+            }
+        }
+        for file in formerKeyFiles ?? [] {
+            lines.append("\(file) is no longer used: keep it as long as backups that were made with it.")
+        }
+        if !waitingFor.isEmpty {
+            lines.append(
+                (isRefused ? "Nothing was changed, since these" : "These") + " processes have not loaded the key yet:")
+            lines += waitingFor.map { "  \($0.role), process \($0.processID) on \($0.host)" }
+            lines.append("One that ended without saying so is forgotten after two minutes.")
+        }
+        return lines + next
+    }
+
+    private var next: [String] {
+        switch phase {
+        case .none where formerKeyFiles != nil:
+            ["Next: systemctl reload syncd; and syncctl rotate-keys finish on every other host of this database."]
+        case .none: []
+        case .begun:
+            [
+                "Next, on every other host of this database: copy the file there, syncctl rotate-keys begin --key FILE.",
+                "Then, on every host: systemctl reload syncd; then syncctl rotate-keys switch.",
+            ]
+        case .switched: ["Next, on every host: systemctl reload syncd; then syncctl rotate-keys finish."]
+        }
+    }
+}

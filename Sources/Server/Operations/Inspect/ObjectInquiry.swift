@@ -1,0 +1,92 @@
+public import HTTPTransport
+import Logging
+import Providers
+public import Store
+public import SyncProtocol
+public import Vault
+
+/// Asks owners' storages, by a deadline, what they have of one file.
+///
+/// Two or three requests for each group of the file, which is one except for groups of older servers. Changes nothing but
+/// the tokens that it has to renew.
+public struct ObjectInquiry {
+    private let store: MetadataStore
+    private let storage: StorageRegistry
+    private let transport: Transport
+    private let deadline: Deadline
+
+    /// - Parameter deadline: for all storages together.
+    public init(store: MetadataStore, storage: StorageRegistry, transport: Transport, deadline: Deadline) {
+        self.store = store
+        self.storage = storage
+        self.transport = transport
+        self.deadline = deadline
+    }
+
+    /// What the storages say of a file, for each group where it exists and whose owner is known.
+    /// - Throws: ``StoreError``.
+    public func ask(about file: FileUUID) throws -> [CloudAnswer] {
+        try store.withSession { try $0.referredObjects(file: file) }.compactMap(answer(about:))
+    }
+
+    /// - Returns: `nil` if the owner is no user anymore, so that there is nobody to ask.
+    private func answer(about object: ReferredObject) throws -> CloudAnswer? {
+        let owner = object.file.owningUser.userID
+        guard let user = try store.withSession({ try $0.user(owner) }) else { return nil }
+        var answer = CloudAnswer(sharingGroupUUID: object.groupUUID, finding: .present, askedAt: store.now)
+        do {
+            let opened = try storage.storage(
+                of: user, transport: transport, deadline: deadline, logger: Logger.silent)
+            (answer.finding, answer.detail) = try finding(about: object, in: opened)
+        } catch let error as CloudStorageError {
+            if case .authorizationRevoked = error {
+                answer.finding = .refused
+            } else {
+                (answer.finding, answer.detail) = (.unavailable, error.operatorsWord)
+            }
+        }
+        return answer
+    }
+
+    private func finding(
+        about object: ReferredObject, in opened: UserStorage
+    ) throws -> (CloudAnswer.Finding, detail: String?) {
+        let file = object.file
+        if let objectID = file.objectID {
+            do throws(CloudStorageError) {
+                return Self.compare(try opened.provider.describe(objectID: objectID, in: opened.access), with: file)
+            } catch .notFound {}
+        }
+        // As downloads do.
+        let name = file.cloudName(.standard).rawValue
+        guard let found = try opened.provider.find(name: name, in: opened.access),
+            try store.withSession({ try !$0.isDoomed(found.objectID, of: file.owningUser) })
+        else { return (.missing, nil) }
+        if file.objectID == nil { return Self.compare(found, with: file) }
+        return (.replaced, "object \(found.objectID)")
+    }
+
+    private static func compare(
+        _ object: StoredObject, with file: FileRecord
+    ) -> (CloudAnswer.Finding, detail: String?) {
+        switch ObjectComparison(object, with: file) {
+        case .otherSize(let detail), .otherHash(let detail): (.changed, detail)
+        case .equal: (object.isInBin ? .inBin : .present, nil)
+        }
+    }
+}
+
+extension CloudStorageError {
+    /// Why a storage cannot be examined, for operators; without the provider's own text.
+    var operatorsWord: String {
+        switch self {
+        case .authorizationRevoked: "it refuses the server's tokens, or there are none"
+        case .rateLimited: "the provider asks us to wait"
+        case .timedOut: "timed out"
+        case .rejected(let code): "rejected: \(code)"
+        case .serverNotAllowed: "the configuration does not admit the server"
+        case .localFailure: "the tokens cannot be read"
+        default: "unavailable"
+        }
+    }
+}

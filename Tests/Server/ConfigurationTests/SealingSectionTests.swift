@@ -1,0 +1,68 @@
+import Configuration
+import Testing
+
+@Suite("The section of the sealing keys in a configuration's text")
+struct SealingSectionTests {
+    @Test("It is replaced, and all else stays as it is written")
+    func replacement() throws {
+        let text = """
+            {
+              "database": {"name": "sync"},
+              "sealing": {
+                "keyFile": "sealing-key"
+              },
+
+              "apiThreads":   4
+            }
+            """
+        var section = try SealingSection(of: text)
+        #expect(section.keyFile == "sealing-key")
+        section.nextKeyFile = "sealing-key-1"
+
+        let replaced = try section.replacing(in: text)
+
+        #expect(
+            replaced == """
+                {
+                  "database": {"name": "sync"},
+                  "sealing": {
+                    "keyFile": "sealing-key",
+                    "nextKeyFile": "sealing-key-1"
+                  },
+
+                  "apiThreads":   4
+                }
+                """)
+        #expect(try SealingSection(of: replaced) == section)
+        section.nextKeyFile = nil
+        #expect(try section.replacing(in: replaced) == text)
+    }
+
+    @Test(
+        "What is replaced is read again as it was meant, whatever the file looks like",
+        arguments: [
+            "{}", #"{"apiThreads": 4}"#, "{\n    \"apiThreads\": 4\n}\n",
+            #"{"sealing": {"keyFile": "é\"\\/k"}, "x": 1}"#,
+            #"{"sealing": null}"#, #"{ "sealing" : { "formerKeyFiles" : [ "a", "b" ], "keyFile" : "/k" } }"#,
+            "\u{FEFF}{\"a\": \"}{\", \"sealing\": {}}",
+        ])
+    func roundTrip(text: String) throws {
+        var section = try SealingSection(of: text)
+        section.formerKeyFiles.insert(section.keyFile, at: 0)
+        section.keyFile = "/etc/syncd/k\"\n\u{1F511}"
+
+        let replaced = try section.replacing(in: text)
+
+        #expect(try SealingSection(of: replaced) == section)
+        #expect(replaced.contains("apiThreads") == text.contains("apiThreads"))
+    }
+
+    @Test(
+        "A key in the file itself, and names with dots, are left to the operator",
+        arguments: [
+            #"{"sealing": {"key": "abc"}}"#, #"{"sealing.keyFile": "k"}"#, #"{"sealing": {"keyFile": 1}}"#, "[]", "{",
+        ])
+    func unsuitable(text: String) {
+        #expect(throws: SealingSection.Unsuitable.self) { try SealingSection(of: text) }
+    }
+}
