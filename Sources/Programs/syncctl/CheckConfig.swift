@@ -12,6 +12,7 @@ struct CheckConfig: ParsableCommand {
     func run() throws {
         let report = ConfigurationReport(of: options.file.path)
         try Output.write(report, asJSON: options.isJSON)
+        if report.isDenied { throw CommandFailure(.noPermission, CommandFailure.permissionMissing) }
         if !report.isGood { throw ExitCode(ExitStatus.configuration.rawValue) }
     }
 }

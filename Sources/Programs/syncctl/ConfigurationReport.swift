@@ -18,6 +18,12 @@ struct ConfigurationReport: Report {
     var notes: [Finding]
     /// Where all calls to providers go instead; absent on a production server.
     var sandbox: String?
+    /// Whether something could not be read for lack of permission.
+    let isDenied: Bool
+
+    private enum CodingKeys: CodingKey {
+        case path, problems, warnings, notes, sandbox
+    }
 
     init(of path: String) {
         self.path = path
@@ -25,10 +31,12 @@ struct ConfigurationReport: Report {
         do {
             let configuration = try ServerConfiguration(readingFrom: path)
             problems = []
+            isDenied = false
             notes = configuration.notes
             sandbox = configuration.sandbox.map { "\($0.host):\($0.port)" }
         } catch {
             problems = error.problems.map(Finding.init)
+            isDenied = error.isDenied
             notes = error.notes
         }
         warnings = notes.filter { $0.kind == .warning }.map(Finding.init)

@@ -44,7 +44,10 @@ struct Syncctl: ParsableCommand {
     /// command-line errors are not.
     private static func end(with error: any Error) -> Never {
         let status = exitCode(for: error)
-        let text = fullMessage(for: error)
+        var text = fullMessage(for: error)
+        if status == .validationFailure, let suggestion = MisspeltCommand(in: CommandLine.arguments.dropFirst()) {
+            text = suggestion.added(to: text)
+        }
         if !text.isEmpty {
             if status.isSuccess { Output.write(text: text) } else { Output.complain(text: text) }
         }

@@ -33,6 +33,7 @@ struct Doctor: ReportingCommand {
         do {
             configuration = try ServerConfiguration(readingFrom: options.file.path)
         } catch {
+            guard !error.isDenied else { throw error }
             let problems = error.problems.map(\.description).joined(separator: "; ")
             return DoctorReport([Diagnosis("configuration", .bad, problems, fix: "correct \(error.path)")])
         }

@@ -95,9 +95,8 @@ public struct ServerConfiguration: Sendable {
     public init(readingFrom path: String, for role: ServerRole? = nil) throws(ConfigurationError) {
         let bytes: [UInt8]
         do { bytes = try TextFile.read(path) } catch {
-            throw ConfigurationError(
-                path: path,
-                problems: [Self.problem(onReading: error)])
+            let problem = ConfigurationFinding(kind: .problem, sentence: Self.problem(onReading: error))
+            throw ConfigurationError(path: path, problems: [problem], isDenied: error.isDenial)
         }
         // An unknown mode is treated as the worst.
         let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
@@ -128,7 +127,8 @@ public struct ServerConfiguration: Sendable {
         result.notes = settings.reader.notes
         result.secretFiles = settings.secretFiles
         guard settings.reader.problems.isEmpty else {
-            throw ConfigurationError(path: path, problems: settings.reader.problems, notes: result.notes)
+            throw ConfigurationError(
+                path: path, problems: settings.reader.problems, notes: result.notes, isDenied: settings.isDenied)
         }
         self = result
     }

@@ -1,4 +1,5 @@
 internal import MariaDB
+import OpenSSLCrypto
 import Posix
 import Providers
 import SyncProtocol
@@ -18,11 +19,12 @@ struct SettingsReader {
     var role: ServerRole?
     /// The secrets found to be in files.
     private(set) var secretFiles: [SecretFile] = []
+    /// Whether this process was not permitted to read a secret.
+    private(set) var isDenied = false
 
     mutating func read() -> ServerConfiguration {
         let (database, roleAccounts) = database()
-        let sealingKey = secret("sealing.key") ?? sealingKeyByDefault()
-        let formerSealingKeys = secrets("sealing.formerKeyFiles")
+        let (sealingKey, formerSealingKeys) = sealingKeys()
         let accounts = accounts()
         let push = push()
         var result = ServerConfiguration(
@@ -101,12 +103,37 @@ struct SettingsReader {
             database: reader.required("database.name"))
     }
 
+    private mutating func sealingKeys() -> (current: Secret, former: [Secret]) {
+        var known = reader.problems.count
+        let current = secret("sealing.key") ?? sealingKeyByDefault()
+        if reader.problems.count == known, !Self.isSealingKey(current) {
+            let isInline = !reader.has(prefix: "sealing.keyFile") && reader.has(prefix: "sealing.key")
+            let key = isInline ? "sealing.key" : "sealing.keyFile"
+            reader.problem("\(key) cannot be used: \(Self.sealingKeyRule)", at: key)
+        }
+        known = reader.problems.count
+        let former = secrets("sealing.formerKeyFiles")
+        if reader.problems.count == known {
+            for (index, key) in former.enumerated() where !Self.isSealingKey(key) {
+                reader.problem(
+                    "sealing.formerKeyFiles, number \(index + 1), cannot be used: \(Self.sealingKeyRule)",
+                    at: "sealing.formerKeyFiles")
+            }
+        }
+        return (current, former)
+    }
+
+    private static let sealingKeyRule = "it must be 32 bytes in base64, as syncctl generate-key prints them"
+
+    private static func isSealingKey(_ secret: Secret) -> Bool { (try? SealingKey(base64: secret.value)) != nil }
+
     /// SyncServerII's files have no such key, but must work nevertheless.
     private mutating func sealingKeyByDefault() -> Secret {
         do {
             secretFiles.append(SecretFile(name: Self.sealingKeyFile, readers: Set(ServerRole.allCases)))
             return try files.read(Self.sealingKeyFile)
         } catch {
+            isDenied = isDenied || error.isDenial
             reader.problem(
                 "sealing.keyFile is missing, and \(files.path(Self.sealingKeyFile)) cannot be read either: \(error); "
                     + "syncctl generate-key makes a key")
@@ -224,6 +251,7 @@ struct SettingsReader {
         do {
             return try files.read(file)
         } catch {
+            isDenied = isDenied || error.isDenial
             reader.problem("\(key)File names \(path), which cannot be read: \(error)", at: key + "File")
             return Secret("")
         }
@@ -238,6 +266,7 @@ struct SettingsReader {
             do {
                 secrets.append(try files.read(file))
             } catch {
+                isDenied = isDenied || error.isDenial
                 reader.problem("\(key) names \(files.path(file)), which cannot be read: \(error)", at: key)
             }
         }

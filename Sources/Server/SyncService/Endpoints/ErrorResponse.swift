@@ -153,6 +153,7 @@ struct ErrorResponse: Equatable {
         case .unavailable, .contentMismatch, .notFound: self.init(code: .cloudUnavailable)
         case .timedOut: self.init(code: .cloudTimeout)
         case .rejected: self.init(code: .cloudRefused)
+        case .misconfigured: self.init(code: .providerMisconfigured)
         case .contentFailed(let cause), .localFailure(let cause): self.init(for: cause)
         case .downloadCancelled: self.init(code: .internal)
         }

@@ -232,8 +232,10 @@ public struct Router: Sendable {
         case 500:
             logger.error("Request failed by a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
         case 502...507:
-            logger.warning("Request failed", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
-        default: logger.debug("Request refused", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+            logger.log(
+                level: Logger.Level(ofFailure: error), "Request failed",
+                metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        default: logger.debug("Request refused", metadata: .keyed([.reason: "\(response.message)"]))
         }
     }
 }
