@@ -8,11 +8,18 @@ struct CheckConfig: ParsableCommand {
         commandName: "check-config", abstract: "Says everything that is wrong with a configuration file.")
 
     @OptionGroup var options: CommonOptions
+    @Flag(
+        help: """
+            Also connect to the database as each role does, and check that its schema is that of this release and that \
+            the stored tokens can be opened; as a reload does. Changes nothing.
+            """)
+    var connect = false
 
     func run() throws {
         let report = ConfigurationReport(of: options.file.path)
         try Output.write(report, asJSON: options.isJSON)
         if report.isDenied { throw CommandFailure(.noPermission, CommandFailure.permissionMissing) }
         if !report.isGood { throw ExitCode(ExitStatus.configuration.rawValue) }
+        if connect { try ConnectedCheck.run(options) }
     }
 }

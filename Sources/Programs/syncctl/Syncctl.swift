@@ -22,7 +22,8 @@ struct Syncctl: ParsableCommand {
                 name: "Looking", subcommands: [StatusCommand.self, Users.self, Groups.self, Files.self, Jobs.self]),
             CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self]),
             CommandGroup(
-                name: "Keeping", subcommands: [BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
+                name: "Keeping",
+                subcommands: [Maintenance.self, BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
             CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),
             CommandGroup(name: "For developers", subcommands: [OpenAPI.self, UnitSettingsCommand.self]),
         ])

@@ -14,6 +14,8 @@ struct Supervisor {
     /// shorter: TimeoutStopSec of each role's unit determines how long to wait for an upload in progress.
     private static let drainLimit: Duration = .seconds(3_600)
     private static let tick: Duration = .milliseconds(500)
+    /// The status that says that this process can do its work; systemd/reload waits for it.
+    private static let serving = "Ready"
 
     let store: MetadataStore
     let database: ConnectionSettings
@@ -29,7 +31,7 @@ struct Supervisor {
         var schema = SchemaCheck(store: store, database: database, processID: processID, logger: logger)
         try schema.tryOnce()
         let pool = try startWorkers()
-        manager.ready(schema.isDone ? "Ready" : "Waiting for the database")
+        manager.ready(schema.isDone ? Self.serving : "Waiting for the database")
         logger.notice("Ready", metadata: .keyed([.version: "\(ServerRelease.text)"]))
         var nextSign = ContinuousClock.now
         while true {
@@ -44,7 +46,10 @@ struct Supervisor {
             case .none: break
             }
             metrics.readPool()
-            try schema.tryOnce()
+            if !schema.isDone {
+                try schema.tryOnce()
+                if schema.isDone { manager.report(Self.serving) }
+            }
             guard !pool.hasLostWorkers else { throw ServerError.workersDied }
             if let interval = manager.watchdogInterval, nextSign <= .now {
                 // Only that the check returns matters, not its result: a database outage is no reason to restart.

@@ -14,6 +14,9 @@ public struct KeyRing: Sendable {
         keys = Dictionary((older + [current]).map { ($0.identifier, $0) }, uniquingKeysWith: { $1 })
     }
 
+    /// Whether records that name this key can be opened.
+    public func contains(identifier: UInt32) -> Bool { keys[identifier] != nil }
+
     /// The key with that identifier, or nil if it is not in the ring.
     func key(identifier: UInt32) -> SealingKey? { keys[identifier] }
 }

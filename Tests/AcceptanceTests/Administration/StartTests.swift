@@ -66,6 +66,35 @@ struct StartTests {
         }
     }
 
+    @Test("check-config --connect tries the database as each role does, and says which account does not work")
+    func connectedCheck() throws {
+        let tool = try OperatorTool(server)
+        let good = try tool.run("check-config", "--connect")
+        #expect(good.status == 0, "\(good.output)")
+
+        let nowhere = try configuration { settings in
+            var database = settings["database"] as? [String: Any] ?? [:]
+            database["socket"] = "/nowhere/socket"
+            settings["database"] = database
+        }
+        let unreachable = try tool.runPlain("check-config", "--connect", "--config", nowhere)
+        #expect(unreachable.status == 69 && unreachable.output.contains("/nowhere/socket"), "\(unreachable.output)")
+        #expect(try tool.runPlain("check-config", "--config", nowhere).status == 0)
+
+        let stranger = try configuration { settings in
+            var database = settings["database"] as? [String: Any] ?? [:]
+            var roles = database["roles"] as? [String: Any] ?? [:]
+            var jobs = roles["jobs"] as? [String: Any] ?? [:]
+            jobs["user"] = "somebody"
+            roles["jobs"] = jobs
+            database["roles"] = roles
+            settings["database"] = database
+        }
+        let refused = try tool.runPlain("check-config", "--connect", "--config", stranger)
+        #expect(refused.status == 77 && refused.output.contains("the role jobs, "), "\(refused.output)")
+        #expect(refused.output.contains(" as somebody: the database refuses access"), "\(refused.output)")
+    }
+
     @Test("Whoever may not read a secret is told so, with status 77, and not that the configuration has mistakes")
     func notPermitted() throws {
         let key = folder.url.appending(path: "hidden-key")

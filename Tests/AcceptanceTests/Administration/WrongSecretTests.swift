@@ -6,16 +6,8 @@ extension PrivateStackTests {
     /// What `journalctl -p err` shows is what an operator has to do something about.
     @Suite("Secrets that are wrong, in the log")
     struct WrongSecretTests {
-        private let stack: PrivateStack
-        private let server: TestServer
-
-        init() throws {
-            stack = try PrivateStack("secrets", responders: 1)
-            server = try TestServer(stack)
-        }
-
         /// Errors in the logs of all roles, as `journalctl -p err` selects them.
-        private func errors() throws -> [JSONValue] {
+        private func errors(of server: TestServer) throws -> [JSONValue] {
             try ["api", "transfer", "jobs"].flatMap { role in
                 let file = URL(filePath: try server.environment.value("LOG_DIR")).appending(path: "syncd-\(role).log")
                 return try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
@@ -23,14 +15,14 @@ extension PrivateStackTests {
             }
         }
 
-        private func override(_ settings: [String: Any]) throws {
+        private func override(_ stack: PrivateStack, _ settings: [String: Any]) throws {
             try JSONSerialization.data(withJSONObject: settings)
                 .write(to: stack.folder.appending(path: "syncd-overrides.json"))
             try stack.restore()
         }
 
-        private func secret(_ name: String, _ text: String) throws -> String {
-            let path = stack.folder.appending(path: name).path
+        private func secret(_ text: String, in stack: PrivateStack) throws -> String {
+            let path = stack.folder.appending(path: "other-secret").path
             try Data("\(text)\n".utf8).write(to: URL(filePath: path))
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
             return path
@@ -38,9 +30,11 @@ extension PrivateStackTests {
 
         @Test("A client secret that the provider refuses is an error, at sign-up and when tokens are renewed")
         func clientSecret() throws {
+            let stack = try PrivateStack("client-secret", responders: 1)
+            let server = try TestServer(stack)
             let alice = try server.signUpOwningUser()
-            #expect(try errors().isEmpty)
-            try override(["GoogleServerClientSecretFile": try secret("wrong", "wrong")])
+            #expect(try errors(of: server).isEmpty)
+            try override(stack, ["GoogleServerClientSecretFile": try secret("wrong", in: stack)])
             try server.sandbox.expireAccessTokens(of: alice.account)
 
             let newcomer = try server.newcomer()
@@ -51,7 +45,7 @@ extension PrivateStackTests {
             for reply in [signUp, upload] {
                 #expect(reply.status == 502 && reply.json?.code?.text == "provider_misconfigured", "\(reply)")
                 let id = try #require(reply.json?.requestId?.text)
-                let lines = try errors().filter { $0.request_id?.text == id && $0.message?.text == "Request failed" }
+                let lines = try errors(of: server).filter { $0.request_id?.text == id && $0.message?.text == "Request failed" }
                 let reason = "misconfigured: Google's token endpoint says invalid_client"
                 #expect(lines.map(\.reason?.text) == [reason], "\(lines)")
             }
@@ -59,14 +53,19 @@ extension PrivateStackTests {
 
         @Test("A sealing key that is not the one of the stored tokens is an error that names it, and no defect")
         func sealingKey() throws {
+            let stack = try PrivateStack("other-key", responders: 1)
+            let server = try TestServer(stack)
             let alice = try server.signUpOwningUser()
             let key = try OperatorTool(server).runPlain("generate-key").output
-            try override(["sealing": ["keyFile": try secret("another-key", key)]])
+            try override(stack, ["sealing": ["keyFile": try secret(key, in: stack)]])
 
             let upload = try alice.upload(TestFile("hello"), masterVersion: 0)
 
             #expect(upload.status == 502 && upload.json?.code?.text == "cloud_unavailable", "\(upload)")
-            let errors = try errors()
+            let errors = try self.errors(of: server)
+            let connected = try OperatorTool(server).run("check-config", "--connect")
+            #expect(connected.status == 78, "\(connected.output)")
+            #expect(connected.output.contains("the tokens of 1 user are sealed with the key "), "\(connected.output)")
             #expect(Set(errors.map(\.message?.text)) == ["Credentials cannot be opened and count as absent"])
             #expect(errors.allSatisfy { $0.reason?.text?.hasPrefix("The record is sealed with key ") == true })
             let log = try String(

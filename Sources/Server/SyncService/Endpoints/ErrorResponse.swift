@@ -69,6 +69,9 @@ struct ErrorResponse: Equatable {
         case .tooManySimultaneousRequests: self.init(code: .tooManySimultaneousRequests, retryAfter: .seconds(2))
         case .directionFull: self.init(code: .busy, "the server moves as many files as it can", retryAfter: .seconds(5))
 
+        // nginx says the same of maintenance of one host (nginx/syncd-maintenance.conf).
+        case .closedForMaintenance(let text): self.init(code: .maintenance, text, retryAfter: .seconds(120))
+
         case .credentialsMissing: self.init(code: .credentialsMissing)
         case .signInTypeNotAllowed: self.init(code: .signInTypeNotAllowed)
         case .userUnknown: self.init(code: .userUnknown)

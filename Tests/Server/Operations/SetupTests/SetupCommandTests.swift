@@ -222,7 +222,7 @@ struct SetupCommandTests {
         arguments: [
             ("apns.p8", "junk", "apns.privateKeyFile cannot be used: it must be a P-256 key"),
             ("fcm.json", "{}", "fcm.serviceAccountFile cannot be used: it must be JSON with project_id"),
-            ("aws", "", "/root/aws is empty"),
+            ("aws", "", "/root/aws, which is empty"),
         ])
     func unusable(file: String, contents: String, reason: String) throws {
         let options = try pushOptions()
