@@ -17,9 +17,9 @@ struct CheckConfig: ParsableCommand {
 
     func run() throws {
         let report = ConfigurationReport(of: options.file.path)
+        if connect, report.isGood { try ConnectedCheck.run(options) }
         try Output.write(report, asJSON: options.isJSON)
         if report.isDenied { throw CommandFailure(.noPermission, CommandFailure.permissionMissing) }
         if !report.isGood { throw ExitCode(ExitStatus.configuration.rawValue) }
-        if connect { try ConnectedCheck.run(options) }
     }
 }

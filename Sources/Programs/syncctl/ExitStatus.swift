@@ -55,7 +55,7 @@ struct CommandFailure: Error {
 
     /// What to do where the configuration or a secret cannot be read.
     static let permissionMissing =
-        "not permitted to read the configuration and its secrets; they are for root's eyes: run syncctl as root"
+        "not permitted to read the configuration and its secrets: run syncctl as root"
 
     private init(_ error: PosixError) {
         self.init(error.isDenial ? .noPermission : .foundSomething, "\(error)")

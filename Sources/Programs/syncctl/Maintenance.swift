@@ -90,7 +90,8 @@ extension MaintenanceSwitch {
         do { return try MaintenanceSwitch(configuration.database) } catch {
             guard let failure = CommandFailure(error) else { throw error }
             throw CommandFailure(
-                failure.status, "\(failure.message)\nWithout the database: syncctl maintenance … --this-host, on each host")
+                failure.status,
+                "\(failure.message)\nWithout the database: syncctl maintenance … --this-host, on each host")
         }
     }
 }

@@ -70,7 +70,9 @@ public struct MaintenanceSwitch: ~Copyable {
     }
 
     /// What is announced now; `nil` if the server is open.
-    public mutating func notice() throws(StoreError) -> MaintenanceNotice? { MaintenanceNotice(comment: try state().comment) }
+    public mutating func notice() throws(StoreError) -> MaintenanceNotice? {
+        MaintenanceNotice(comment: try state().comment)
+    }
 
     /// Announces a text; of an announcement in force, only the text changes.
     /// - Parameter text: one to which there is no ``MaintenanceNotice/objection(to:)``.

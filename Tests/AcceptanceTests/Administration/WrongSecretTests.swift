@@ -45,7 +45,9 @@ extension PrivateStackTests {
             for reply in [signUp, upload] {
                 #expect(reply.status == 502 && reply.json?.code?.text == "provider_misconfigured", "\(reply)")
                 let id = try #require(reply.json?.requestId?.text)
-                let lines = try errors(of: server).filter { $0.request_id?.text == id && $0.message?.text == "Request failed" }
+                let lines = try errors(of: server).filter {
+                    $0.request_id?.text == id && $0.message?.text == "Request failed"
+                }
                 let reason = "misconfigured: Google's token endpoint says invalid_client"
                 #expect(lines.map(\.reason?.text) == [reason], "\(lines)")
             }

@@ -33,7 +33,8 @@ struct RoleTests {
         let folder = try ConfigurationFolder()
         for name in secrets {
             try folder.write(
-                name, name == "apns" ? Self.key : name == "key" ? ConfigurationFolder.sealingKey : "\(name)'s", mode: 0o600)
+                name, name == "apns" ? Self.key : name == "key" ? ConfigurationFolder.sealingKey : "\(name)'s",
+                mode: 0o600)
         }
         return folder
     }

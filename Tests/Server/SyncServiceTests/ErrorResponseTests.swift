@@ -47,7 +47,8 @@ struct ErrorResponseTests {
         ]
         let cloud: [CloudStorageError] = [
             .notFound, .authorizationRevoked, .quotaExceeded, .rateLimited(retryAfter: nil),
-            .unavailable(detail: "s3cret"), .timedOut, .contentMismatch, .rejected(code: "s3cret"), .misconfigured(detail: "s3cret"),
+            .unavailable(detail: "s3cret"), .timedOut, .contentMismatch, .rejected(code: "s3cret"),
+            .misconfigured(detail: "s3cret"),
             .contentFailed(EndpointError.checkSumMismatch), .downloadCancelled, .localFailure(StoreError.busy),
             .withheld(.circuitOpen(retryAfter: .seconds(7))),
         ]

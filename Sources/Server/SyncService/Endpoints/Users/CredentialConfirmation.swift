@@ -43,7 +43,8 @@ struct CredentialConfirmation {
             throw AccountError.revoked
         } catch let error as AccountError {
             context.logger.log(
-                level: Logger.Level(ofFailure: error), "Credentials not confirmed", metadata: .keyed([.reason: "\(error)"]))
+                level: Logger.Level(ofFailure: error), "Credentials not confirmed",
+                metadata: .keyed([.reason: "\(error)"]))
         }
     }
 
