@@ -169,7 +169,7 @@ let package = Package(
         tests("System", "ExpatTests", ["Expat"]),
         tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
         tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
-        tests("Server", "HTTPTransportTests", ["Posix", "HTTPTransport", "TestSupport", httpTypes]),
+        tests("Server", "HTTPTransportTests", ["Curl", "Posix", "HTTPTransport", "TestSupport", httpTypes]),
         tests(
             "Server", "JSONWebTokensTests", ["OpenSSLCrypto", "JSONWebTokens", "TestSupport", jwtKit],
             exclude: ["pyjwt_judge.py"]),

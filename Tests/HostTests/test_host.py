@@ -256,6 +256,70 @@ class HostTests(unittest.TestCase):
         fsck = self.inside("syncctl", "fsck", check=False)
         self.assertEqual(fsck.returncode, 0, fsck.stdout)
 
+    def test_reload_of_what_cannot_work(self) -> None:
+        """A database that is not there, and a sealing key that opens nothing, are refused before anything is restarted."""
+        self.host.demonstrate()
+        good = self.host.configuration()
+        before = self.host.pids()
+        key = self.inside("syncctl", "generate-key").stdout
+        self.host.write("/etc/syncd/secrets/another-key", key, 0o600)
+        changes = {
+            "/nowhere/socket": {"database": good["database"] | {"socket": "/nowhere/socket"}},
+            "are sealed with the key": {"sealing": {"keyFile": "another-key"}},
+        }
+        try:
+            for complaint, change in changes.items():
+                self.host.configure(good | change)
+                refused = self.inside("systemctl", "reload", "syncd", check=False)
+                self.assertNotEqual(refused.returncode, 0, complaint)
+                journal = self.inside("journalctl", "--no-pager", "--output=cat", "--unit", "syncd.service").stdout
+                self.assertIn(complaint, journal)
+                self.assertEqual(self.host.pids(), before)
+            self.assert_serving()
+        finally:
+            self.host.configure(good)
+            self.inside("rm", "/etc/syncd/secrets/another-key")
+
+    def test_reload_ends_at_the_first_unhealthy_instance(self) -> None:
+        """An instance that starts and reaches no database is the last one that a reload restarts."""
+        drop_in = "/etc/systemd/system/syncd-api@1.service.d"
+        self.host.write(f"{drop_in}/apart.conf", "[Service]\nInaccessiblePaths=/run/mysqld\n")
+        before = self.host.pids()
+        try:
+            refused = self.inside("systemctl", "reload", "syncd", check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            journal = self.inside("journalctl", "--no-pager", "--output=cat", "--unit", "syncd.service").stdout
+            self.assertIn("syncd-api@1.service does not become healthy (Waiting for the database)", journal)
+            after = self.host.pids()
+            self.assertNotEqual(after.pop("syncd-api@1"), before.pop("syncd-api@1"))
+            self.assertEqual(after, before)
+        finally:
+            self.inside("rm", "-r", drop_in)
+            self.inside("systemctl", "reload", "syncd")
+        self.assert_serving()
+
+    def test_maintenance(self) -> None:
+        """All of the server, and then this host without any process of it, replies with the operator's text."""
+        text = "We are back at noon."
+        self.inside("syncctl", "maintenance", "on", text)
+        wait_for("it is closed", lambda: self.site.call("GET", "/Index").status == 503, 5)
+        self.assertEqual(self.site.call("GET", "/FailoverMessage").body.decode(), text)
+        self.assert_serving()
+        self.inside("syncctl", "maintenance", "off")
+        wait_for("it is open", lambda: self.site.call("GET", "/Index").status == 401, 5)
+        self.inside("syncctl", "maintenance", "on", "--this-host", text)
+        self.inside("systemctl", "stop", "syncd.target")
+        try:
+            reply = self.site.call("GET", "/Index")
+            self.assertEqual((reply.status, json.loads(reply.body)["error"]), (503, text))
+            self.assertEqual(reply.headers["Retry-After"], "120")
+            self.assertEqual(self.site.call("GET", "/FailoverMessage").body.decode(), text)
+        finally:
+            self.inside("systemctl", "start", "syncd.target")
+            self.inside("syncctl", "maintenance", "off")
+        self.wait_until_active()
+        wait_for("it is open", lambda: self.site.call("GET", "/Index").status == 401, 5)
+
     # MARK: Trouble
 
     def test_killed(self) -> None:

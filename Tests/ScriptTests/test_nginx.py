@@ -349,8 +349,38 @@ class WebServerTests(unittest.TestCase):
                 reply.begin()
                 self.expect_error(reply, reply.read(), 400, "bad_request")
 
+    def test_a_closed_host_replies_with_the_file_and_asks_nobody(self) -> None:
+        folder = self.layout.directory / "maintenance"
+        folder.mkdir()
+        text = '{"error":"Back at noon.","code":"maintenance","requestId":"-","retryable":true,"title":"T","status":503}'
+        (folder / "message.txt").write_text("Back at noon.", encoding="utf-8")
+        (folder / "reply.json").write_text(text, encoding="utf-8")
+        self.addCleanup(folder.rmdir)
+        for name in ("message.txt", "reply.json"):
+            self.addCleanup((folder / name).unlink)
+        asked = len(ResponderServer.asked)
+        conditions = {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT", "Range": "bytes=0-1"}
+        for method, path in (("GET", "/Index/"), ("GET", "/CheckCreds"), ("POST", "/AddUser"), ("POST", "/UploadFile"),
+                             ("POST", "/UploadAppMetaData/"), ("GET", "/DownloadFile/")):
+            body = b"x" * 100_000 if path == "/UploadFile" else None
+            reply, got = self.request(method, path, body, CREDENTIALS | conditions)
+            self.expect_error(reply, got, 503, "maintenance")
+            self.assertEqual(got.decode(), text)
+            self.assertEqual(reply.headers.get_all("Retry-After"), ["120"])
+        reply, got = self.request("GET", "/FailoverMessage", headers=conditions)
+        self.assertEqual((reply.status, got), (200, b"Back at noon."))
+        self.assertEqual(reply.headers["Content-Type"], "text/plain; charset=utf-8")
+        self.assertEqual(len(ResponderServer.asked), asked)
+        reply, _ = self.request("GET", "/HealthCheck")
+        self.assertEqual(reply.status, 200)
+
+    def test_without_a_file_syncd_is_asked_for_the_failover_message(self) -> None:
+        reply, body = self.request("GET", "/FailoverMessage")
+        self.assertEqual(reply.status, 200)
+        self.assertEqual(json.loads(body)["parameters"]["SYNCD_PAGE"], "failover")
+
     def test_the_internal_location_is_not_served(self) -> None:
-        for path in ("/syncd-error", "/syncd-admission", "/syncd-refusal/reply.json"):
+        for path in ("/syncd-error", "/syncd-admission", "/syncd-maintenance", "/syncd-refusal/reply.json"):
             self.expect_error(*self.request("GET", path), 404, "not_found")
 
     def test_without_a_responder_the_answer_is_502(self) -> None:

@@ -13,11 +13,19 @@ struct CheckConfig: ParsableCommand {
 
     @OptionGroup var options: CommonOptions
     @Option(help: "Whom the services run as.") var user: String?
+    @Flag(
+        help: """
+            Also connect to the database as each role does, and check that its schema is that of this release and that \
+            the stored tokens can be opened; as a reload does. Changes nothing.
+            """)
+    var connect = false
 
     func run() throws {
         let path = options.file.path
         let report = ConfigurationReport(of: path, seenBy: try ServiceView(of: path, as: user))
+        if connect, report.isGood { try ConnectedCheck.run(options) }
         try Output.write(report, asJSON: options.isJSON)
+        if report.isDenied { throw CommandFailure(.noPermission, CommandFailure.permissionMissing) }
         if !report.isGood { throw ExitCode(ExitStatus.configuration.rawValue) }
     }
 }

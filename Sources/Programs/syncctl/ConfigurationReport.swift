@@ -19,6 +19,12 @@ struct ConfigurationReport: Report {
     var notes: [Finding]
     /// Where all calls to providers go instead; absent on a production server.
     var sandbox: String?
+    /// Whether something could not be read for lack of permission.
+    let isDenied: Bool
+
+    private enum CodingKeys: CodingKey {
+        case path, problems, warnings, notes, sandbox
+    }
 
     /// - Parameter services: what the services see; `nil` if that is not to be examined.
     init(of path: String, seenBy services: ServiceView?) {
@@ -29,10 +35,12 @@ struct ConfigurationReport: Report {
             // Services do not start with something else in a key's file.
             _ = try KeyRing(configuration)
             problems = []
+            isDenied = false
             notes = configuration.notes
             sandbox = configuration.sandbox.map { "\($0.host):\($0.port)" }
         } catch {
             problems = error.problems.map(Finding.init)
+            isDenied = error.isDenied
             notes = error.notes
         }
         let known = problems.map(\.sentence)

@@ -4,6 +4,7 @@ import MariaDB
 import OpenSSLCrypto
 import Operations
 import Posix
+import Providers
 import Store
 
 /// The exit statuses, those of sysexits.h where it has one: an interface, documented in docs/operations.md.
@@ -32,6 +33,8 @@ struct CommandFailure: Error {
     init?(_ error: any Error) {
         switch error {
         case let error as CommandFailure: self = error
+        case let error as ConfigurationError where error.isDenied:
+            self.init(.noPermission, "\(Self.permissionMissing)\n\(error)")
         case let error as ConfigurationError: self.init(.configuration, "the configuration has mistakes\n\(error)")
         case let error as MigrationError: self.init(.configuration, "\(error)")
         case let error as StoreError: self.init(error)
@@ -44,9 +47,15 @@ struct CommandFailure: Error {
         case let error as RestoreError: self.init(.foundSomething, "\(error)")
         case let error as CloudCheckSuperseded: self.init(.foundSomething, "\(error)")
         case let error as CryptoError: self.init(.foundSomething, "\(error)")
+        case let error as CloudStorageError: self.init(.unavailable, "the storage: \(String(reflecting: error))")
+        case let error as AccountError: self.init(.unavailable, "the provider: \(error)")
         default: return nil
         }
     }
+
+    /// What to do where the configuration or a secret cannot be read.
+    static let permissionMissing =
+        "not permitted to read the configuration and its secrets: run syncctl as root"
 
     private init(_ error: PosixError) {
         self.init(error.isDenial ? .noPermission : .foundSomething, "\(error)")

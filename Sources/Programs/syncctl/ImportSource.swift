@@ -32,7 +32,7 @@ struct ImportSource: ParsableArguments {
         }
     }
 
-    /// - Throws: ``ConfigurationError``, ``PosixError``.
+    /// - Throws: ``ConfigurationError``, ``CommandFailure``.
     func settings() throws -> ConnectionSettings {
         var settings = try configurationPath.map { try OlderServerDatabase.settings(readingFrom: $0) }
         if settings == nil {
@@ -49,7 +49,12 @@ struct ImportSource: ParsableArguments {
         if let user { settings.user = user }
         if let database { settings.database = database }
         if let passwordFile {
-            var bytes = try TextFile.read(passwordFile)
+            var bytes: [UInt8]
+            do { bytes = try TextFile.read(passwordFile) } catch {
+                throw CommandFailure(
+                    error.isDenial ? .noPermission : .foundSomething,
+                    "--from-password-file names \(passwordFile), which cannot be read: \(error)")
+            }
             while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") {
                 bytes.removeLast()
             }

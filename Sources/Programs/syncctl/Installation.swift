@@ -41,13 +41,7 @@ struct Installation {
     var now: WireDate { store.now }
 
     /// Where the database is, for people.
-    var databaseDescription: String {
-        let name = configuration.database.database ?? ""
-        return switch configuration.database.address {
-        case .unixSocket(let path): "\(name) at \(path) as \(configuration.database.user)"
-        case .tcp(let host, let port): "\(name) at \(host):\(port) as \(configuration.database.user)"
-        }
-    }
+    var databaseDescription: String { "\(configuration.database)" }
 
     func keys() throws -> KeyRing { try KeyRing(configuration) }
 

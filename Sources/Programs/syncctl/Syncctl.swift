@@ -22,7 +22,8 @@ struct Syncctl: ParsableCommand {
                 name: "Looking", subcommands: [StatusCommand.self, Users.self, Groups.self, Files.self, Jobs.self]),
             CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self]),
             CommandGroup(
-                name: "Keeping", subcommands: [BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
+                name: "Keeping",
+                subcommands: [Maintenance.self, BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
             CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),
             CommandGroup(name: "For developers", subcommands: [OpenAPI.self, UnitSettingsCommand.self]),
         ])
@@ -44,7 +45,10 @@ struct Syncctl: ParsableCommand {
     /// command-line errors are not.
     private static func end(with error: any Error) -> Never {
         let status = exitCode(for: error)
-        let text = fullMessage(for: error)
+        var text = fullMessage(for: error)
+        if status == .validationFailure, let suggestion = MisspeltCommand(in: CommandLine.arguments.dropFirst()) {
+            text = suggestion.added(to: text)
+        }
         if !text.isEmpty {
             if status.isSuccess { Output.write(text: text) } else { Output.complain(text: text) }
         }

@@ -14,6 +14,8 @@ struct JobsLoop: Sendable {
     let worker: OutboxWorker
     let housekeeper: Housekeeper
     let makeTransport: @Sendable () -> Transport
+    /// Work rests while the server is closed.
+    let maintenance: MaintenanceWatch
     let logger: Logger
 
     func run(activity: WorkerActivity, until stop: StopFlag) {
@@ -28,6 +30,7 @@ struct JobsLoop: Sendable {
 
     /// Runs the due jobs; returns how long to wait for more.
     private func round(_ activity: WorkerActivity, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
+        guard maintenance.notice == nil else { return Self.idlePause }
         do {
             if nextHousekeeping <= .now {
                 try housekeeper.run()

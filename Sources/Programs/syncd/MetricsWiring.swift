@@ -96,8 +96,10 @@ struct MetricsWiring: Sendable {
         guard let metrics else { return nil }
         readPool()
         let now = now()
-        let backlog = try? store.withSession { try $0.backlog(at: now) }
-        return (ServerMetrics.contentType, try metrics.exposition(backlog.map { BacklogReading($0, at: now) }))
+        let reading = try? store.withSession { session in
+            BacklogReading(try session.backlog(at: now), isClosed: try session.maintenanceNotice() != nil, at: now)
+        }
+        return (ServerMetrics.contentType, try metrics.exposition(reading))
     }
 }
 
@@ -112,11 +114,11 @@ extension ProcessRole {
 }
 
 extension BacklogReading {
-    fileprivate init(_ backlog: Backlog, at now: WireDate) {
+    fileprivate init(_ backlog: Backlog, isClosed: Bool, at now: WireDate) {
         let age: (WireDate?) -> Int = { $0.map { max(0, Int(now.secondsSince1970 - $0.secondsSince1970)) } ?? 0 }
         self.init(
             outbox: OutboxItem.Kind.allCases.map { ($0.rawValue, backlog.outbox[$0.rawValue] ?? 0) }, due: backlog.due,
             longestDueSeconds: age(backlog.firstDue), oldestRetriedSeconds: age(backlog.firstRetried),
-            staged: backlog.staged, oldestStagedSeconds: age(backlog.firstStaged))
+            staged: backlog.staged, oldestStagedSeconds: age(backlog.firstStaged), isClosed: isClosed)
     }
 }

@@ -85,6 +85,25 @@ struct Server {
             metrics: metrics, logger: logger, logFile: logFile)
     }
 
+    /// Runs workers until the process is asked to stop. Before they start, and then in a thread of its own, the database is
+    /// asked whether the server is closed.
+    private func supervise(watching maintenance: MaintenanceWatch?, _ startWorkers: () throws -> WorkerPool) throws {
+        var watching: WorkerPool?
+        defer { _ = watching?.drain(within: .seconds(30)) }
+        try supervisor.run {
+            if let maintenance {
+                maintenance.refresh()
+                watching = try WorkerPool(threads: 1, name: "maintenance") { _, _, stop in
+                    while !stop.isSet {
+                        Pause.sleep(MaintenanceWatch.interval)
+                        maintenance.refresh()
+                    }
+                }
+            }
+            return try startWorkers()
+        }
+    }
+
     // MARK: Roles api and transfer
 
     /// Answers requests until it is asked to stop.
@@ -100,6 +119,7 @@ struct Server {
         }
         let started = ContinuousClock.now
         let store = store
+        let maintenance = role == .api ? MaintenanceWatch(store: store, logger: logger) : nil
         let services = Services(
             store: store, storage: storage, push: push,
             signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive, pause: { Pause.sleep($0) }),
@@ -124,11 +144,12 @@ struct Server {
             signInTickets: SignInTickets(keys: try KeyRing(configuration)),
             requestTurns: role == .api ? RequestTurns(maximumPerUser: configuration.maximumRequestsPerUser) : nil,
             transferLimit: role == .transfer
-                ? TransferLimit(threads: threads, maximumPerUser: configuration.maximumTransfersPerUser) : nil)
+                ? TransferLimit(threads: threads, maximumPerUser: configuration.maximumTransfersPerUser) : nil,
+            maintenance: maintenance)
         let router = Router(services: services, observer: metrics.requestObserver, logger: logger)
         let makeTransport = transport
         let metrics = metrics
-        try supervisor.run {
+        try supervise(watching: maintenance) {
             try WorkerPool(threads: threads, name: "request") { _, activity, stop in
                 do {
                     let transport = makeTransport()
@@ -162,6 +183,7 @@ struct Server {
         let store = store
         let housekeeper = Housekeeper(
             store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: { store.now }, logger: logger)
+        let maintenance = MaintenanceWatch(store: store, logger: logger)
         // Each thread has its own lease identity: an expired lease must not look like its own to another thread.
         let loops = try (0..<Self.jobsThreads).map { _ in
             JobsLoop(
@@ -171,9 +193,9 @@ struct Server {
                         OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
                     }, writesIndexPage: configuration.writesIndexPage, leaseOwner: try RandomBytes.uuidText(),
                     now: { store.now }, logger: logger),
-                housekeeper: housekeeper, makeTransport: transport, logger: logger)
+                housekeeper: housekeeper, makeTransport: transport, maintenance: maintenance, logger: logger)
         }
-        try supervisor.run {
+        try supervise(watching: maintenance) {
             try WorkerPool(threads: loops.count, name: "jobs") { index, activity, stop in
                 loops[index].run(activity: activity, until: stop)
             }

@@ -15,6 +15,8 @@ struct Supervisor {
     /// shorter: TimeoutStopSec of each role's unit determines how long to wait for an upload in progress.
     private static let drainLimit: Duration = .seconds(3_600)
     private static let tick: Duration = .milliseconds(500)
+    /// The status that says that this process can do its work; systemd/reload waits for it.
+    private static let serving = "Ready"
 
     let store: MetadataStore
     let database: ConnectionSettings
@@ -34,7 +36,7 @@ struct Supervisor {
         let pool = try startWorkers()
         // Whoever has waited for the start finds it in the database.
         if schema.isDone { signOfLife.giveIfDue() }
-        manager.ready(schema.isDone ? "Ready" : "Waiting for the database")
+        manager.ready(schema.isDone ? Self.serving : "Waiting for the database")
         logger.notice("Ready", metadata: .keyed([.version: "\(ServerRelease.text)"]))
         var nextSign = ContinuousClock.now
         while true {
@@ -52,7 +54,10 @@ struct Supervisor {
             case .none: break
             }
             metrics.readPool()
-            try schema.tryOnce()
+            if !schema.isDone {
+                try schema.tryOnce()
+                if schema.isDone { manager.report(Self.serving) }
+            }
             if schema.isDone { signOfLife.giveIfDue() }
             guard !pool.hasLostWorkers else { throw ServerError.workersDied }
             if let interval = manager.watchdogInterval, nextSign <= .now {

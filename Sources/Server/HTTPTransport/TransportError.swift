@@ -26,3 +26,29 @@ public enum WithheldCall: Error, Equatable, Sendable {
     /// The host has failed repeatedly; it is tried again after that time.
     case circuitOpen(retryAfter: Duration)
 }
+
+extension TransportError: CustomStringConvertible {
+    /// A few words for the log.
+    public var description: String {
+        switch self {
+        case .notSent: "the server could not be reached"
+        case .interrupted: "the connection broke"
+        case .timedOut: "timed out"
+        case .replyTooLarge: "the reply is too large"
+        case .cancelled: "cancelled"
+        case .withheld(let reason): "not sent: \(reason)"
+        case .forbiddenAddress: "forbidden address"
+        case .refused(let reason): reason
+        }
+    }
+}
+
+extension WithheldCall: CustomStringConvertible {
+    /// A few words for the log.
+    public var description: String {
+        switch self {
+        case .busy: "too many calls are in progress"
+        case .circuitOpen: "the host keeps failing"
+        }
+    }
+}

@@ -1,4 +1,4 @@
-/// The work pending in the database at the time of a scrape.
+/// What the database says at the time of a scrape: the pending work, and whether the server is closed.
 public struct BacklogReading: Sendable {
     /// Rows of the outbox by kind, those of uploads in progress included.
     public var outbox: [(kind: String, count: Int)]
@@ -12,10 +12,12 @@ public struct BacklogReading: Sendable {
     public var staged: Int
     /// Age of the oldest of them, in seconds.
     public var oldestStagedSeconds: Int
+    /// Whether the server is closed for maintenance.
+    public var isClosed: Bool
 
     public init(
         outbox: [(kind: String, count: Int)], due: Int, longestDueSeconds: Int, oldestRetriedSeconds: Int, staged: Int,
-        oldestStagedSeconds: Int
+        oldestStagedSeconds: Int, isClosed: Bool = false
     ) {
         self.outbox = outbox
         self.due = due
@@ -23,6 +25,7 @@ public struct BacklogReading: Sendable {
         self.oldestRetriedSeconds = oldestRetriedSeconds
         self.staged = staged
         self.oldestStagedSeconds = oldestStagedSeconds
+        self.isClosed = isClosed
     }
 }
 
@@ -33,6 +36,9 @@ extension Exposition {
             "syncd_database_up", "Whether the database answers with the right schema.",
             [(labels: "", value: backlog == nil ? 0 : 1)])
         guard let backlog else { return }
+        addGauge(
+            "syncd_maintenance", "Whether all hosts of this database are closed for maintenance.",
+            [(labels: "", value: backlog.isClosed ? 1 : 0)])
         addGauge(
             "syncd_outbox_items",
             "Work for the jobs role, by kind; what uploads in progress would leave behind included.",

@@ -12,7 +12,8 @@ extension CloudStorageError {
             case .unavailable(let detail), .notAsked(let detail): .unavailable(detail: "token endpoint: \(detail)")
             case .withheld(let reason): .withheld(reason)
             case .timedOut: .timedOut
-            case .misconfigured(let detail), .storageMissing(let detail), .malformedDetails(let detail):
+            case .misconfigured(let detail): .misconfigured(detail: detail)
+            case .storageMissing(let detail), .malformedDetails(let detail):
                 .rejected(code: detail)
             case .serverNotAllowed: .serverNotAllowed
             }

@@ -64,7 +64,8 @@ public struct CredentialVault: Sendable {
         return kept
     }
 
-    /// Opens a record that is stored elsewhere; `nil`, with a warning, if it cannot be opened.
+    /// Opens a record that is stored elsewhere; `nil`, with a log line, if it cannot be opened: an error if its key is not
+    /// configured, since the operator has to bring it back, otherwise a warning.
     /// - Throws: `CryptoError.unavailable`.
     public func open(
         _ record: [UInt8], from place: CredentialSealer.Place, _ logger: Logger
@@ -77,7 +78,10 @@ public struct CredentialVault: Sendable {
             unreadable()
             // A decoder's error text could repeat the data that it read.
             let reason = (error as? CryptoError)?.description ?? "The sealed record holds something else."
-            logger.warning("Credentials cannot be opened and count as absent", metadata: .keyed([.reason: "\(reason)"]))
+            let level: Logger.Level = if case CryptoError.unknownKey = error { .error } else { .warning }
+            logger.log(
+                level: level, "Credentials cannot be opened and count as absent",
+                metadata: .keyed([.reason: "\(reason)"]))
             return nil
         }
     }

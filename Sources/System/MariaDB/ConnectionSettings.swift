@@ -1,11 +1,19 @@
 /// Where the database is, the account, and the timeouts.
 public struct ConnectionSettings: Sendable {
     /// How the server is reached.
-    public enum Address: Sendable, Equatable {
+    public enum Address: Sendable, Equatable, CustomStringConvertible {
         /// A unix socket of this machine, by its path.
         case unixSocket(path: String)
         /// A TCP port; connections are encrypted if the server offers it.
         case tcp(host: String, port: UInt16)
+
+        /// As an operator writes it: the socket's path, or `host:port`.
+        public var description: String {
+            switch self {
+            case .unixSocket(let path): path
+            case .tcp(let host, let port): "\(host):\(port)"
+            }
+        }
     }
 
     /// How the server is reached.
@@ -42,8 +50,8 @@ public struct ConnectionSettings: Sendable {
 }
 
 extension ConnectionSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Address, user and database; no password.
-    public var description: String { "\(address) as \(user), database \(database ?? "(none)")" }
+    /// Database, address and user, for operators; no password.
+    public var description: String { "\(database ?? "(no database)") at \(address) as \(user)" }
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// Everything except the password, so that `dump` of an enclosing type does not print it.

@@ -19,6 +19,9 @@ public struct KeyRing: Sendable {
         keys.keys.filter { $0 != current.identifier }.map(SealingKey.name(of:)).sorted()
     }
 
+    /// Whether records that name this key can be opened.
+    public func contains(identifier: UInt32) -> Bool { keys[identifier] != nil }
+
     /// The key with that identifier, or nil if it is not in the ring.
     func key(identifier: UInt32) -> SealingKey? { keys[identifier] }
 }

@@ -14,6 +14,8 @@ public struct ServiceManager: Sendable {
 
     /// Reports that the process is ready for requests.
     public func ready(_ status: String) { send("READY=1\nSTATUS=\(status)") }
+    /// Reports what the process is doing.
+    public func report(_ status: String) { send("STATUS=\(status)") }
     /// Reports that the process is finishing its last requests.
     public func stopping() { send("STOPPING=1\nSTATUS=Finishing requests") }
     /// Sends a watchdog keep-alive.

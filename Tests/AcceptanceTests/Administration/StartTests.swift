@@ -40,6 +40,104 @@ struct StartTests {
         #expect(told.contains("FacebookClientSecret is a secret: better in a file of its own"))
     }
 
+    @Test("Text that is no sealing key is a mistake in the configuration, for check-config and for the server")
+    func unusableSealingKey() throws {
+        let key = folder.url.appending(path: "sealing-key")
+        try Data("c2hvcnQ=\n".utf8).write(to: key)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key.path)
+        let program = try #require(try server.processes("syncd_jobs").first).executable()
+        let rule = "cannot be used: it must be 32 bytes in base64, as syncctl generate-key prints them"
+        for (setting, value, named) in [
+            ("keyFile", key.path as Any, "sealing.keyFile"),
+            ("formerKeyFiles", [key.path], "sealing.formerKeyFiles, number 1,"),
+        ] {
+            let path = try configuration { settings in
+                var sealing = settings["sealing"] as? [String: Any] ?? [:]
+                sealing[setting] = value
+                settings["sealing"] = sealing
+            }
+
+            let check = try OperatorTool(server).runPlain("check-config", "--config", path)
+            let start = try Command(program, ["--role", "jobs", "--config", path])
+
+            for command in [check, start] {
+                #expect(command.status == 78 && command.output.contains("\(named) \(rule)"), "\(command.output)")
+            }
+        }
+    }
+
+    @Test("check-config --connect tries the database as each role does, and says which account does not work")
+    func connectedCheck() throws {
+        let tool = try OperatorTool(server)
+        let good = try tool.run("check-config", "--connect")
+        #expect(good.status == 0, "\(good.output)")
+
+        let nowhere = try configuration { settings in
+            var database = settings["database"] as? [String: Any] ?? [:]
+            database["socket"] = "/nowhere/socket"
+            settings["database"] = database
+        }
+        let unreachable = try tool.runPlain("check-config", "--connect", "--config", nowhere)
+        #expect(unreachable.status == 69 && unreachable.output.contains("/nowhere/socket"), "\(unreachable.output)")
+        #expect(try tool.runPlain("check-config", "--config", nowhere).status == 0)
+
+        let stranger = try configuration { settings in
+            var database = settings["database"] as? [String: Any] ?? [:]
+            var roles = database["roles"] as? [String: Any] ?? [:]
+            var jobs = roles["jobs"] as? [String: Any] ?? [:]
+            jobs["user"] = "somebody"
+            roles["jobs"] = jobs
+            database["roles"] = roles
+            settings["database"] = database
+        }
+        let refused = try tool.runPlain("check-config", "--connect", "--config", stranger)
+        #expect(refused.status == 77 && refused.output.contains("the role jobs, "), "\(refused.output)")
+        #expect(refused.output.contains(" as somebody: the database refuses access"), "\(refused.output)")
+    }
+
+    @Test("Whoever may not read a secret is told so, with status 77, and not that the configuration has mistakes")
+    func notPermitted() throws {
+        let key = folder.url.appending(path: "hidden-key")
+        try Data().write(to: key)
+        try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: key.path)
+        let path = try configuration { $0["sealing"] = ["keyFile": key.path] }
+        let tool = try #require(try server.processes("syncd_api").first).executable()
+            .replacing("syncd", with: "syncctl", maxReplacements: 1)
+        // Root reads everything, unless it lacks these capabilities.
+        let less = "-dac_override,-dac_read_search"
+        let prefix = geteuid() == 0 ? ["setpriv", "--bounding-set", less, "--inh-caps", less] : []
+
+        for command in ["check-config", "status", "doctor", "fsck", "migrate"] {
+            let told = try Command("/usr/bin/env", prefix + [tool, command, "--config", path])
+
+            #expect(told.status == 77, "\(command): \(told.output)")
+            #expect(told.output.contains("run syncctl as root"), "\(told.output)")
+            #expect(told.output.contains("sealing.keyFile names \(key.path), which cannot be read"))
+            #expect(!told.output.contains("mistake") && !told.output.contains("correct"), "\(told.output)")
+        }
+    }
+
+    @Test(
+        "For a misspelt subcommand the nearest one is suggested",
+        arguments: [
+            (["doktor"], "Error: Unexpected argument 'doktor'. Did you mean 'doctor'?\n"),
+            (["jobs", "retri"], "Error: Unexpected argument 'retri'. Did you mean 'retry'?\n"),
+            (["nonsense"], "Error: Unexpected argument 'nonsense'\n"),
+            (
+                ["setup", "--unattended", "--set", "GoogleServerClientIdd=1"],
+                "Error: --set GoogleServerClientIdd=1: there is no setting GoogleServerClientIdd to ask for; "
+                    + "did you mean GoogleServerClientId?\n"
+            ),
+        ])
+    func misspelt(arguments: [String], complaint: String) throws {
+        let program = try #require(try server.processes("syncd_api").first).executable()
+            .replacing("syncd", with: "syncctl", maxReplacements: 1)
+
+        let told = try Command(program, arguments)
+
+        #expect(told.status == 64 && told.output.hasPrefix(complaint), "\(told.output)")
+    }
+
     @Test("A role starts without the secrets that only others need, and not without its own")
     func secretsOfOthers() throws {
         let path = try configuration { settings in

@@ -20,13 +20,16 @@ final class ConfigurationFolder {
         }
         """
 
+    static let sealingKey = Data(repeating: 7, count: 32).base64EncodedString()
+
     private let folder: ScratchFolder
     var url: URL { folder.url }
     private var path: String { url.appending(path: "syncd.json").path }
 
     init() throws {
         folder = try ScratchFolder("configuration")
-        for name in ["sealing-key", "google"] { try write(name, "secret of \(name)\n", mode: 0o600) }
+        try write("sealing-key", Self.sealingKey + "\n", mode: 0o600)
+        try write("google", "secret of google\n", mode: 0o600)
     }
 
     func write(_ name: String, _ text: String, mode: Int) throws {

@@ -36,7 +36,7 @@ struct OlderFormatTests {
         #expect(configuration.warningFile?.name == "Readme.txt")
         #expect(configuration.minimumIOSClientVersion == "0.18.4")
         #expect(configuration.push["awssns"]?.value("awssns.region") == "us-west-2")
-        #expect(configuration.sealingKey.value == "secret of sealing-key")
+        #expect(configuration.sealingKey.value == ConfigurationFolder.sealingKey)
     }
 
     @Test("The flat format, whose values are all strings, is read unchanged")

@@ -33,12 +33,12 @@ struct RoleTests {
         let folder = try ConfigurationFolder()
         for name in secrets {
             try folder.write(
-                name, name == "apns" ? Self.key : name == "key" ? Self.sealingKey : "\(name)'s", mode: 0o600)
+                name, name == "apns" ? Self.key : name == "key" ? ConfigurationFolder.sealingKey : "\(name)'s",
+                mode: 0o600)
         }
         return folder
     }
 
-    private static let sealingKey = Data(repeating: 7, count: 32).base64EncodedString()
     /// Made by openssl genpkey for this test.
     private static let key = """
         -----BEGIN PRIVATE KEY-----

@@ -46,7 +46,7 @@ struct SecretFilesTests {
     @Test(
         "A configuration that is not written yet is read with the secrets that will be beside it, and with those there")
     func proposed() throws {
-        try write("s3aling", to: "secrets/sealing-key")
+        try write(ConfigurationFolder.sealingKey, to: "secrets/sealing-key")
         func read(_ secrets: [String: Secret]) throws(ConfigurationError) -> ServerConfiguration {
             try ServerConfiguration(
                 proposed: ConfigurationFolder.smallest, at: folder + "/syncd.json", secrets: secrets)
@@ -55,7 +55,7 @@ struct SecretFilesTests {
         let configuration = try read(["google": Secret("coming")])
 
         #expect(configuration.accounts[.google]?.value("GoogleServerClientSecret") == "coming")
-        #expect(configuration.sealingKey == Secret("s3aling"))
+        #expect(configuration.sealingKey == Secret(ConfigurationFolder.sealingKey))
         #expect(throws: ConfigurationError.self) { try read([:]) }
     }
 

@@ -26,7 +26,7 @@ struct ErrorResponseTests {
             .ownerMissing, .pushNotConfigured, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch,
             .rangeNotSatisfiable(length: 1), .mimeTypeChanged,
             .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
-            .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
+            .closedForMaintenance("Back at noon."), .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
         ]
         let quotas: [EndpointError] = Quota.allCases.map {
             $0.isHourly ? .quotaUsedUp($0, retryAfter: .seconds(60)) : .quotaReached($0)
@@ -48,6 +48,7 @@ struct ErrorResponseTests {
         let cloud: [CloudStorageError] = [
             .notFound, .authorizationRevoked, .quotaExceeded, .rateLimited(retryAfter: nil),
             .unavailable(detail: "s3cret"), .timedOut, .contentMismatch, .rejected(code: "s3cret"),
+            .misconfigured(detail: "s3cret"),
             .contentFailed(EndpointError.checkSumMismatch), .downloadCancelled, .localFailure(StoreError.busy),
             .withheld(.circuitOpen(retryAfter: .seconds(7))),
         ]
@@ -78,7 +79,6 @@ struct ErrorResponseTests {
     /// Codes that nginx sends, or that belong to endpoints and settings which do not exist yet.
     private static let ofOthers: Set = [
         "bad_request", "not_found", "server_error", "server_unavailable", "server_timeout", "too_many_requests",
-        "maintenance",
     ]
 
     @Test("Every error has the status and the retryability that docs/protocol.md gives its code")
@@ -131,13 +131,13 @@ struct ErrorResponseTests {
         #expect(ErrorResponse(for: CloudStorageError.quotaExceeded).retryAfter == nil)
     }
 
-    @Test("503 is for the database alone, and 401 for errors that signing in again would fix")
+    @Test("503 is for the database and for maintenance, and 401 for errors that signing in again would fix")
     func reservedStatuses() {
         let codes = { (status: Int) in
             Set(Self.samples.map { ErrorResponse(for: $0) }.filter { $0.status == status }.map(\.code.rawValue))
         }
 
-        #expect(codes(503) == ["database_unavailable"])
+        #expect(codes(503) == ["database_unavailable", "maintenance"])
         #expect(
             codes(401) == ["credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown"])
         #expect(codes(403) == ["server_not_allowed", "storage_account_required"])

@@ -67,7 +67,7 @@ struct ProviderCallLogTests {
         let line = try line("https://www.example.com/secret") { _ throws(TransportError) in throw .timedOut }
 
         #expect(line["provider_host"] == "www.example.com")
-        #expect(line["reason"] == "timedOut")
+        #expect(line["reason"] == "timed out")
         #expect(!log.text.contains("secret"))
     }
 }

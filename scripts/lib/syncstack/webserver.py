@@ -54,6 +54,7 @@ http {{
         ssl_certificate {certificates}/server.pem;
         ssl_certificate_key {certificates}/server.key;
         include syncd/syncd-tls.conf;
+        set $syncd_maintenance_folder {maintenance};
         include syncd/syncd-locations.conf;
     }}
 
@@ -166,7 +167,8 @@ class WebServer:
         files = {
             "nginx.conf": CONFIGURATION.format(
                 user=user, run=layout.run, logs=layout.logs, temporary=temporary, api=layout.api_socket,
-                transfer=layout.transfer_socket, certificates=layout.certificates, **ports),
+                transfer=layout.transfer_socket, certificates=layout.certificates,
+                maintenance=layout.directory / "maintenance", **ports),
             "syncd-version.conf":
                 (sources / "syncd-version.conf").read_text(encoding="utf-8").replace("@VERSION@", version),
             "syncd-exempt.conf": EXEMPT,

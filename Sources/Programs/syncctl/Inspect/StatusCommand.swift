@@ -9,14 +9,18 @@ struct StatusCommand: ReportingCommand {
         commandName: "status", abstract: "Counts users, groups, files, and the work that waits.")
 
     @OptionGroup var options: CommonOptions
+    @OptionGroup var host: HostMaintenanceFolder
 
     func report() throws -> any Report {
         let installation = try Installation(options)
         let now = installation.now
-        let counts = try installation.store.snapshot { try $0.overview(at: now) }
+        let (counts, notice) = try installation.store.snapshot {
+            (try $0.overview(at: now), try $0.maintenanceNotice())
+        }
+        let maintenance = MaintenanceReport(allHosts: notice, thisHost: host.files.text)
         return Status(
             serverVersion: ServerRelease.text, schema: MigrationRunner.newestStep,
             database: installation.databaseDescription, sandbox: installation.configuration.sandbox != nil,
-            counts: counts)
+            maintenance: maintenance.isOpen ? nil : maintenance, counts: counts)
     }
 }

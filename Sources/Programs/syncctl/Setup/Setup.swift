@@ -42,8 +42,7 @@ struct Setup: ParsableCommand {
 
     func run() throws {
         guard Terminal.isRoot || !root.isEmpty || isDryRun else {
-            Output.complain(["syncctl: setup must be run by root"])
-            throw ExitCode(77)  // EX_NOPERM of sysexits.h
+            throw CommandFailure(.noPermission, "setup must be run by root")
         }
         do {
             try setUp()
@@ -113,7 +112,7 @@ struct Setup: ParsableCommand {
         var password = ""
         if let file = options.databaseAdminPasswordFile {
             do { password = String(decoding: try TextFile.read(file), as: UTF8.self) } catch {
-                throw SetupFailure("\(file) cannot be read: \(error)")
+                throw SetupFailure("--database-admin-password-file names \(file), which cannot be read: \(error)")
             }
             while password.last?.isNewline == true { password.removeLast() }
         }

@@ -94,11 +94,12 @@ struct SetupHost {
                 throw SetupFailure("nothing was typed in for \(name)")
             }
             return secret
-        case .file(let path):
+        case .file(let path, let giver):
+            let file = giver.map { "\($0) names \(path), which" } ?? path
             var bytes: [UInt8]
-            do { bytes = try TextFile.read(path) } catch { throw SetupFailure("\(path) cannot be read: \(error)") }
+            do { bytes = try TextFile.read(path) } catch { throw SetupFailure("\(file) cannot be read: \(error)") }
             while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
-            guard !bytes.isEmpty else { throw SetupFailure("\(path) is empty") }
+            guard !bytes.isEmpty else { throw SetupFailure("\(file) is empty") }
             return Secret(String(decoding: bytes, as: UTF8.self))
         }
     }
@@ -229,6 +230,8 @@ struct SetupHost {
     /// A certificate that this machine does not trust may still be valid: issued by a private authority.
     private func checkHealthByOwnCertificate(_ answers: SetupAnswers) throws -> String? {
         let file = SiteText.files(of: answers.certificate, host: answers.host).certificate
+        let examined = CertificateCheck.examine(NginxSite.Certificate(certificate: file, key: nil), names: [])
+        if let fault = examined.first(where: { $0.verdict == .bad }) { throw SetupFailure(fault.finding) }
         let status: Int
         do { status = try health(answers, caFile: file).status } catch {
             throw SetupFailure(

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 import Operations
 import Providers
 
@@ -115,9 +116,7 @@ struct SetupOptions: ParsableArguments {
             (appleClientId, applePrivateKeyFile), (apnsKeyId, apnsPrivateKeyFile), (snsAccessKeyId, snsSecretKeyFile),
         ]
         for text in set where Self.assignment(text) == nil {
-            throw ValidationError(
-                "--set \(text): it must be KEY=VALUE with one of these keys: "
-                    + Self.settings.map(\.key).joined(separator: ", "))
+            throw ValidationError("--set \(text): \(Self.objection(toAssignment: text))")
         }
         guard
             !sandbox
@@ -160,15 +159,21 @@ struct SetupOptions: ParsableArguments {
         for (key, text) in texts { named[Self.known(key)] = text.map { .text($0) } }
         if !googleAppClientId.isEmpty { named[Self.known("googleClientIds")] = .list(googleAppClientId) }
         let files = [
-            "GoogleServerClientSecret": googleClientSecretFile, "DropboxAppSecret": dropboxAppSecretFile,
-            "MicrosoftClientSecret": microsoftClientSecretFile, "FacebookClientSecret": facebookAppSecretFile,
-            "appleSignIn.privateKey": applePrivateKeyFile, "apns.privateKey": apnsPrivateKeyFile,
-            "fcm.serviceAccount": fcmServiceAccountFile, "awssns.secretKey": snsSecretKeyFile,
+            ("GoogleServerClientSecret", "--google-client-secret-file", googleClientSecretFile),
+            ("DropboxAppSecret", "--dropbox-app-secret-file", dropboxAppSecretFile),
+            ("MicrosoftClientSecret", "--microsoft-client-secret-file", microsoftClientSecretFile),
+            ("FacebookClientSecret", "--facebook-app-secret-file", facebookAppSecretFile),
+            ("appleSignIn.privateKey", "--apple-private-key-file", applePrivateKeyFile),
+            ("apns.privateKey", "--apns-private-key-file", apnsPrivateKeyFile),
+            ("fcm.serviceAccount", "--fcm-service-account-file", fcmServiceAccountFile),
+            ("awssns.secretKey", "--sns-secret-key-file", snsSecretKeyFile),
         ]
-        for (key, file) in files { named[Self.known(key)] = file.map { .secret(.file($0)) } }
+        for (key, option, file) in files {
+            named[Self.known(key)] = file.map { .secret(.file($0, givenBy: "\(option) (\(key))")) }
+        }
         for text in set {
             guard let (setting, value) = Self.assignment(text), let question = setting.question else { continue }
-            named[setting.key] = SetupAnswers.Answer(value, to: question)
+            named[setting.key] = SetupAnswers.Answer(value, to: question, givenBy: "--set \(setting.key)")
         }
         // The secret of a service may be in its place already.
         for settings in Company.signIns.map(\.settings) + Company.pushes.map(\.settings)
@@ -187,6 +192,17 @@ struct SetupOptions: ParsableArguments {
             return nil
         }
         return (setting, String(text[text.index(after: sign)...]))
+    }
+
+    /// What is wrong with a text that is no assignment.
+    private static func objection(toAssignment text: String) -> String {
+        let keys = settings.map(\.key)
+        let key = String(text.prefix { $0 != "=" })
+        guard let meant = Spelling.suggestion(for: key, among: keys) else {
+            return "it must be KEY=VALUE with one of these keys: \(keys.joined(separator: ", "))"
+        }
+        return key == meant
+            ? "it must be \(key)=VALUE" : "there is no setting \(key) to ask for; did you mean \(meant)?"
     }
 
     /// The key of an option, which must be that of a setting.

@@ -49,7 +49,7 @@ struct SetupQuestions {
             let text = try ask(question.text)
             if isFirst, text.isEmpty { return }
             isFirst = false
-            answers.settings[setting.key] = SetupAnswers.Answer(text, to: question)
+            answers.settings[setting.key] = SetupAnswers.Answer(text, to: question, givenBy: setting.key)
         }
     }
 

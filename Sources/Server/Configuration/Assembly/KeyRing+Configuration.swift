@@ -20,7 +20,9 @@ extension KeyRing {
         do { return try SealingKey(base64: secret.value) } catch {
             throw ConfigurationError(
                 path: "configuration",
-                problems: ["\(setting): the file must hold 32 bytes in base64, as syncctl generate-key prints them"])
+                problems: [
+                    "\(setting) cannot be used: it must be 32 bytes in base64, as syncctl generate-key prints them"
+                ])
         }
     }
 }

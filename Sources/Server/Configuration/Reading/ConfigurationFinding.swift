@@ -27,12 +27,17 @@ public struct ConfigurationError: Error, CustomStringConvertible {
     public var problems: [ConfigurationFinding]
     /// What else to know about the file: warnings and notes.
     public var notes: [ConfigurationFinding]
+    /// Whether this process was not permitted to read the file or a secret: nothing can be said about those then.
+    public var isDenied: Bool
 
     /// - Parameter problems: at least one.
-    public init(path: String, problems: [ConfigurationFinding], notes: [ConfigurationFinding] = []) {
+    public init(
+        path: String, problems: [ConfigurationFinding], notes: [ConfigurationFinding] = [], isDenied: Bool = false
+    ) {
         self.path = path
         self.problems = problems
         self.notes = notes
+        self.isDenied = isDenied
     }
 
     /// An error about problems that have no place in the file.

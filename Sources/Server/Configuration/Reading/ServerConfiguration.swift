@@ -124,7 +124,8 @@ public struct ServerConfiguration: Sendable {
     private init(fileAt path: String, _ files: SecretFiles, for role: ServerRole?) throws(ConfigurationError) {
         let bytes: [UInt8]
         do { bytes = try TextFile.read(path) } catch {
-            throw ConfigurationError(path: path, problems: [Self.problem(onReading: error)])
+            let problem = ConfigurationFinding(kind: .problem, sentence: Self.problem(onReading: error))
+            throw ConfigurationError(path: path, problems: [problem], isDenied: error.isDenial)
         }
         // An unknown mode is treated as the worst.
         let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
@@ -146,7 +147,8 @@ public struct ServerConfiguration: Sendable {
         result.notes = settings.reader.notes
         result.secretFiles = settings.secretFiles
         guard settings.reader.problems.isEmpty else {
-            throw ConfigurationError(path: path, problems: settings.reader.problems, notes: result.notes)
+            throw ConfigurationError(
+                path: path, problems: settings.reader.problems, notes: result.notes, isDenied: settings.isDenied)
         }
         self = result
     }

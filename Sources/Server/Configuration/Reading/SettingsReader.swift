@@ -1,4 +1,5 @@
 internal import MariaDB
+import OpenSSLCrypto
 import Posix
 import Providers
 import SyncProtocol
@@ -18,11 +19,12 @@ struct SettingsReader {
     var role: ServerRole?
     /// The secrets found to be in files.
     private(set) var secretFiles: [SecretFile] = []
+    /// Whether this process was not permitted to read a secret.
+    private(set) var isDenied = false
 
     mutating func read() -> ServerConfiguration {
         let (database, roleAccounts) = database()
-        let sealingKey = secret("sealing.key") ?? sealingKeyByDefault()
-        let formerSealingKeys = secrets("sealing.formerKeyFiles")
+        let (sealingKey, formerSealingKeys) = sealingKeys()
         let nextSealingKey = nextSealingKey()
         let accounts = accounts()
         let push = push()
@@ -103,12 +105,37 @@ struct SettingsReader {
             database: reader.required("database.name"))
     }
 
+    private mutating func sealingKeys() -> (current: Secret, former: [Secret]) {
+        var known = reader.problems.count
+        let current = secret("sealing.key") ?? sealingKeyByDefault()
+        if reader.problems.count == known, !Self.isSealingKey(current) {
+            let isInline = !reader.has(prefix: "sealing.keyFile") && reader.has(prefix: "sealing.key")
+            let key = isInline ? "sealing.key" : "sealing.keyFile"
+            reader.problem("\(key) cannot be used: \(Self.sealingKeyRule)", at: key)
+        }
+        known = reader.problems.count
+        let former = secrets("sealing.formerKeyFiles")
+        if reader.problems.count == known {
+            for (index, key) in former.enumerated() where !Self.isSealingKey(key) {
+                reader.problem(
+                    "sealing.formerKeyFiles, number \(index + 1), cannot be used: \(Self.sealingKeyRule)",
+                    at: "sealing.formerKeyFiles")
+            }
+        }
+        return (current, former)
+    }
+
+    private static let sealingKeyRule = "it must be 32 bytes in base64, as syncctl generate-key prints them"
+
+    private static func isSealingKey(_ secret: Secret) -> Bool { (try? SealingKey(base64: secret.value)) != nil }
+
     /// SyncServerII's files have no such key, but must work nevertheless.
     private mutating func sealingKeyByDefault() -> Secret {
         do {
             secretFiles.append(SecretFile(name: Self.sealingKeyFile, readers: Set(ServerRole.allCases)))
             return try files.read(Self.sealingKeyFile)
         } catch {
+            isDenied = isDenied || error.isDenial
             reader.problem(
                 "sealing.keyFile is missing, and \(files.path(Self.sealingKeyFile)) cannot be read either: \(error); "
                     + "syncctl generate-key makes a key")
@@ -123,12 +150,16 @@ struct SettingsReader {
         guard let file = reader.string(key) else { return nil }
         secretFiles.append(SecretFile(name: file, readers: Set(ServerRole.allCases)))
         warnIfOpen(files.path(file), namedBy: key)
-        do { return try files.read(file) } catch {
+        let found: Secret
+        do { found = try files.read(file) } catch {
+            isDenied = isDenied || error.isDenial
             reader.report(
                 role != nil && !files.isRehearsal ? .warning : .problem,
                 "\(key) names \(files.path(file)), which cannot be read: \(error)", at: key)
             return nil
         }
+        if !Self.isSealingKey(found) { reader.problem("\(key) cannot be used: \(Self.sealingKeyRule)", at: key) }
+        return found
     }
 
     /// Those that are listed, and those of companies, which a caller that uses one may also name explicitly.
@@ -241,6 +272,7 @@ struct SettingsReader {
         do {
             return try files.read(file)
         } catch {
+            isDenied = isDenied || error.isDenial
             reader.problem("\(key)File names \(path), which cannot be read: \(error)", at: key + "File")
             return Secret("")
         }
@@ -255,6 +287,7 @@ struct SettingsReader {
             do {
                 secrets.append(try files.read(file))
             } catch {
+                isDenied = isDenied || error.isDenial
                 reader.problem("\(key) names \(files.path(file)), which cannot be read: \(error)", at: key)
             }
         }

@@ -1,9 +1,9 @@
 /// Guesses what a misspelt name was meant to be.
-enum Spelling {
+public enum Spelling {
     /// The known name that `name` was probably meant to be; `nil` if none is near enough.
     ///
     /// Letter case does not count. A name whose last part is right, but at the wrong depth, counts as near.
-    static func suggestion(for name: String, among known: [String]) -> String? {
+    public static func suggestion(for name: String, among known: [String]) -> String? {
         let wanted = Array(name.lowercased().unicodeScalars)
         let limit = max(1, min(3, wanted.count / 4))
         var best: (distance: Int, name: String)?

@@ -109,7 +109,10 @@ extension TransportError {
         switch error {
         case .notSent: self = .notSent
         case .forbiddenAddress: self = .forbiddenAddress
-        case .tls: self = .refused("TLS: the provider's certificate does not verify")
+        case .tls(_, let message):
+            // OpenSSL's words for X509_V_ERR_CERT_HAS_EXPIRED, x509_verify_cert_error_string(3).
+            let hasExpired = message.contains("certificate has expired")
+            self = .refused("TLS: the provider's certificate \(hasExpired ? "has expired" : "does not verify")")
         case .interrupted, .partial: self = .interrupted
         case .timedOut, .tooSlow: self = .timedOut
         case .responseTooLarge: self = .replyTooLarge

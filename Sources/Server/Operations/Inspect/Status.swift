@@ -9,13 +9,19 @@ public struct Status: Report {
     public var database: String
     /// Whether calls to providers go to emulated ones.
     public var sandbox: Bool
+    /// Where the server is closed; absent if it is open everywhere.
+    public var maintenance: MaintenanceReport?
     public var counts: StoreOverview
 
-    public init(serverVersion: String, schema: Int, database: String, sandbox: Bool, counts: StoreOverview) {
+    public init(
+        serverVersion: String, schema: Int, database: String, sandbox: Bool, maintenance: MaintenanceReport? = nil,
+        counts: StoreOverview
+    ) {
         self.serverVersion = serverVersion
         self.schema = schema
         self.database = database
         self.sandbox = sandbox
+        self.maintenance = maintenance
         self.counts = counts
     }
 
@@ -34,6 +40,7 @@ public struct Status: Report {
             "outbox    \(outbox.due) due, \(outbox.leased) in progress, \(outbox.failing) that failed before"
                 + (outbox.due > 0 ? "; due for \(Quantity.seconds(outbox.longestDueSeconds)) at most" : ""),
         ]
+        if let maintenance { lines.insert(contentsOf: maintenance.lines, at: 0) }
         if sandbox { lines.insert("SANDBOX: no call reaches a real cloud. Never for real people.", at: 0) }
         return lines
     }

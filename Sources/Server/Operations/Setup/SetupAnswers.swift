@@ -9,21 +9,23 @@ public struct SetupAnswers: Sendable, Equatable {
         /// `nil` where the secret is in its place already.
         case secret(SecretSource?)
 
-        /// - Parameter text: several values have blanks between them; of a secret, it is the path of a file.
-        public init(_ text: String, to question: SetupQuestion) {
+        /// - Parameters:
+        ///   - text: several values have blanks between them; of a secret, it is the path of a file.
+        ///   - name: what the operator knows the answer by: an option, or the setting's key.
+        public init(_ text: String, to question: SetupQuestion, givenBy name: String) {
             self =
                 switch question.answer {
                 case .typed: .text(text)
                 case .list: .list(text.split(separator: " ").map(String.init))
-                case .hidden, .file: .secret(.file(text))
+                case .hidden, .file: .secret(.file(text, givenBy: name))
                 }
         }
     }
 
     /// Where a secret comes from.
     public enum SecretSource: Sendable, Equatable {
-        /// A file of the operator's.
-        case file(String)
+        /// A file of the operator's; with the option or setting that names it, for messages.
+        case file(String, givenBy: String? = nil)
         /// Typed in; the asking code keeps it under this name.
         case typed(String)
         /// A publicly known one: the sandbox's.

@@ -29,3 +29,23 @@ public enum AccountError: Error, Equatable {
     /// The provider refuses us, not the user: the operator must look at client ids and secrets.
     case misconfigured(detail: String)
 }
+
+extension AccountError: CustomStringConvertible {
+    /// A few words for the log, and for operators.
+    public var description: String {
+        switch self {
+        case .rejected: "the token is rejected"
+        case .codeRejected: "the authorization code is rejected"
+        case .scopeMissing: "the permission for the storage is missing"
+        case .storageMissing(let detail): "the account has no storage: \(detail)"
+        case .revoked: "the authorization is revoked"
+        case .malformedDetails(let text): "X-account-details \(text)"
+        case .serverNotAllowed: "the server is not allowed"
+        case .notAsked(let detail): "not asked: \(detail)"
+        case .withheld(let reason): "not asked: \(reason)"
+        case .unavailable(let detail): "unavailable: \(detail)"
+        case .timedOut: "timed out"
+        case .misconfigured(let detail): "misconfigured: \(detail)"
+        }
+    }
+}

@@ -22,6 +22,8 @@ public enum CloudStorageError: Error {
     case rejected(code: String)
     /// The person's server is not admitted any more, or its name leads to an address that is not.
     case serverNotAllowed
+    /// The provider rejects this server, not the person: the operator must look at client ids and secrets.
+    case misconfigured(detail: String)
     /// The content that was to be uploaded ended early or was found wrong; nothing was published.
     case contentFailed(any Error)
     /// The receiver of a download ended it.
@@ -31,13 +33,46 @@ public enum CloudStorageError: Error {
 }
 
 extension CloudStorageError {
-    /// Whether a later retry may succeed without anybody intervening.
+    /// Whether a later retry may succeed without the person intervening.
     public var isTransient: Bool {
         switch self {
         case .rateLimited, .withheld, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled,
-            .localFailure:
+            .localFailure, .misconfigured:
             true
         case .notFound, .authorizationRevoked, .quotaExceeded, .rejected, .serverNotAllowed: false
+        }
+    }
+}
+
+extension CloudStorageError: CustomStringConvertible, CustomDebugStringConvertible {
+    /// A few words that contain nothing of what the provider wrote, except for the code of a permanent refusal.
+    public var description: String {
+        switch self {
+        case .notFound: "not found"
+        case .authorizationRevoked: "authorization revoked"
+        case .quotaExceeded: "quota exceeded"
+        case .rateLimited: "rate limited"
+        case .withheld: "withheld"
+        case .unavailable: "unavailable"
+        case .timedOut: "timed out"
+        case .contentMismatch: "content mismatch"
+        case .rejected(let code): "rejected: \(code)"
+        case .misconfigured(let detail): "misconfigured: \(detail)"
+        case .serverNotAllowed: "server not allowed"
+        case .contentFailed, .downloadCancelled: "content failed"
+        case .localFailure: "local failure"
+        }
+    }
+
+    /// The same with details and causes: for operators' logs only.
+    public var debugDescription: String {
+        switch self {
+        case .withheld(let reason): "not asked: \(reason)"
+        case .unavailable(let detail): "unavailable: \(detail)"
+        case .contentFailed(let cause): "content failed: \(String(reflecting: cause))"
+        case .downloadCancelled: "download cancelled"
+        case .localFailure(let cause): "local failure: \(String(reflecting: cause))"
+        default: description
         }
     }
 }

@@ -28,6 +28,9 @@ enum EndpointError: Error, Equatable {
     case tooManySimultaneousRequests
     case directionFull
 
+    /// With the operator's text for people.
+    case closedForMaintenance(String)
+
     // What exists.
     case endpointUnknown
     case methodNotAllowed(allowed: String)

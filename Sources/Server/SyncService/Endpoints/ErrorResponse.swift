@@ -69,6 +69,9 @@ struct ErrorResponse: Equatable {
         case .tooManySimultaneousRequests: self.init(code: .tooManySimultaneousRequests, retryAfter: .seconds(2))
         case .directionFull: self.init(code: .busy, "the server moves as many files as it can", retryAfter: .seconds(5))
 
+        // nginx says the same of maintenance of one host (nginx/syncd-maintenance.conf).
+        case .closedForMaintenance(let text): self.init(code: .maintenance, text, retryAfter: .seconds(120))
+
         case .credentialsMissing: self.init(code: .credentialsMissing)
         case .signInTypeNotAllowed: self.init(code: .signInTypeNotAllowed)
         case .userUnknown: self.init(code: .userUnknown)
@@ -154,6 +157,7 @@ struct ErrorResponse: Equatable {
         case .timedOut: self.init(code: .cloudTimeout)
         // Of the owner's storage, which the caller may be no owner of.
         case .rejected, .serverNotAllowed: self.init(code: .cloudRefused)
+        case .misconfigured: self.init(code: .providerMisconfigured)
         case .contentFailed(let cause), .localFailure(let cause): self.init(for: cause)
         case .downloadCancelled: self.init(code: .internal)
         }

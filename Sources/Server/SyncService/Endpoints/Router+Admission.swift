@@ -51,6 +51,7 @@ extension Router {
         let context = visit.context
         let route = try route(context.head)
         visit.outcome.endpoint = route.endpoint
+        try requireOpen(for: route.endpoint)
         guard let message = route.message as? any AdmittedRequest.Type else { throw EndpointError.endpointUnknown }
         return try message.admit(at: route, in: context)
     }

@@ -108,8 +108,17 @@ public struct Router: Sendable {
         let route = try route(visit.context.head)
         visit.outcome.endpoint = route.endpoint
         observer?.began(route.endpoint)
+        try requireOpen(for: route.endpoint)
         guard let message = route.message as? any ServedRequest.Type else { throw EndpointError.endpointUnknown }
         visit.work = Visit.Work(route: route, run: try message.check(at: route, in: visit.context))
+    }
+
+    /// What people are told while the server is closed for maintenance; `nil` while it is open.
+    var maintenanceText: String? { services.maintenance?.notice?.text }
+
+    /// - Throws: ``EndpointError/closedForMaintenance(_:)``; not for the question how the server is.
+    func requireOpen(for endpoint: EndpointName) throws {
+        if endpoint != .healthCheck, let text = maintenanceText { throw EndpointError.closedForMaintenance(text) }
     }
 
     private func answer(_ visit: Visit) {
@@ -231,9 +240,11 @@ public struct Router: Sendable {
         switch response.status {
         case 500:
             logger.error("Request failed by a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
-        case 502...507:
-            logger.warning("Request failed", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
-        default: logger.debug("Request refused", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        case 502...507 where response.code != .maintenance:
+            logger.log(
+                level: Logger.Level(ofFailure: error), "Request failed",
+                metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        default: logger.debug("Request refused", metadata: .keyed([.reason: "\(response.message)"]))
         }
     }
 }

@@ -25,13 +25,17 @@ public struct Services: Sendable {
     public var requestTurns: RequestTurns?
     /// Limits the transfers of one user and of one direction; `nil` for no limit.
     public var transferLimit: TransferLimit?
+    /// Tells whether the server is closed for maintenance; `nil` where that is not asked for: transfers are refused by the
+    /// role that admits them.
+    public var maintenance: MaintenanceWatch?
 
     public init(
         store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), signInCache: SignInCache,
         failedSignIns: FailedSignIns, settings: Settings, partBudget: PartBudget,
         now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
         makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background,
-        signInTickets: SignInTickets? = nil, requestTurns: RequestTurns? = nil, transferLimit: TransferLimit? = nil
+        signInTickets: SignInTickets? = nil, requestTurns: RequestTurns? = nil, transferLimit: TransferLimit? = nil,
+        maintenance: MaintenanceWatch? = nil
     ) {
         self.store = store
         self.storage = storage
@@ -47,6 +51,7 @@ public struct Services: Sendable {
         self.signInTickets = signInTickets
         self.requestTurns = requestTurns
         self.transferLimit = transferLimit
+        self.maintenance = maintenance
     }
 
     /// Runs a closure on a thread of its own, at once; throws if no further thread is available.

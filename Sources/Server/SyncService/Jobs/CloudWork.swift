@@ -131,24 +131,6 @@ struct CloudWork: Sendable {
             // Deleted in the meantime: there is nothing left to compute.
         }
     }
-
-    /// A word for log and table that contains nothing of what the provider wrote.
-    static func word(for error: CloudStorageError) -> String {
-        switch error {
-        case .notFound: "not found"
-        case .authorizationRevoked: "authorization revoked"
-        case .quotaExceeded: "quota exceeded"
-        case .rateLimited: "rate limited"
-        case .withheld: "withheld"
-        case .unavailable: "unavailable"
-        case .timedOut: "timed out"
-        case .contentMismatch: "content mismatch"
-        case .rejected(let code): "rejected: \(code)"
-        case .serverNotAllowed: "server not allowed"
-        case .contentFailed, .downloadCancelled: "content failed"
-        case .localFailure: "local failure"
-        }
-    }
 }
 
 extension CloudStorageError {

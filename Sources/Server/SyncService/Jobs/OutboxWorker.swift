@@ -90,15 +90,12 @@ public struct OutboxWorker: Sendable {
                 logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
             }
         } catch let error as CloudStorageError {
-            try postpone(
-                item, word: CloudWork.word(for: error), isTransient: error.isTransient, retryAfter: error.retryAfter,
-                logger)
+            try postpone(item, Setback(error, "\(error)", error.isTransient, error.retryAfter), logger)
         } catch let error as PushError {
-            try postpone(
-                item, word: "\(error)", isTransient: error.isTransient, retryAfter: error.retryAfter, logger)
+            try postpone(item, Setback(error, "\(error)", error.isTransient, error.retryAfter), logger)
         } catch let error as AccountError {
             // An operator may fix the problem within the day for which a grant is kept.
-            try postpone(item, word: error.word, isTransient: true, retryAfter: nil, logger)
+            try postpone(item, Setback(error, error.word, true, nil), logger)
         }
     }
 
@@ -118,25 +115,42 @@ public struct OutboxWorker: Sendable {
         if end == .passedOn { logger.info("Outbox item passed on: its account has a new user") }
     }
 
+    /// Why work could not be done.
+    private struct Setback {
+        /// A few words for log and table that contain nothing of what the provider wrote.
+        let word: String
+        let isTransient: Bool
+        let retryAfter: Duration?
+        let level: Logger.Level
+
+        init(_ error: any Error, _ word: String, _ isTransient: Bool, _ retryAfter: Duration?) {
+            self.word = word
+            self.isTransient = isTransient
+            self.retryAfter = retryAfter
+            level = Logger.Level(ofFailure: error)
+        }
+    }
+
     /// Postpones the work: for as long as the provider asks, or twice as long as the last time; for a day if only a
     /// person can fix the problem. For a removed user nobody fixes anything, and access to their storage ends soon.
-    private func postpone(
-        _ item: OutboxItem, word: String, isTransient: Bool, retryAfter: Duration?, _ logger: Logger
-    ) throws {
-        let isTransient = try isTransient || isDeparted(item)
+    private func postpone(_ item: OutboxItem, _ setback: Setback, _ logger: Logger) throws {
+        let word = setback.word
+        let isTransient = try setback.isTransient || isDeparted(item)
         var seconds = min(3_600, Int64(2) << Int64(min(item.attempts, 11)))
         if !isTransient { seconds = 86_400 }
         // Current time and due time are whole seconds, rounded down: two more are added, or the retry would be slightly
         // too early.
-        if let retryAfter { seconds = max(seconds, retryAfter.components.seconds + 2) }
+        if let retryAfter = setback.retryAfter { seconds = max(seconds, retryAfter.components.seconds + 2) }
         let isHopeless = !isTransient && item.attempts >= Self.maximumAttempts
         guard !isHopeless, !isStale(item, at: time(in: seconds)) else {
-            logger.warning("Outbox item dropped", metadata: .keyed([.reason: "\(word)", .count: "\(item.attempts)"]))
+            logger.log(
+                level: setback.level, "Outbox item dropped",
+                metadata: .keyed([.reason: "\(word)", .count: "\(item.attempts)"]))
             _ = try complete(item, logger)
             return
         }
-        logger.warning(
-            "Outbox item postponed",
+        logger.log(
+            level: setback.level, "Outbox item postponed",
             metadata: .keyed([
                 .reason: "\(word)", .seconds: "\(seconds)", .count: "\(item.attempts + 1)",
             ]))

@@ -71,8 +71,9 @@ struct UnitSettingsTests {
         let folder = try ScratchFolder("units")
         let secrets = folder.url.appending(path: "secrets")
         try FileManager.default.createDirectory(at: secrets, withIntermediateDirectories: true)
+        let key = Data(repeating: 7, count: 32).base64EncodedString()
         for name in ["owner", "api", "key", "google", "sns"] {
-            try Data("\(name)\n".utf8).write(to: secrets.appending(path: name))
+            try Data("\(name == "key" ? key : name)\n".utf8).write(to: secrets.appending(path: name))
             try FileManager.default.setAttributes(
                 [.posixPermissions: 0o600], ofItemAtPath: secrets.appending(path: name).path)
         }

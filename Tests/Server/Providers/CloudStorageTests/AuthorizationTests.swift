@@ -125,7 +125,7 @@ enum TokenTrouble: Sendable, CaseIterable {
         switch self {
         case .unavailable, .throttled, .cut: .unavailable(detail: "")
         case .silent: .timedOut
-        case .refusesUs: .rejected(code: "")
+        case .refusesUs: .misconfigured(detail: "")
         }
     }
 }

@@ -16,7 +16,8 @@ struct HostExamination {
     /// About the configuration file.
     private let problems: [Diagnosis]
 
-    init(_ command: Doctor, within limit: Duration) {
+    /// - Throws: if the configuration is closed to whoever runs the program.
+    init(_ command: Doctor, within limit: Duration) throws(ConfigurationError) {
         self.command = command
         self.limit = limit
         let path = command.options.file.path
@@ -25,6 +26,7 @@ struct HostExamination {
             self.configuration = configuration
             problems = Self.diagnoses(of: configuration, path)
         } catch {
+            guard !error.isDenied else { throw error }
             configuration = nil
             let sentences = error.problems.map(\.description).joined(separator: "; ")
             problems = [

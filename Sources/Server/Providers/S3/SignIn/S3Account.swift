@@ -111,7 +111,8 @@ public struct S3Account: AccountProvider {
         // The key is one, but opens too little; or there is no such bucket.
         case .rejected, .notFound, .quotaExceeded: .rejected
         case .rateLimited, .unavailable, .contentMismatch, .contentFailed, .downloadCancelled, .localFailure:
-            .unavailable(detail: "\(error)")
+            .unavailable(detail: String(reflecting: error))
+        case .misconfigured(let detail): .misconfigured(detail: detail)
         case .withheld(let reason): .withheld(reason)
         case .timedOut: .timedOut
         }

@@ -1,8 +1,8 @@
 import Store
 import SyncProtocol
 
-/// Pages for the host's own monitoring; the web server serves them on loopback only, and no other client can reach
-/// them.
+/// Pages in plain text that are no endpoints of the protocol. Those for the host's own monitoring are served by the web
+/// server on loopback only; ``failover`` is for everybody.
 public enum OperatorPage: String, Sendable {
     /// Whether this type of process accepts requests at all. Does not query the database: a restart would not fix that.
     case live
@@ -11,9 +11,14 @@ public enum OperatorPage: String, Sendable {
     case ready
     /// Metrics for Prometheus.
     case metrics
+    /// The text that deployed apps fetch after a 503, and show.
+    case failover
 }
 
 extension Router {
+    /// What people are told of a 503 for which there is no announcement.
+    private static let unannounced = "The service is not available at the moment. Please try again later."
+
     /// Answers a request for an operator's page, in plain text.
     /// - Parameter metrics: content type and text of the metrics; `nil` if none are collected.
     public func answer(
@@ -27,6 +32,7 @@ extension Router {
                 switch page {
                 case .live: break
                 case .ready: try checkStore()
+                case .failover: body = Array((maintenanceText ?? Self.unannounced).utf8)
                 case .metrics:
                     guard let numbers = try metrics() else { throw EndpointError.endpointUnknown }
                     (contentType, body) = numbers

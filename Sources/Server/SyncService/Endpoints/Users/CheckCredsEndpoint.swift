@@ -55,6 +55,7 @@ func addReplacementToken(_ exchange: CredentialExchange, _ context: RequestConte
         else { return }
         context.replyHeaders.append((name: ResponseHeader.accessToken.rawValue, value: token))
     } catch {
-        context.logger.warning("No longer-lived token", metadata: .keyed([.reason: "\(error)"]))
+        context.logger.log(
+            level: Logger.Level(ofFailure: error), "No longer-lived token", metadata: .keyed([.reason: "\(error)"]))
     }
 }

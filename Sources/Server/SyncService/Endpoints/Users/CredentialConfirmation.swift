@@ -42,7 +42,9 @@ struct CredentialConfirmation {
             try update { account.withdrawn($0) }
             throw AccountError.revoked
         } catch let error as AccountError {
-            context.logger.warning("Credentials not confirmed", metadata: .keyed([.reason: "\(error)"]))
+            context.logger.log(
+                level: Logger.Level(ofFailure: error), "Credentials not confirmed",
+                metadata: .keyed([.reason: "\(error)"]))
         }
     }
 

@@ -1,0 +1,97 @@
+import ArgumentParser
+import Configuration
+import MariaDB
+import Operations
+import Posix
+import Store
+
+/// Closes the server for maintenance, and opens it again.
+struct Maintenance: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Closes the server for maintenance, with a text for people, and opens it again.",
+        discussion: """
+            While it is closed, requests get 503 with Retry-After and the text, and the jobs role rests; requests that \
+            have begun are finished, and HealthCheck tells how the server is. It stays closed through restarts. All \
+            hosts of the database take part within a second, unless --this-host is given: that works without the \
+            database and without any process of the server, through files that nginx looks for.
+            """,
+        subcommands: [On.self, Off.self])
+
+    /// What both subcommands take.
+    struct Place: ParsableArguments {
+        @Flag(help: "Only this host, by its nginx; the database is not asked.") var thisHost = false
+        @OptionGroup var host: HostMaintenanceFolder
+    }
+
+    struct On: ReportingCommand {
+        static let configuration = CommandConfiguration(abstract: "Closes the server, or changes the text.")
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var place: Place
+        @Argument(help: "What people are told: one line, such as \"We are back at noon (UTC).\"") var text: String
+
+        func validate() throws {
+            if let objection = MaintenanceNotice.objection(to: text) { throw ValidationError("The text \(objection).") }
+        }
+
+        func report() throws -> any Report {
+            if place.thisHost {
+                try place.host.files.close(text)
+                return MaintenanceReport(allHosts: nil, thisHost: place.host.files.text)
+            }
+            var database = try MaintenanceSwitch.ofInstallation(options)
+            do {
+                let notice = try database.close(text)
+                return MaintenanceReport(allHosts: notice, thisHost: place.host.files.text)
+            } catch let error as MaintenanceSwitch.ForeignComment {
+                throw CommandFailure(
+                    .foundSomething,
+                    "the announcement is kept as the database's comment, and there is another one, \"\(error.comment)\": "
+                        + "remove it first (ALTER DATABASE … COMMENT = '')")
+            }
+        }
+    }
+
+    struct Off: ReportingCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Opens the server again, here and on all hosts.",
+            discussion: "A host that was closed with --this-host has to be opened there.")
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var place: Place
+
+        func report() throws -> any Report {
+            try place.host.files.open()
+            if !place.thisHost {
+                var database = try MaintenanceSwitch.ofInstallation(options)
+                _ = try database.open()
+            }
+            return MaintenanceReport(allHosts: nil, thisHost: nil)
+        }
+    }
+}
+
+/// Where nginx looks whether this host is closed.
+struct HostMaintenanceFolder: ParsableArguments {
+    @Option(
+        name: .customLong("maintenance-folder"),
+        help: ArgumentHelp("Where nginx looks for maintenance of this host.", valueName: "folder"),
+        completion: .directory)
+    var path = HostMaintenance.standardFolder
+
+    var files: HostMaintenance { HostMaintenance(folder: path) }
+}
+
+extension MaintenanceSwitch {
+    /// Connects with the owner's account; the schema may be any.
+    fileprivate static func ofInstallation(_ options: CommonOptions) throws -> MaintenanceSwitch {
+        let configuration = try ServerConfiguration(readingFrom: options.file.path)
+        ClientLibrary.initialize()
+        do { return try MaintenanceSwitch(configuration.database) } catch {
+            guard let failure = CommandFailure(error) else { throw error }
+            throw CommandFailure(
+                failure.status,
+                "\(failure.message)\nWithout the database: syncctl maintenance … --this-host, on each host")
+        }
+    }
+}

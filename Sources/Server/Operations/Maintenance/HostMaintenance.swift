@@ -1,0 +1,45 @@
+public import Posix
+import SyncProtocol
+
+/// Maintenance of this host alone, by files that its nginx looks for (nginx/syncd-maintenance.conf): it needs neither the
+/// database nor a process of the server.
+public struct HostMaintenance: Sendable {
+    /// Where nginx looks.
+    public static let standardFolder = "/var/lib/syncd/maintenance"
+
+    private let folder: String
+    /// The reply to all requests, while it is there.
+    private var reply: String { folder + "/reply.json" }
+    private var message: String { folder + "/message.txt" }
+
+    public init(folder: String = standardFolder) {
+        self.folder = folder
+    }
+
+    /// The text for people; `nil` if this host is open.
+    public var text: String? {
+        guard AtomicFile.exists(reply), let bytes = try? TextFile.read(message) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// - Parameter text: one to which there is no `MaintenanceNotice.objection(to:)`.
+    /// - Throws: ``PosixError``.
+    public func close(_ text: String) throws(PosixError) {
+        let code = ErrorCode.maintenance
+        let body = ErrorBody(
+            error: text, code: code.rawValue, requestId: "-", retryable: code.isRetryable, status: code.status
+        ).body
+        if !AtomicFile.exists(folder) {
+            try Directory.make(folder)
+            try AtomicFile.setPermissions(of: folder, to: 0o755)
+        }
+        try AtomicFile.write(Array(text.utf8), to: message, permissions: 0o644)
+        try AtomicFile.write(body, to: reply, permissions: 0o644)
+    }
+
+    /// - Throws: ``PosixError``.
+    public func open() throws(PosixError) {
+        try Directory.removeFile(reply)
+        try Directory.removeFile(message)
+    }
+}

@@ -1,0 +1,24 @@
+public import Store
+
+/// Where the server is closed for maintenance, and what people are told.
+public struct MaintenanceReport: Report {
+    /// On all hosts; absent if it is open there.
+    public var allHosts: MaintenanceNotice?
+    /// What this host alone says; absent if it is open.
+    public var thisHost: String?
+
+    public init(allHosts: MaintenanceNotice?, thisHost: String?) {
+        self.allHosts = allHosts
+        self.thisHost = thisHost
+    }
+
+    /// Whether it is open everywhere.
+    public var isOpen: Bool { allHosts == nil && thisHost == nil }
+
+    public var lines: [String] {
+        var lines: [String] = []
+        if let allHosts { lines.append("CLOSED    on all hosts since \(allHosts.since): \(allHosts.text)") }
+        if let thisHost { lines.append("CLOSED    on this host: \(thisHost)") }
+        return lines.isEmpty ? ["open"] : lines
+    }
+}

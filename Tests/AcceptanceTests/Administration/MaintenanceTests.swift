@@ -1,0 +1,136 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("Closing the server for maintenance")
+    struct MaintenanceTests {
+        private static let text = #"We are back at "noon"; it's the moving of the café's disks."#
+
+        private func expectClosed(_ reply: HTTPReply, sourceLocation: SourceLocation = #_sourceLocation) {
+            expectError(reply, 503, sourceLocation: sourceLocation)
+            #expect(reply.json?.code?.text == "maintenance", sourceLocation: sourceLocation)
+            #expect(reply.json?.error?.text == Self.text, sourceLocation: sourceLocation)
+            #expect(reply.json?.retryable?.bool == true, sourceLocation: sourceLocation)
+            #expect(reply.values(of: "retry-after") == ["120"], sourceLocation: sourceLocation)
+            #expect(reply.values(of: "syncserver-error-code") == ["maintenance"], sourceLocation: sourceLocation)
+        }
+
+        private func expectText(
+            _ text: String, at server: TestServer, sourceLocation: SourceLocation = #_sourceLocation
+        ) throws {
+            let reply = try server.call("GET", "FailoverMessage")
+            #expect(reply.status == 200 && String(decoding: reply.body, as: UTF8.self) == text, "\(reply)")
+            #expect(
+                reply.values(of: "content-type").first?.hasPrefix("text/plain; charset=utf-8") == true,
+                sourceLocation: sourceLocation)
+        }
+
+        @Test(
+            "On all hosts: requests get the text, what has begun is finished, work rests, and restarts change nothing")
+        func allHosts() async throws {
+            let stack = try PrivateStack("maintenance")
+            let server = try TestServer(stack)
+            let tool = try OperatorTool(server)
+            let metrics = try MetricsPages(server)
+            let alice = try server.signUpOwningUser()
+            let begun = TestFile(randomBytes: 200_000)
+            var upload = try alice.beginUpload(begun, sending: 10_000)
+            try await eventually("the upload is in progress") {
+                try metrics.samples()[#"syncd_transfers_in_flight{direction="upload"}"#] == 1
+            }
+            #expect(try metrics.samples()["syncd_maintenance"] == 0)
+            #expect(try !tool.run("status").output.contains("CLOSED"))
+
+            let closed = try tool.json("maintenance", "on", Self.text)
+
+            #expect(closed.allHosts?["text"]?.text == Self.text)
+            try await eventually("both responders know") {
+                try (0..<8).allSatisfy { _ in try alice.checkCredentials().status == 503 }
+            }
+            for endpoint in ["Index", "CheckCreds", "GetUploads"] { expectClosed(try alice.call("GET", endpoint)) }
+            expectClosed(try alice.upload(TestFile(randomBytes: 100_000), masterVersion: 0))
+            try expectText(Self.text, at: server)
+            // Health is told as it is.
+            #expect(try server.call("GET", "HealthCheck").status == 200)
+            #expect(try metrics.get("/ready").status == 200)
+            #expect(try metrics.samples()["syncd_maintenance"] == 1)
+            let status = try tool.run("status")
+            #expect(status.output.contains("CLOSED") && status.output.contains(Self.text), "\(status.output)")
+            try upload.send(begun.contents.dropFirst(10_000))
+            #expect(try upload.reply().status == 200)
+
+            // Work that is due is still due when new processes have started, which takes many rounds of the jobs role.
+            _ = try server.askDatabase(
+                """
+                INSERT INTO outbox (kind, user_id, object_id, available_at, created_at)
+                VALUES ('removePushTopic', \(alice.userID), 'arn:none', '2026-01-01', '2026-01-01')
+                """)
+            for process in try server.processes("syncd_api") + server.processes("syncd_jobs") { process.send(SIGKILL) }
+            try await Threads.run { try stack.restore() }
+            for _ in 0..<20 { expectClosed(try alice.checkCredentials()) }
+            func waiting() throws -> String {
+                try server.askDatabase(
+                    "SELECT attempts FROM outbox WHERE object_id = 'arn:none' AND lease_owner IS NULL")
+            }
+            #expect(try waiting() == "0\n")
+
+            #expect(try tool.run("maintenance", "off").status == 0)
+
+            try await eventually("both responders know") {
+                try (0..<8).allSatisfy { _ in try alice.checkCredentials().status == 200 }
+            }
+            try await eventually("the work is taken up") { try waiting() != "0\n" }
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            expectDownload(try alice.download(begun, masterVersion: 1), of: begun)
+            try expectText("The service is not available at the moment. Please try again later.", at: server)
+            #expect(
+                try server.askDatabase(
+                    "SELECT schema_comment = '' FROM information_schema.schemata WHERE schema_name = DATABASE()")
+                    == "1\n")
+        }
+
+        @Test("On one host: without a database, and without any process of the server")
+        func oneHost() async throws {
+            let stack = try PrivateStack("maintenance-host", responders: 1)
+            let server = try TestServer(stack)
+            let tool = try OperatorTool(server)
+            let alice = try server.signUpOwningUser()
+            let folder = ["--this-host", "--maintenance-folder", stack.folder.appending(path: "maintenance").path]
+            let database = try #require(try server.processes("mariadb").first)
+            database.send(SIGKILL)
+            try await eventually("MariaDB has ended") { !database.isRunning }
+            let refused = try tool.run("maintenance", "on", Self.text)
+            #expect(refused.status == 69 && refused.output.contains("--this-host"), "\(refused.output)")
+            // From here on no process of the server replies to anything.
+            let responders = try server.processes("syncd_api") + server.processes("syncd_transfer")
+            for process in responders { process.send(SIGSTOP) }
+            defer { for process in responders { process.send(SIGCONT) } }
+
+            #expect(try tool.run(["maintenance", "on", Self.text] + folder).status == 0)
+
+            expectClosed(try alice.checkCredentials())
+            expectClosed(try alice.upload(TestFile(randomBytes: 100_000), masterVersion: 0))
+            expectClosed(try alice.download(TestFile("hello"), masterVersion: 0))
+            try expectText(Self.text, at: server)
+
+            for process in responders { process.send(SIGCONT) }
+            try await Threads.run { try stack.restore() }
+            expectClosed(try alice.checkCredentials())
+            let status = try tool.run(["status"] + folder.dropFirst())
+            #expect(status.output.contains("CLOSED    on this host: \(Self.text)"), "\(status.output)")
+            #expect(try tool.run(["maintenance", "off"] + folder).status == 0)
+            #expect(try alice.checkCredentials().status == 200)
+        }
+
+        @Test(
+            "A text that phones could not show is refused",
+            arguments: ["", "  ", "two\nlines", #"back\slash"#, String(repeating: "é", count: 151)])
+        func unfit(text: String) throws {
+            let told = try OperatorTool(TestServer.shared()).run("maintenance", "on", text)
+
+            #expect(told.status == 64 && told.output.contains("The text must "), "\(told.output)")
+        }
+    }
+}
