@@ -202,7 +202,8 @@ let package = Package(
         tests(
             "Server/Operations", "AdministrationTests",
             [
-                "MariaDB", "OpenSSLCrypto", "SyncProtocol", "Operations", "Providers", "Store", "Vault", "TestSupport",
+                "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "Operations", "Providers", "Store", "Vault",
+                "TestSupport",
                 "syncctl",
             ]),
         tests("Server/Operations", "SetupTests", ["MariaDB", "OpenSSLCrypto", "Operations", "TestSupport", "syncctl"]),

@@ -10,8 +10,9 @@ import nginxsite
 
 
 def gixy(programs: Path, configuration: Path) -> subprocess.CompletedProcess:
+    """Without its advice to cache which files exist: that of maintenance is asked for after a 503 only."""
     return subprocess.run(
-        [programs / "gixy", "--format", "console", configuration.name], cwd=configuration.parent,
+        [programs / "gixy", "--format", "console", "--skips", "try_files_is_evil_too", configuration.name], cwd=configuration.parent,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
 

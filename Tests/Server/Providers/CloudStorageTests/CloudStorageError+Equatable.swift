@@ -7,7 +7,8 @@ extension CloudStorageError: Equatable {
         case (.notFound, .notFound), (.authorizationRevoked, .authorizationRevoked), (.quotaExceeded, .quotaExceeded),
             (.rateLimited, .rateLimited), (.unavailable, .unavailable), (.timedOut, .timedOut),
             (.contentMismatch, .contentMismatch), (.rejected, .rejected), (.contentFailed, .contentFailed),
-            (.downloadCancelled, .downloadCancelled), (.localFailure, .localFailure), (.misconfigured, .misconfigured):
+            (.downloadCancelled, .downloadCancelled), (.localFailure, .localFailure), (.misconfigured, .misconfigured),
+            (.serverNotAllowed, .serverNotAllowed):
             true
         default: false
         }

@@ -141,7 +141,7 @@ struct S3ReplyTests {
     func noLongerAdmitted(address: String) {
         let storage = Self.storage(Self.first, address: address)
 
-        #expect(throws: CloudStorageError.rejected(code: "")) { try describe(storage) }
+        #expect(throws: CloudStorageError.serverNotAllowed) { try describe(storage) }
         #expect(storage.steps.isEmpty)
     }
 

@@ -110,7 +110,7 @@ struct WebDAVReplyTests {
     func unlisted() {
         let storage = storage(Self.file)
         let other = WebDAV(servers: NamedServers(listed: [], admitsAnyPublic: false))
-        #expect(throws: CloudStorageError.rejected(code: "")) {
+        #expect(throws: CloudStorageError.serverNotAllowed) {
             _ = try other.find(name: "a.jpg", in: storage.access())
         }
         #expect(storage.steps.isEmpty)
