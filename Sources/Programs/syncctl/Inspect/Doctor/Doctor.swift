@@ -42,7 +42,7 @@ struct Doctor: ReportingCommand {
     func report() throws -> any Report {
         HostFacts.limitLookups()
         let limit: Duration = .seconds(patience)
-        let examination = try HostExamination(self, within: limit)
+        let examination = HostExamination(self, within: limit)
         return DoctorReport(examination.run(), ignoring: ignored)
     }
 }

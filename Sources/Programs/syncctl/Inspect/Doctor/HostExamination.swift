@@ -16,8 +16,7 @@ struct HostExamination {
     /// About the configuration file.
     private let problems: [Diagnosis]
 
-    /// - Throws: if the configuration is closed to whoever runs the program.
-    init(_ command: Doctor, within limit: Duration) throws(ConfigurationError) {
+    init(_ command: Doctor, within limit: Duration) {
         self.command = command
         self.limit = limit
         let path = command.options.file.path
@@ -26,13 +25,15 @@ struct HostExamination {
             self.configuration = configuration
             problems = Self.diagnoses(of: configuration, path)
         } catch {
-            guard !error.isDenied else { throw error }
             configuration = nil
             let sentences = error.problems.map(\.description).joined(separator: "; ")
+            // Whoever is not root learns at least what can be seen from outside.
             problems = [
-                Diagnosis(
-                    .configurationInvalid, sentences,
-                    fix: "correct \(error.path); syncctl check-config, then systemctl reload syncd")
+                error.isDenied
+                    ? Diagnosis(.notPermitted, sentences, fix: "run as root", check: "configuration")
+                    : Diagnosis(
+                        .configurationInvalid, sentences,
+                        fix: "correct \(error.path); syncctl check-config, then systemctl reload syncd")
             ]
         }
     }
