@@ -16,9 +16,10 @@ class StorageServer:
         self.process: subprocess.Popen | None = None
 
     def __enter__(self) -> "StorageServer":
-        self.process = subprocess.Popen(
-            [REPOSITORY / "scripts/lib/storage-server", self.kind, self.stack.directory / self.kind],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        with open(self.stack.layout.logs / f"{self.kind}.log", "wb") as log:
+            self.process = subprocess.Popen(
+                [REPOSITORY / "scripts/lib/storage-server", self.kind, self.stack.directory / self.kind],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
         port = self.process.stdout.readline().strip()
         if not port:
             self.__exit__()
