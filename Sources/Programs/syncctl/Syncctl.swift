@@ -25,7 +25,9 @@ struct Syncctl: ParsableCommand {
                 name: "Keeping",
                 subcommands: [Maintenance.self, BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
             CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),
-            CommandGroup(name: "For developers", subcommands: [OpenAPI.self, UnitSettingsCommand.self]),
+            CommandGroup(
+                name: "For developers",
+                subcommands: [OpenAPI.self, UnitSettingsCommand.self, RemovalStatementsCommand.self]),
         ])
 
     static func main() {
