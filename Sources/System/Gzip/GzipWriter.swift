@@ -58,6 +58,8 @@ public struct GzipWriter: ~Copyable {
         unsafe file = nil
         guard unsafe gzclose(open) == Z_OK else { throw .system(call: "gzclose", errno: errno) }
         // fsync(2): EINVAL and EROFS for what cannot be synced.
-        guard fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS else { throw .system(call: "fsync", errno: errno) }
+        guard fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS else {
+            throw .system(call: "fsync", errno: errno)
+        }
     }
 }

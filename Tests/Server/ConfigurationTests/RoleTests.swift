@@ -68,7 +68,8 @@ struct RoleTests {
             named.secretFiles.first { $0.name == "key" }?.setting.hasPrefix("sealing.key") == true)
         #expect(
             Set(named.secretFiles.map(\.name)) == [
-                "owner-password", "api-password", "transfer-password", "jobs-password", "key", "google-secret", "facebook",
+                "owner-password", "api-password", "transfer-password", "jobs-password", "key", "google-secret",
+                "facebook",
                 "sns", "apns",
             ])
         let byDefault = try ServerConfiguration(

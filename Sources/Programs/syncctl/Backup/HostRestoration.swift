@@ -163,7 +163,8 @@ struct HostRestoration {
         let enabling = "ln -s \(SetupPaths.siteLinkTarget) \(SetupPaths.siteLink)"
         step(
             "nginx serves \(SetupPaths.site)",
-            then: "get the certificate that the site names, then: \(enabling); nginx -t && systemctl reload-or-restart nginx"
+            then:
+                "get the certificate that the site names, then: \(enabling); nginx -t && systemctl reload-or-restart nginx"
         ) {
             do {
                 if isNew { try AtomicFile.link(SetupPaths.siteLink, to: SetupPaths.siteLinkTarget) }

@@ -59,7 +59,9 @@ public struct BackupFolder {
     /// - Throws: ``PosixError``, `EWOULDBLOCK` if another process is at work; what `body` throws.
     public func withLock<Value>(_ body: () throws -> Value) throws -> Value {
         let lock = try FileLock("\(path)/.lock", waiting: Self.waitingTime)
-        for name in try Directory.names(in: path, matching: Self.partial) { try Directory.removeFile("\(path)/\(name)") }
+        for name in try Directory.names(in: path, matching: Self.partial) {
+            try Directory.removeFile("\(path)/\(name)")
+        }
         let result = Result { try body() }
         withExtendedLifetime(lock) {}
         return try result.get()

@@ -89,7 +89,8 @@ public struct RestoreReport: Report {
                 "           \(Quantity.of(forgottenIntents, "upload")) under way at that time: left in people's storage, unused"
             )
         }
-        lines += host?.lines ?? ["NEXT       put the sealing key in its place, run syncctl fsck, then start syncd.target"]
+        lines +=
+            host?.lines ?? ["NEXT       put the sealing key in its place, run syncctl fsck, then start syncd.target"]
         lines.append(
             "           What happened after \(manifest.header.takenAt) UTC is not known any more: newer objects stay unused in "
                 + "people's folders, replaced ones are reported as gone.")

@@ -47,7 +47,8 @@ public struct HostFiles {
         if [SetupPaths.configuration, SetupPaths.site, exemptions].contains(path) { return true }
         guard path.hasPrefix(unitFolder + "/") else { return false }
         let parts = path.dropFirst(unitFolder.count + 1).split(separator: "/", omittingEmptySubsequences: false)
-        return parts.count == 2 && isUnitFolder(String(parts[0])) && Directory.matches(String(parts[1]), pattern: "*.conf")
+        return parts.count == 2 && isUnitFolder(String(parts[0]))
+            && Directory.matches(String(parts[1]), pattern: "*.conf")
     }
 
     private static func isUnitFolder(_ name: String) -> Bool { Directory.matches(name, pattern: "syncd*.d") }

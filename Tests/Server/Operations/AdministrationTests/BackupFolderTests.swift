@@ -69,13 +69,16 @@ struct BackupFolderTests {
     @Test("Only backups of this folder's own are deleted")
     func deletesItsOwn() throws {
         let fixture = try AdministrationFixture(populated: false)
-        for day in -3 ... 0 { try backUp(fixture, at: date(Int64(day))) }
+        for day in -3...0 { try backUp(fixture, at: date(Int64(day))) }
         // Of this name, and none of ours: not a backup, a backup of another time, a folder.
         let foreign = [date(-20), date(-21), date(-22)].map { BackupFolder.name(of: $0) } + ["2026-11-01.backup.gz"]
         try Data("mine".utf8).write(to: place.appending(path: foreign[0]))
-        try FileManager.default.copyItem(atPath: folder.path(of: date(-3)), toPath: place.appending(path: foreign[1]).path)
-        try FileManager.default.createDirectory(at: place.appending(path: foreign[2]), withIntermediateDirectories: false)
-        try FileManager.default.copyItem(atPath: folder.path(of: date(-3)), toPath: place.appending(path: foreign[3]).path)
+        try FileManager.default.copyItem(
+            atPath: folder.path(of: date(-3)), toPath: place.appending(path: foreign[1]).path)
+        try FileManager.default.createDirectory(
+            at: place.appending(path: foreign[2]), withIntermediateDirectories: false)
+        try FileManager.default.copyItem(
+            atPath: folder.path(of: date(-3)), toPath: place.appending(path: foreign[3]).path)
 
         let deleted = try folder.prune(RetentionPolicy(days: 2, weeks: 0))
 

@@ -20,7 +20,8 @@ struct HostFileTests {
 
     private func write(_ text: String, to path: String, permissions: Int = 0o644) throws {
         let place = URL(filePath: root + path)
-        try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
         try Data(text.utf8).write(to: place)
         try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: place.path)
     }
@@ -57,8 +58,9 @@ struct HostFileTests {
             let place = ownFolder.url.appending(path: "other" + path).path
             #expect(try String(contentsOfFile: place, encoding: .utf8) == "text of \(path)\n")
         }
-        let mode = try FileManager.default.attributesOfItem(
-            atPath: ownFolder.url.appending(path: "other" + Self.paths[0]).path)[.posixPermissions] as? Int
+        let mode =
+            try FileManager.default.attributesOfItem(
+                atPath: ownFolder.url.appending(path: "other" + Self.paths[0]).path)[.posixPermissions] as? Int
         #expect(mode == 0o640)
         // The rows are restored as from any other backup.
         #expect(try Restorer(into: AdministrationFixture(migrated: false).settings).restore(path).counts["files"] == 2)
