@@ -436,6 +436,21 @@ class HostTests(unittest.TestCase):
         again = new.container.run("syncctl", "restore", "/root/host.backup.gz", check=False)
         self.assertEqual(again.returncode, 1, again.stdout)
         self.assertIn("the database is not empty", again.stdout)
+        self.restore_without_certificate(new)
+        self.assertEqual(phone.index(group)["masterVersion"], 1)
+
+    def restore_without_certificate(self, host: Host) -> None:
+        """Everything else is restored, nginx can still start, and what is said to be next ends it."""
+        host.container.run("mariadb", "-e", "DROP DATABASE syncserver")
+        host.container.run("sh", "-c", f"rm /etc/nginx/sites-enabled/syncd.conf; mv {CERTIFICATE} /root/; nginx -s reload")
+        told = host.container.run("syncctl", "restore", "/root/host.backup.gz", check=False)
+        self.assertEqual(told.returncode, 1, told.stdout)
+        self.assertIn("kept       /etc/syncd/syncd.json", told.stdout)
+        self.assertRegex(told.stdout, rf"FAILED     nginx serves \S+: .*{CERTIFICATE}")
+        host.container.run("nginx", "-t", "-q")
+        host.container.run("mv", f"/root/{Path(CERTIFICATE).name}", CERTIFICATE)
+        (commands,) = re.findall(r"NEXT       get the certificate that the site names, then: (.*)", told.stdout)
+        host.container.run("sh", "-c", commands)
 
     def publish(self, phone: Phone, group: str, version: int) -> None:
         """Uploads a file, commits it, and downloads all files of the group again."""
@@ -616,10 +631,15 @@ class HostTests(unittest.TestCase):
             self.assertIn("syncctl migrate", output)
             load.wait_for_rounds(4)
             self.assertEqual(self.host.pids(), before)
+            # One that ends now cannot start again before the migration, and answers nobody.
+            self.inside("systemctl", "kill", "--kill-whom=main", "--signal=TERM", "syncd-api@2")
+            wait_for("it has ended", lambda: self.host.pid("syncd-api@2") != before["syncd-api@2"], START_SECONDS)
+            load.wait_for_rounds(4)
+            del before["syncd-api@2"]
             applied = json.loads(self.inside("syncctl", "migrate", "--json").stdout)["applied"]
             self.assertEqual(applied, ["trial"])
             load.wait_for_rounds(8)
-            self.assertEqual(self.host.pids(), before)
+            self.assertEqual({instance: self.host.pid(instance) for instance in before}, before)
             self.inside("systemctl", "reload", "syncd")
             load.wait_for_rounds(4)
         self.assertEqual(load.failures, [])

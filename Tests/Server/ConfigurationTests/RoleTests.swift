@@ -1,5 +1,6 @@
 import Foundation
 import MariaDB
+import Providers
 import SyncProtocol
 import Testing
 
