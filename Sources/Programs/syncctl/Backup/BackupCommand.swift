@@ -89,7 +89,8 @@ struct BackupCommand: ReportingCommand {
                 try BackupRecord(name: name, takenAt: now).write(.made, in: record)
             }
             report.deleted = try folder.prune(
-                RetentionPolicy(days: keepDays ?? settings.keepDays, weeks: keepWeeks ?? settings.keepWeeks))
+                RetentionPolicy(days: keepDays ?? settings.keepDays, weeks: keepWeeks ?? settings.keepWeeks),
+                after: now)
             return report
         }
     }

@@ -41,11 +41,12 @@ public struct BackupFolder {
     }
 
     /// Deletes those that a policy does not keep. Call it after a new one has been verified.
+    /// - Parameter made: the time of the new one, which stays even if a clock that was wrong has made others look newer.
     /// - Returns: the names of the deleted files.
     /// - Throws: ``PosixError``; those deleted until then are gone.
-    public func prune(_ policy: RetentionPolicy) throws(PosixError) -> [String] {
+    public func prune(_ policy: RetentionPolicy, after made: WireDate) throws(PosixError) -> [String] {
         let backups = try backups()
-        let kept = policy.kept(of: backups)
+        let kept = policy.kept(of: backups).union([made])
         var deleted: [String] = []
         for date in backups where !kept.contains(date) {
             try Directory.removeFile(path(of: date))

@@ -6,13 +6,10 @@ public import Posix
 public struct HostFile: Codable, Equatable, Sendable {
     /// As on the host, from its root.
     public var path: String
-    /// The permission bits, as chmod(2) takes them.
-    public var permissions: UInt32
     public var text: String
 
-    public init(path: String, permissions: UInt32, text: String) {
+    public init(path: String, text: String) {
         self.path = path
-        self.permissions = permissions
         self.text = text
     }
 
@@ -70,8 +67,7 @@ public struct HostFiles {
             do throws(PosixError) {
                 files.append(
                     HostFile(
-                        path: path, permissions: try TextFile.permissions(of: root + path),
-                        text: String(decoding: try TextFile.read(root + path), as: UTF8.self)))
+                        path: path, text: String(decoding: try TextFile.read(root + path), as: UTF8.self)))
             } catch {
                 omitted.append("\(path): \(error)")
             }
@@ -87,7 +83,7 @@ public struct HostFiles {
         return files.first { $0.path == SetupPaths.configuration }?.text
     }
 
-    /// Puts a file of a backup into its place, unless the host has another one there.
+    /// Puts a file of a backup into its place, readable for everybody, unless the host has another one there.
     /// - Returns: `nil` if the file is none that a backup may bring.
     /// - Throws: ``PosixError``.
     public func restore(_ file: HostFile) throws(PosixError) -> Outcome? {
@@ -106,7 +102,7 @@ public struct HostFiles {
     }
 
     private func write(_ file: HostFile, to place: String) throws(PosixError) {
-        try AtomicFile.write(Array(file.text.utf8), to: place, permissions: file.permissions & 0o755)
+        try AtomicFile.write(Array(file.text.utf8), to: place, permissions: 0o644)
     }
 
     private func makeFolder(_ path: String) throws(PosixError) {

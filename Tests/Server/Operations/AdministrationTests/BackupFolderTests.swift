@@ -80,10 +80,21 @@ struct BackupFolderTests {
         try FileManager.default.copyItem(
             atPath: folder.path(of: date(-3)), toPath: place.appending(path: foreign[3]).path)
 
-        let deleted = try folder.prune(RetentionPolicy(days: 2, weeks: 0))
+        let deleted = try folder.prune(RetentionPolicy(days: 2, weeks: 0), after: date(0))
 
         #expect(deleted == [date(-3), date(-2)].map { BackupFolder.name(of: $0) })
         #expect(try names() == Set(foreign + [date(-1), date(0)].map { BackupFolder.name(of: $0) }))
+    }
+
+    @Test("A backup that was just made stays, although a wrong clock has made others look newer")
+    func wrongClock() throws {
+        let fixture = try AdministrationFixture(populated: false)
+        for day: Int64 in [0, 400, 401] { try backUp(fixture, at: date(day)) }
+
+        let deleted = try folder.prune(RetentionPolicy(days: 1, weeks: 0), after: date(0))
+
+        #expect(deleted == [BackupFolder.name(of: date(400))])
+        #expect(try names() == [BackupFolder.name(of: date(0)), BackupFolder.name(of: date(401))])
     }
 
     @Test("What an interrupted backup has left is deleted by the next one; two at once are not possible")

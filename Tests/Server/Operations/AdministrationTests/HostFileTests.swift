@@ -18,12 +18,11 @@ struct HostFileTests {
         "/etc/systemd/system/syncd-transfer@.service.d/memory.conf", "/etc/systemd/system/syncd.target.d/more.conf",
     ]
 
-    private func write(_ text: String, to path: String, permissions: Int = 0o644) throws {
+    private func write(_ text: String, to path: String) throws {
         let place = URL(filePath: root + path)
         try FileManager.default.createDirectory(
             at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
         try Data(text.utf8).write(to: place)
-        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: place.path)
     }
 
     private func text(_ path: String) throws -> String { try String(contentsOfFile: root + path, encoding: .utf8) }
@@ -40,7 +39,6 @@ struct HostFileTests {
     @Test("A backup holds configuration, site and settings of units, and comes back as it was")
     func roundTrip() throws {
         try populate()
-        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: root + Self.paths[0])
         let fixture = try AdministrationFixture()
         let collected = HostFiles(root: root).collect(leavingOutConfiguration: false)
         let report = try BackupWriter(store: fixture.store, files: collected.files).write(
@@ -61,7 +59,7 @@ struct HostFileTests {
         let mode =
             try FileManager.default.attributesOfItem(
                 atPath: ownFolder.url.appending(path: "other" + Self.paths[0]).path)[.posixPermissions] as? Int
-        #expect(mode == 0o640)
+        #expect(mode == 0o644)
         // The rows are restored as from any other backup.
         #expect(try Restorer(into: AdministrationFixture(migrated: false).settings).restore(path).counts["files"] == 2)
     }
@@ -103,11 +101,11 @@ struct HostFileTests {
         try populate()
         let files = HostFiles(root: root)
 
-        #expect(try files.restore(HostFile(path: Self.paths[0], permissions: 0o644, text: "other")) == .kept)
+        #expect(try files.restore(HostFile(path: Self.paths[0], text: "other")) == .kept)
         #expect(try text(Self.paths[0]) == "text of \(Self.paths[0])\n")
-        let same = HostFile(path: Self.paths[1], permissions: 0o644, text: "text of \(Self.paths[1])\n")
+        let same = HostFile(path: Self.paths[1], text: "text of \(Self.paths[1])\n")
         #expect(try files.restore(same) == .same)
-        #expect(try files.restore(HostFile(path: Self.paths[2], permissions: 0o644, text: "other")) == .replaced)
+        #expect(try files.restore(HostFile(path: Self.paths[2], text: "other")) == .replaced)
         #expect(try text(Self.paths[2]) == "other")
         #expect(try text(Self.paths[2] + ".old") == "text of \(Self.paths[2])\n")
     }
@@ -120,7 +118,7 @@ struct HostFileTests {
             "/etc/syncd/secrets/sealing-key", "/etc/systemd/system/../syncd.d/x.conf",
         ])
     func elsewhere(path: String) throws {
-        #expect(try HostFiles(root: root).restore(HostFile(path: path, permissions: 0o644, text: "x")) == nil)
+        #expect(try HostFiles(root: root).restore(HostFile(path: path, text: "x")) == nil)
         #expect(!FileManager.default.fileExists(atPath: root))
     }
 
