@@ -103,7 +103,7 @@ struct BackupFolderTests {
         try Data().write(to: place.appending(path: partial))
         try Data().write(to: place.appending(path: "other.partial"))
 
-        try folder.withLock {
+        try folder.withLock { () -> Void in
             #expect(throws: (any Error).self) { try folder.withLock {} }
         }
 
