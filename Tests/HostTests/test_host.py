@@ -362,7 +362,7 @@ class HostTests(unittest.TestCase):
             ["LoadCredential=", "LoadCredential=secret_database-password:/etc/syncd/secrets/database-password"])
         self.assertEqual(self.diagnose(), (0, set()))
         for metric in ("syncd_last_backup_timestamp_seconds", "syncd_last_backup_copy_timestamp_seconds"):
-            self.assertRegex(self.metrics(), rf"(?m)^{metric} \d+$")
+            self.assertRegex(self.metrics(), rf"(?m)^{metric} [1-9]\d+$")
         whole = self.inside("sh", "-c", f"syncctl backup - 2>/dev/null | syncctl verify-backup -").stdout
         self.assertIn("all sums and counts are right", whole)
 

@@ -11,17 +11,18 @@ public struct BackupReading: Sendable {
 }
 
 extension Exposition {
-    /// Adds what is known of backups; nothing where none was ever made.
+    /// Adds what is known of backups; 0 is never.
     mutating func add(_ backups: BackupReading) {
         for (name, help, value) in [
-            ("syncd_last_backup_timestamp_seconds", "When this host last made a good backup.", backups.made),
+            (
+                "syncd_last_backup_timestamp_seconds", "When this host last made a good backup; 0 if never.",
+                backups.made
+            ),
             (
                 "syncd_last_backup_copy_timestamp_seconds",
-                "Of when the last backup is that was copied elsewhere and found to be good there.", backups.copied
+                "Of when the last backup is that was copied elsewhere and found to be good there; 0 if none was.",
+                backups.copied
             ),
-        ] {
-            guard let value else { continue }
-            addGauge(name, help, [(labels: "", value: Double(value))])
-        }
+        ] { addGauge(name, help, [(labels: "", value: Double(value ?? 0))]) }
     }
 }

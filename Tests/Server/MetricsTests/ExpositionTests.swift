@@ -42,14 +42,17 @@ final class ExpositionTests {
         }
     }
 
-    @Test("The times of the last backup and of its copy are there once there are any")
+    @Test("The times of the last backup and of its copy are there, and 0 as long as there is none")
     func backups() throws {
         let metrics = try metrics()
         func lines(_ backups: BackupReading) throws -> [String] {
             String(decoding: try metrics.exposition(nil, backups: backups), as: UTF8.self).split(separator: "\n")
                 .map(String.init).filter { $0.hasPrefix("syncd_last_backup") }
         }
-        #expect(try lines(BackupReading(made: nil, copied: nil)) == [])
+        #expect(
+            try lines(BackupReading(made: nil, copied: nil)) == [
+                "syncd_last_backup_timestamp_seconds 0", "syncd_last_backup_copy_timestamp_seconds 0",
+            ])
         #expect(
             try lines(BackupReading(made: 1_800_000_000, copied: 1_700_000_000)) == [
                 "syncd_last_backup_timestamp_seconds 1800000000", "syncd_last_backup_copy_timestamp_seconds 1700000000",
