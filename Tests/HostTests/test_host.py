@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
 from container import wait_for  # noqa: E402
 from host import (  # noqa: E402
-    CA_FILE, CERTIFICATE, CONFIGURATION, INSTANCES, METRICS_URL, REPOSITORY, RESPONDERS, SANDBOX_URL, START_SECONDS, UNITS, URL, Host,
-    unit_name)
+    CA_FILE, CERTIFICATE, CONFIGURATION, INSTANCES, METRICS_URL, REPOSITORY, RESPONDERS, SANDBOX_URL, START_SECONDS,
+    UNITS, URL, Host, unit_name)
 from image import run  # noqa: E402
 from load import CONTENTS, Load  # noqa: E402
 from release import next_release  # noqa: E402
