@@ -417,7 +417,7 @@ class HostTests(unittest.TestCase):
 
         refused = new.container.run("syncctl", "restore", "/root/host.backup.gz", check=False)
         self.assertEqual(refused.returncode, 78, refused.stdout)
-        self.assertIn("/etc/syncd/secrets/sealing-key (sealing.key)", refused.stdout)
+        self.assertRegex(refused.stdout, r"/etc/syncd/secrets/sealing-key\S* \(sealing\.key\)")
         self.assertFalse(new.container.path(CONFIGURATION).exists())
 
         secrets = new.container.path("/etc/syncd/secrets")
