@@ -28,7 +28,7 @@ from load import CONTENTS, Load  # noqa: E402
 from release import next_release  # noqa: E402
 
 from demonstration.phone import Phone, new_uuid  # noqa: E402
-from demonstration.web import Website  # noqa: E402
+from demonstration.web import Deviation, Website  # noqa: E402
 
 RESIDENT_KIB = 40 * 1024
 READY_MILLISECONDS = 500
@@ -425,6 +425,13 @@ class HostTests(unittest.TestCase):
             # Passwords of the database are made anew.
             if not secret.name.startswith("database-password"):
                 run("cp", secret, secrets)
+        key = secrets / Path(self.host.configuration()["sealing"]["keyFile"]).name
+        new.write(f"/etc/syncd/secrets/{key.name}", new.container.run("syncctl", "generate-key").stdout, 0o600)
+        refused = new.container.run("syncctl", "restore", "/root/host.backup.gz", check=False)
+        self.assertEqual(refused.returncode, 78, refused.stdout)
+        self.assertIn("nothing was done: the tokens in the backup are sealed with the key", refused.stdout)
+        self.assertFalse(new.container.path(CONFIGURATION).exists())
+        run("cp", self.host.container.path(f"/etc/syncd/secrets/{key.name}"), secrets)
         told = new.container.run("syncctl", "restore", "/root/host.backup.gz")
         print(f"\n{told.stdout}")
 
@@ -452,6 +459,14 @@ class HostTests(unittest.TestCase):
         host.container.run("mv", f"/root/{Path(CERTIFICATE).name}", CERTIFICATE)
         (commands,) = re.findall(r"NEXT       get the certificate that the site names, then: (.*)", told.stdout)
         host.container.run("sh", "-c", commands)
+        # nginx opens its sockets after the reload has returned.
+        wait_for("the front door is open", self.is_reachable, START_SECONDS)
+
+    def is_reachable(self) -> bool:
+        try:
+            return self.site.call("GET", "/HealthCheck").status == 200
+        except Deviation:
+            return False
 
     def publish(self, phone: Phone, group: str, version: int) -> None:
         """Uploads a file, commits it, and downloads all files of the group again."""
