@@ -366,6 +366,8 @@ class HostTests(unittest.TestCase):
             self.assertRegex(self.metrics(), rf"(?m)^{metric} [1-9]\d+$")
         whole = self.inside("sh", "-c", "syncctl backup - 2>/dev/null | syncctl verify-backup -").stdout
         self.assertIn("all sums and counts are right", whole)
+        full = self.inside("sh", "-c", "syncctl backup - >/dev/full", check=False)
+        self.assertEqual(full.returncode, 1, full.stdout)
 
     def test_backups_that_fail(self) -> None:
         """A copy that is refused, or comes back different, and backups that are no longer made: doctor says so."""
