@@ -1,6 +1,6 @@
 # Shortcuts; each target runs a script that can be called by itself.
 
-.PHONY: help run stop test test-galera test-host bench soak check format build deb install clean
+.PHONY: help run stop test test-galera test-host bench soak check format build deb repository install clean
 
 help:
 	@echo 'make run      install what is missing, build, start a private stack and show it at work; the stack keeps running'
@@ -14,6 +14,7 @@ help:
 	@echo 'make soak     48 hours of some simulated sync clients, in virtual time: nothing may grow with time'
 	@echo 'make build    the programs, into .build/release'
 	@echo 'make deb      Debian packages, into .build/packages or the folder in PACKAGES'
+	@echo 'make repository  a signed apt repository of them, in .build/repository or the folder in REPOSITORY (KEY, URL)'
 	@echo 'make install  the programs and their configuration, below DESTDIR'
 	@echo 'make clean    stop the stacks of this clone, remove their data and all that was built'
 
@@ -55,6 +56,9 @@ build:
 deb:
 	@scripts/bootstrap --packaging
 	@scripts/package $(PACKAGES)
+
+repository: deb
+	@scripts/repository $(if $(KEY),--key $(KEY)) $(if $(URL),--url $(URL)) $(REPOSITORY)
 
 install: build
 	@scripts/install

@@ -4,6 +4,7 @@ Packages come from where this machine's apt has them from. Those that a test wil
 the container has no network.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 RELEASE = "bookworm"
 BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "eatmydata"]
 # What an operator installs, and what our packages need or recommend.
-WANTED = ["nginx", "mariadb-server", "logrotate", "openssl"]
+WANTED = ["curl", "fish", "logrotate", "mariadb-server", "nginx", "openssl", "python3-pil", "zsh"]
 DAYS_TO_KEEP = 7
 
 
@@ -44,9 +45,12 @@ def sources() -> list[str]:
 
 def archive(folder: Path) -> Path:
     """The image as an archive; created again if it is missing or old, which takes a minute or two."""
-    kept = folder / "debian.tar"
+    wanted = hashlib.sha256(" ".join([RELEASE, *BASE, *WANTED]).encode()).hexdigest()[:12]
+    kept = folder / f"debian-{wanted}.tar"
     if kept.exists() and time.time() - kept.stat().st_mtime < DAYS_TO_KEEP * 86_400:
         return kept
+    for former in folder.glob("debian*.tar"):
+        former.unlink()
     root = folder / "image"
     shutil.rmtree(root, ignore_errors=True)
     lines = sources()

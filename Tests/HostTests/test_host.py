@@ -6,7 +6,9 @@ usage: scripts/test-host [ARGUMENT OF unittest ...]
 
 import gzip
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
 from container import wait_for  # noqa: E402
 from host import (  # noqa: E402
-    CA_FILE, CERTIFICATE, CONFIGURATION, INSTANCES, METRICS_URL, REPOSITORY, RESPONDERS, SANDBOX_URL, START_SECONDS,
+    CA_FILE, CERTIFICATE, CONFIGURATION, INSTANCES, KEY, METRICS_URL, REPOSITORY, RESPONDERS, SANDBOX_URL, START_SECONDS,
     UNITS, URL, Host, unit_name)
 from image import run  # noqa: E402
 from load import CONTENTS, Load  # noqa: E402
@@ -46,6 +48,15 @@ MANY_FILES = """
     SELECT 900000, UPPER(UUID()), 900000, 'Google', 'DDDDDDDD-0000-4000-8000-000000000001', NOW(), NOW(),
            'image/jpeg', TRUE, 0, REPEAT('a', 32), REPEAT('s', 32), 2048, CONCAT('object-', seq), 1
       FROM seq_1_to_100000;
+"""
+
+UNDO_MIGRATION = """
+    ALTER TABLE files DROP INDEX trial_by_label, DROP COLUMN trial_label;
+    ALTER TABLE staged_changes DROP COLUMN trial_label;
+    DELETE FROM files WHERE sharing_group_id = 900000;
+    DELETE FROM sharing_groups WHERE sharing_group_id = 900000;
+    DELETE FROM users WHERE user_id = 900000;
+    DELETE FROM schema_migrations WHERE name = 'trial';
 """
 
 
@@ -304,7 +315,7 @@ class HostTests(unittest.TestCase):
         before = self.host.pids()
         try:
             refused = self.inside("systemctl", "reload", "syncd", check=False)
-            self.assertNotEqual(refused.returncode, 0)
+            self.assertNotEqual(refused.returncode, 0, refused.stdout)
             journal = self.inside("journalctl", "--no-pager", "--output=cat", "--unit", "syncd.service").stdout
             self.assertIn("syncd-api@1.service does not become healthy (Waiting for the database)", journal)
             after = self.host.pids()
@@ -602,7 +613,69 @@ class HostTests(unittest.TestCase):
         for command in commands:
             self.assertRegex(manual, rf"(?m)^\.It Cm {command}( |$)")
 
+    def test_completion(self) -> None:
+        """The shells complete the tool's commands."""
+        self.inside("eatmydata", "apt-get", "install", "--yes", "--no-install-recommends", "fish", "zsh")
+        for program in ("syncctl", "syncd", "syncsandbox"):
+            self.inside("bash", "-n", f"/usr/share/bash-completion/completions/{program}")
+            self.inside("zsh", "-n", f"/usr/share/zsh/vendor-completions/_{program}")
+        offered = self.inside("fish", "-c", "complete --do-complete 'syncctl back'").stdout
+        self.assertRegex(offered, r"(?m)^backup\t")
+        offered = self.inside(
+            "bash", "-c", ". /usr/share/bash-completion/completions/syncctl; COMP_WORDS=(syncctl back) COMP_CWORD=1; "
+            "_syncctl syncctl back syncctl; echo ${COMPREPLY[*]}").stdout
+        self.assertEqual(offered.split(), ["backup"])
+        completed = self.inside(
+            "zsh", "-fc", "autoload -U compinit && compinit -u && print -r -- $_comps[syncctl]").stdout
+        self.assertEqual(completed.strip(), "_syncctl")
+
+    def test_bill_of_materials(self) -> None:
+        """The packages say which Swift packages are linked into their programs, in the versions that were built."""
+        state = json.loads((REPOSITORY / ".build" / "workspace-state.json").read_text(encoding="utf-8"))
+        versions = {entry["packageRef"]["identity"]: entry["state"]["checkoutState"]["version"]
+                    for entry in state["object"]["dependencies"]}
+        for package, linked in (("syncserver", {"swift-log", "swift-http-types", "swift-argument-parser"}),
+                                ("syncsandbox", {"swift-argument-parser"})):
+            bill = json.loads(self.host.container.path(
+                f"/usr/share/doc/{package}/bill-of-materials.cdx.json").read_text(encoding="utf-8"))
+            found = {each["name"]: each["version"] for each in bill["components"] if each["type"] == "library"}
+            self.assertEqual(found, {name: versions[name] for name in linked})
+            self.assertIn("Swift runtime, standard library and Foundation", [each["name"] for each in bill["components"]])
+
+    def test_profile(self) -> None:
+        """AppArmor can read the profile of syncd."""
+        run("apparmor_parser", "--skip-kernel-load", "--skip-cache", REPOSITORY / "etc/apparmor/usr.bin.syncd")
+
     # MARK: Upgrade and removal
+
+    def test_repository(self) -> None:
+        """Packages come from a repository that the host trusts, and from no other."""
+        folder = self.host.container.path("/srv/repository")
+        with tempfile.TemporaryDirectory() as home:
+            environment = os.environ | {"GNUPGHOME": home}
+
+            def make() -> None:
+                run(REPOSITORY / "scripts" / "repository", "--url", "file:///srv/repository", folder, env=environment)
+
+            make()
+            shutil.copy(folder / "syncserver.gpg", self.host.container.path("/usr/share/keyrings"))
+            shutil.copy(folder / "syncserver.sources", self.host.container.path("/etc/apt/sources.list.d"))
+            only = ("-o", "Dir::Etc::SourceList=/etc/apt/sources.list.d/syncserver.sources",
+                    "-o", "Dir::Etc::SourceParts=-", "-o", "APT::Get::List-Cleanup=0")
+            self.inside("apt-get", *only, "--error-on=any", "update")
+            output = self.inside("eatmydata", "apt-get", "install", "--yes", "--reinstall", "syncserver").stdout
+            self.assertIn("file:/srv/repository stable", output)
+            self.assert_serving()
+
+            # As somebody who has taken over the web server would.
+            (folder / "conf" / "distributions").unlink()
+            run("gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "Somebody else", env=environment)
+            run(REPOSITORY / "scripts" / "repository", "--key", "Somebody else", "--url", "file:///srv/repository", folder,
+                env=environment)
+            refused = self.inside("apt-get", *only, "--error-on=any", "update", check=False)
+            self.assertNotEqual(refused.returncode, 0, refused.stdout)
+            self.assertIn("NO_PUBKEY", refused.stdout)
+        self.inside("rm", "/etc/apt/sources.list.d/syncserver.sources", "/usr/share/keyrings/syncserver.gpg")
 
     def upgrade(self, version: str, packages: str = "sync*.deb") -> str:
         with tempfile.TemporaryDirectory() as folder:
@@ -672,24 +745,67 @@ class HostTests(unittest.TestCase):
         self.assertGreaterEqual(int(labelled), 100_000)
         self.inside("syncctl", "migrate", "--check")
 
-    def test_remove_and_purge(self) -> None:
-        """Removal stops everything and keeps the configuration; purge removes that, too, and keeps the database."""
+        # Back to the present release, for what follows.
+        self.inside("mariadb", "syncserver", "-e", UNDO_MIGRATION)
+        self.upgrade("1000.0.3", "syncserver_*.deb")
+        self.wait_until_active()
+
+    def test_remove_and_install(self) -> None:
+        """Removal stops everything and keeps the configuration; what ran then runs again with the next installation."""
         self.inside("eatmydata", "apt-get", "remove", "--yes", "syncserver")
         self.assertEqual(self.running_units(), "")
         self.inside("test", "-e", CONFIGURATION, "-a", "-e", "/etc/syncd/secrets/sealing-key")
         self.inside("nginx", "-q", "-t")
 
-        # Backups stay; without any, their folder does not.
-        self.assertIn(".backup.gz", self.inside("ls", "/var/backups/syncd").stdout)
-        self.inside("sh", "-c", "rm /var/backups/syncd/*")
+        self.host.install([*(REPOSITORY / ".build" / "packages").glob("syncserver_*.deb")])
+        self.wait_until_active()
+        self.inside("systemctl", "is-enabled", "syncd.target")
+        self.assert_serving()
+
+        # Not what an administrator has stopped.
+        self.inside("systemctl", "stop", "syncd.target", "syncd-api.socket", "syncd-transfer.socket")
+        self.inside("eatmydata", "apt-get", "remove", "--yes", "syncserver")
+        self.host.install([*(REPOSITORY / ".build" / "packages").glob("syncserver_*.deb")])
+        self.assertFalse(self.host.is_active("syncd-api@1"))
+
+    def test_purge(self) -> None:
+        """Purge removes all but database and secrets, and these too if the administrator says so."""
         self.inside("eatmydata", "apt-get", "purge", "--yes", "syncserver", "syncsandbox")
         self.inside("nginx", "-q", "-t")
         self.inside("systemctl", "is-active", "nginx", "mariadb")
-        left = self.inside(
-            "find", "/etc", "/lib/systemd", "/usr", "/var", "(", "-path", "*/syncd*", "-o", "-path", "*/sync[sc]*", ")",
-            "!", "-path", "/var/log/nginx/*", "!", "-path", "/var/lib/mysql/*", "!", "-path", "/var/cache/*").stdout
-        self.assertEqual(left, "")
+        # Backups stay; without any, the next purge takes their folder.
+        self.assertIn(".backup.gz", self.inside("ls", "/var/backups/syncd").stdout)
+        self.inside("rm", "-r", "/var/backups/syncd")
+        self.assertEqual(self.left(), ["/etc/syncd", "/etc/syncd/secrets"])
+        self.inside("test", "-s", "/etc/syncd/secrets/sealing-key")
         self.assertIn("users", self.inside("mariadb", "syncserver", "-e", "SHOW TABLES").stdout)
+
+        self.host.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")])
+        self.host.container.run(
+            "syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--certificate", CERTIFICATE, "--key",
+            KEY)
+        self.host.container.run(
+            "debconf-set-selections", text_input="syncserver syncserver/purge-data boolean true\n")
+        self.inside("eatmydata", "apt-get", "purge", "--yes", "syncserver", "syncsandbox")
+        self.assertEqual(self.left(), [])
+        self.assertNotIn("syncserver", self.inside("mariadb", "-e", "SHOW DATABASES").stdout)
+        self.assertEqual(self.inside("mariadb", "-e", "SELECT user FROM mysql.user WHERE user LIKE 'sync%'").stdout, "")
+
+    def test_first_upload(self) -> None:
+        """What autopkgtest(1) runs, on a host without any of our files."""
+        self.host.write("/etc/hosts", "127.0.0.1 localhost\n")
+        tree = self.host.container.path("/root/tree")
+        for part in ("debian/tests", "scripts"):
+            shutil.copytree(REPOSITORY / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+        self.host.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")], "curl", "python3-pil")
+        self.inside("sh", "-c", "cd /root/tree && debian/tests/first-upload")
+
+    def left(self) -> list[str]:
+        """Files and folders of ours, but the secrets themselves."""
+        return sorted(self.inside(
+            "find", "/etc", "/lib/systemd", "/usr", "/var", "(", "-path", "*/syncd*", "-o", "-path", "*/sync[sc]*", ")",
+            "!", "-path", "/etc/syncd/secrets/*", "!", "-path", "/var/log/nginx/*", "!", "-path", "/var/lib/mysql/*",
+            "!", "-path", "/var/cache/*").stdout.splitlines())
 
     def running_units(self) -> str:
         return self.inside(

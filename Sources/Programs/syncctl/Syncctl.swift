@@ -28,7 +28,9 @@ struct Syncctl: ParsableCommand {
                     RotateKeys.self,
                 ]),
             CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),
-            CommandGroup(name: "For developers", subcommands: [OpenAPI.self, UnitSettingsCommand.self]),
+            CommandGroup(
+                name: "For developers",
+                subcommands: [OpenAPI.self, UnitSettingsCommand.self, RemovalStatementsCommand.self]),
         ])
 
     static func main() {

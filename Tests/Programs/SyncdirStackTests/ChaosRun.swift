@@ -70,7 +70,8 @@ struct ChaosRun {
     private func awaitRound(of side: Int) async throws {
         let watch = sides[side].watch
         let before = watch.events.count
-        try await eventually("a round at \(sides[side].user.name): \(watch.text.suffix(2_000))", within: .seconds(60)) {
+        // A request that is lost ends after 75 s.
+        try await eventually("a round at \(sides[side].user.name): \(watch.text.suffix(2_000))", within: .seconds(150)) {
             watch.events.count > before || !watch.isRunning
         }
     }

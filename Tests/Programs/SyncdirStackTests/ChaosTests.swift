@@ -16,7 +16,7 @@ extension SyncdirTests {
             var run = try await ChaosRun(TestServer(PrivateStack("syncdir", responders: 3)), seed: seed)
             try await run.change(times: changes)
             let changed = ContinuousClock.now
-            try await run.settle(within: .seconds(180))
+            try await run.settle(within: .seconds(300))
             try run.check()
 
             print("Seed \(seed): \(run.tally); \(changed - begin), and \(ContinuousClock.now - changed) to settle")

@@ -25,6 +25,10 @@ struct RunningTask {
     var fileLength: Int64?
     var failure: TransportFailure?
     var state = TransferProgress()
+    /// When the session last reported something about the task, or it began.
+    fileprivate(set) var lastEvent = ContinuousClock.now
+    /// Ends the wait for a task that the session reports nothing more about.
+    fileprivate var watchdog: Task<Void, Never>?
 
     init(
         destination: URL?, partial: PartialDownload? = nil, progress: (@Sendable (TransferProgress) -> Void)?,
@@ -65,12 +69,45 @@ final class TaskRegistry: Sendable {
         return tasks.withLock { tasks in
             guard var running = tasks.removeValue(forKey: ObjectIdentifier(task)) ?? new else { return nil }
             defer { tasks[ObjectIdentifier(task)] = running }
+            running.lastEvent = .now
             return body(&running)
         }
     }
 
     func remove(_ task: URLSessionTask) -> RunningTask? {
-        tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) } ?? newUnattended()
+        let running = tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
+        running?.watchdog?.cancel()
+        return running ?? newUnattended()
+    }
+
+    /// Ends the wait for a task, with ``TransportFailure/Kind/timedOut``, once the session has reported nothing about it
+    /// for so long; what it reports later is ignored.
+    ///
+    /// FoundationNetworking (Swift 6.3) sometimes loses a task on a busy machine: the request has been sent, the connection
+    /// is closed or the reply has arrived, but neither the end nor a timeout is ever reported.
+    func watch(_ task: URLSessionTask, longestSilence: Duration) {
+        let watchdog = Task { [weak self] in
+            while let last = self?.lastEvent(of: task), !Task.isCancelled {
+                let due = last + longestSilence
+                if due <= .now {
+                    self?.abandon(task)
+                } else {
+                    try? await Task.sleep(until: due)
+                }
+            }
+        }
+        tasks.withLock { $0[ObjectIdentifier(task)]?.watchdog = watchdog }
+    }
+
+    private func lastEvent(of task: URLSessionTask) -> ContinuousClock.Instant? {
+        tasks.withLock { $0[ObjectIdentifier(task)]?.lastEvent }
+    }
+
+    private func abandon(_ task: URLSessionTask) {
+        guard let running = tasks.withLock({ $0.removeValue(forKey: ObjectIdentifier(task)) }) else { return }
+        task.cancel()
+        running.partial?.end()
+        running.continuation?.resume(returning: .failure(TransportFailure(.timedOut)))
     }
 
     /// The initial record of a task of an earlier process.

@@ -94,6 +94,10 @@ public final class URLSessionExecutor: HTTPExecutor {
                         destination: exchange.destination,
                         partial: task is URLSessionDownloadTask ? nil : exchange.partial,
                         progress: progress, continuation: continuation))
+                #if canImport(FoundationNetworking)
+                    // Later than the session's own timeout.
+                    tasks.watch(task, longestSilence: exchange.idleTimeout * 1.25)
+                #endif
                 task.resume()
                 // The handler may have run before there was a task to cancel.
                 if Task.isCancelled { task.cancel() }

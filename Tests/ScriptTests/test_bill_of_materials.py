@@ -1,0 +1,70 @@
+"""The bill of materials: what is linked, and nothing else.
+
+usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
+"""
+
+import importlib.machinery
+import importlib.util
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPT = str(REPOSITORY / "scripts" / "lib" / "bill-of-materials")
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("bill_of_materials", SCRIPT)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def target(name: str, *dependencies: dict) -> dict:
+    return {"name": name, "dependencies": list(dependencies)}
+
+
+def by_name(name: str) -> dict:
+    return {"byName": [name, None]}
+
+
+def product(name: str, package: str) -> dict:
+    return {"product": [name, package, None, None]}
+
+
+class LinkedPackagesTests(unittest.TestCase):
+    bill = load()
+    package = {"targets": [
+        target("program", by_name("Service"), product("ArgumentParser", "swift-argument-parser")),
+        target("Service", by_name("Wrapper"), product("Logging", "swift-log")),
+        target("Wrapper"),
+        target("Tests", by_name("Service"), product("JWTKit", "jwt-kit")),
+    ]}
+
+    def test_of_all_modules_below(self) -> None:
+        """A package counts wherever below the program it is used, and not if only tests use it."""
+        self.assertEqual(
+            self.bill.linked_packages(self.package, ["program"]), {"swift-argument-parser", "swift-log"})
+
+    def test_unknown_program(self) -> None:
+        """A program that does not exist is no empty list."""
+        with self.assertRaisesRegex(SystemExit, "there is no target prgram"):
+            self.bill.linked_packages(self.package, ["prgram"])
+
+    def test_unknown_dependency(self) -> None:
+        """A dependency whose package nobody knows is not left out."""
+        package = {"targets": [target("program", by_name("Logging"))]}
+        with self.assertRaisesRegex(SystemExit, "program depends on Logging"):
+            self.bill.linked_packages(package, ["program"])
+
+    def test_dependencies_of_packages(self) -> None:
+        """What a linked package depends on is linked, too."""
+        inner = {"identity": "inner", "dependencies": []}
+        root = {"dependencies": [
+            {"identity": "outer", "dependencies": [inner]}, {"identity": "unused", "dependencies": []}]}
+        found: dict[str, dict] = {}
+        self.bill.with_dependencies(root, {"outer"}, found)
+        self.assertEqual(set(found), {"outer", "inner"})
+
+
+if __name__ == "__main__":
+    unittest.main()
