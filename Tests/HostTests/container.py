@@ -93,7 +93,7 @@ class Container:
         """One of its own in each hierarchy that systemd uses: two containers in the same would mix their processes."""
         for hierarchy in map(Path, CONTROL_GROUPS):
             if (hierarchy / "cgroup.procs").exists():
-                group = hierarchy / f"syncserver-test-{os.getpid()}"
+                group = hierarchy / f"syncserver-test-{os.getpid()}-{self.root.parent.name}"
                 group.mkdir(exist_ok=True)
                 self.groups.append(group)
 

@@ -17,7 +17,7 @@ STATE = REPOSITORY / ".stack" / "host"
 CONFIGURATION = "/etc/syncd/syncd.json"
 INSTANCES = ("syncd-api@1", "syncd-api@2", "syncd-transfer@1", "syncd-transfer@2", "syncd-jobs@1")
 RESPONDERS = INSTANCES[:4]
-UNITS = (*INSTANCES, "syncd", "syncsandbox")
+UNITS = (*INSTANCES, "syncd", "syncd-backup", "syncd-backup-copy", "syncsandbox")
 START_SECONDS = 30.0
 URL = "https://localhost"
 SANDBOX_URL = "http://127.0.0.1:9080"
@@ -28,16 +28,14 @@ METRICS_URL = "http://127.0.0.1:9180"
 
 
 class Host:
-    def __init__(self) -> None:
-        self.container = Container(unpack(STATE))
+    def __init__(self, name: str = "") -> None:
+        self.container = Container(unpack(STATE, name))
         # Secrets by their names, to look for where they should not be: nobody else uses such texts.
         self.planted: dict[str, str] = {}
 
     def set_up(self) -> None:
         """Boots, installs and configures; returns when requests are answered."""
-        self.container.boot()
-        self.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")], "nginx", "mariadb-server", "logrotate")
-        self.container.enter_network()
+        self.begin()
         self._make_certificate()
         self.container.run(
             "syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--certificate", CERTIFICATE, "--key",
@@ -51,6 +49,12 @@ class Host:
             file.name: file.read_text(encoding="ascii").strip()
             for file in self.container.path("/etc/syncd/secrets").iterdir()
         }
+
+    def begin(self) -> None:
+        """Boots and installs, and configures nothing."""
+        self.container.boot()
+        self.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")], "nginx", "mariadb-server", "logrotate")
+        self.container.enter_network()
 
     def install(self, packages: list[Path], *others: str) -> str:
         """Installs package files as an operator does, with apt; returns what it printed."""
@@ -71,7 +75,16 @@ class Host:
             "30", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", CA_FILE)
         self.write(KEY, key.read_text(encoding="ascii"), 0o600)
         self.write(CERTIFICATE, CA_FILE.read_text(encoding="ascii"))
-        # So that the host trusts itself.
+        self._trust_certificate()
+
+    def take_certificate(self, other: "Host") -> None:
+        """Serves by the same name as another host."""
+        for path, mode in ((KEY, 0o600), (CERTIFICATE, 0o644)):
+            self.write(path, other.container.path(path).read_text(encoding="ascii"), mode)
+        self._trust_certificate()
+
+    def _trust_certificate(self) -> None:
+        """So that the host trusts itself."""
         self.write("/usr/local/share/ca-certificates/sync.crt", CA_FILE.read_text(encoding="ascii"))
         self.container.run("update-ca-certificates")
 

@@ -74,11 +74,11 @@ def archive(folder: Path) -> Path:
     return kept
 
 
-def unpack(folder: Path) -> Path:
-    """A fresh root folder for one run."""
+def unpack(folder: Path, name: str = "") -> Path:
+    """A fresh root folder for one run; several hosts of one run have names."""
     kept = archive(folder)
-    root = folder / "root"
+    root = folder / name / "root"
     shutil.rmtree(root, ignore_errors=True)
-    root.mkdir()
+    root.mkdir(parents=True)
     run("tar", "--extract", "--numeric-owner", "--xattrs", "--file", kept, "--directory", root)
     return root

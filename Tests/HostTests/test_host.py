@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from os import kill
 from pathlib import Path
@@ -22,16 +23,41 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
 from container import wait_for  # noqa: E402
 from host import (  # noqa: E402
-    CA_FILE, CERTIFICATE, CONFIGURATION, INSTANCES, KEY, METRICS_URL, REPOSITORY, RESPONDERS, START_SECONDS, UNITS, URL, Host, unit_name)
+    CA_FILE, CERTIFICATE, CONFIGURATION, INSTANCES, KEY, METRICS_URL, REPOSITORY, RESPONDERS, SANDBOX_URL, START_SECONDS,
+    UNITS, URL, Host, unit_name)
 from image import run  # noqa: E402
-from load import Load  # noqa: E402
+from load import CONTENTS, Load  # noqa: E402
+from release import next_release  # noqa: E402
 
-from demonstration.web import Website  # noqa: E402
+from demonstration.phone import Phone, new_uuid  # noqa: E402
+from demonstration.web import Deviation, Website  # noqa: E402
 
 RESIDENT_KIB = 40 * 1024
 READY_MILLISECONDS = 500
 BACK_SECONDS = 2.0
 EXPOSURE = 1.2
+# So that changing the table takes a while: deleted files of a group of nobody who is here.
+MANY_FILES = """
+    INSERT INTO users (user_id, account_type, provider_user_id, display_name, cloud_folder_name, created_at)
+    VALUES (900000, 'Google', 'g-many', 'Many', 'Folder', NOW());
+    INSERT INTO sharing_groups (sharing_group_id, sharing_group_uuid, name, master_version, created_at)
+    VALUES (900000, 'AAAAAAAA-0000-4000-8000-0000000F4240', 'Many', 1, NOW());
+    INSERT INTO files (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
+                       mime_type, is_deleted, file_version, check_sum, sha256, size_bytes, object_id,
+                       changed_at_master_version)
+    SELECT 900000, UPPER(UUID()), 900000, 'Google', 'DDDDDDDD-0000-4000-8000-000000000001', NOW(), NOW(),
+           'image/jpeg', TRUE, 0, REPEAT('a', 32), REPEAT('s', 32), 2048, CONCAT('object-', seq), 1
+      FROM seq_1_to_100000;
+"""
+
+UNDO_MIGRATION = """
+    ALTER TABLE files DROP INDEX trial_by_label, DROP COLUMN trial_label;
+    ALTER TABLE staged_changes DROP COLUMN trial_label;
+    DELETE FROM files WHERE sharing_group_id = 900000;
+    DELETE FROM sharing_groups WHERE sharing_group_id = 900000;
+    DELETE FROM users WHERE user_id = 900000;
+    DELETE FROM schema_migrations WHERE name = 'trial';
+"""
 
 
 class HostTests(unittest.TestCase):
@@ -322,6 +348,149 @@ class HostTests(unittest.TestCase):
         self.wait_until_active()
         wait_for("it is open", lambda: self.site.call("GET", "/Index").status == 401, 5)
 
+    # MARK: Backups
+
+    def test_backup(self) -> None:
+        """The timer's service makes a backup with the least it needs, and copies it elsewhere; doctor and metrics know."""
+        self.assertEqual(self.host.show("syncd-backup.timer", "UnitFileState"), ["disabled"])
+        self.inside("systemctl", "enable", "--now", "syncd-backup.timer")
+        self.assertEqual(self.diagnose(), (1, {"backupOld"}))
+        self.copy_by('send) mkdir -p elsewhere; cat >"elsewhere/$2" ;; fetch) cat "elsewhere/$2" ;;')
+
+        self.inside("systemctl", "start", "syncd-backup.service")
+        wait_for("the backup is elsewhere, too", lambda: self.record("copied") is not None, START_SECONDS)
+
+        (name,) = self.inside("ls", "/var/backups/syncd").stdout.split()
+        self.assertRegex(name, r"^syncd-\d{4}-\d\d-\d\dT\d{6}Z\.backup\.gz$")
+        self.assertEqual(self.record("made")["name"], name)
+        self.assertEqual(
+            self.inside("stat", "--format=%U %a", "/var/backups/syncd", f"/var/backups/syncd/{name}").stdout.split(),
+            ["syncd-backup", "700", "syncd-backup", "600"])
+        self.inside("cmp", f"/var/backups/syncd/{name}", f"/var/lib/syncd-backup/elsewhere/{name}")
+        passed_on = [line for line in self.inside("systemctl", "cat", "syncd-backup.service").stdout.splitlines()
+                     if line.startswith("LoadCredential=")]
+        self.assertEqual(
+            passed_on[-2:],
+            ["LoadCredential=", "LoadCredential=secret_database-password:/etc/syncd/secrets/database-password"])
+        self.assertEqual(self.diagnose(), (0, set()))
+        for metric in ("syncd_last_backup_timestamp_seconds", "syncd_last_backup_copy_timestamp_seconds"):
+            self.assertRegex(self.metrics(), rf"(?m)^{metric} [1-9]\d+$")
+        whole = self.inside("sh", "-c", "syncctl backup - 2>/dev/null | syncctl verify-backup -").stdout
+        self.assertIn("all sums and counts are right", whole)
+        full = self.inside("sh", "-c", "syncctl backup - >/dev/full", check=False)
+        self.assertEqual(full.returncode, 1, full.stdout)
+
+    def test_backups_that_fail(self) -> None:
+        """A copy that is refused, or comes back different, and backups that are no longer made: doctor says so."""
+        for verbs in ("send) exit 3 ;;", "send) cat >/dev/null ;; fetch) echo other ;;"):
+            self.copy_by(verbs)
+            self.assertNotEqual(self.inside("systemctl", "start", "syncd-backup-copy", check=False).returncode, 0)
+            self.assertIn(
+                "there is no good copy", self.inside("journalctl", "--output=cat", "--unit", "syncd-backup-copy").stdout)
+            self.assertEqual(self.diagnose(), (1, {"unitFailed"}))
+        self.inside("rm", "/etc/syncd/backup-copy")
+        self.inside("systemctl", "reset-failed", "syncd-backup-copy")
+        folder = self.host.container.path("/var/lib/syncd/backup")
+        for kind in ("made", "copied"):
+            record = self.record(kind) | {"takenAt": "2026-01-01 00:00:00"}
+            (folder / f"{kind}.json").write_text(json.dumps(record))
+        self.assertEqual(self.diagnose(), (1, {"backupOld", "backupCopyOld"}))
+        self.inside("rm", "/var/lib/syncd/backup/copied.json")
+        self.inside("systemctl", "start", "syncd-backup.service")
+        self.assertEqual(self.diagnose(), (0, set()))
+
+    def copy_by(self, verbs: str) -> None:
+        self.host.write("/etc/syncd/backup-copy", f"#!/bin/sh\nset -eu\ncase $1 in {verbs} esac\n", 0o755)
+
+    def record(self, kind: str) -> dict | None:
+        path = self.host.container.path(f"/var/lib/syncd/backup/{kind}.json")
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def test_disaster(self) -> None:
+        """From a bare host, a backup and the copy of the secrets comes a server with which phones go on."""
+        sandbox = Website(SANDBOX_URL)
+        account = sandbox.json("POST", "/sandbox/accounts", {"provider": "google", "name": "Survivor"})
+        phone, group = Phone("before", self.site, sandbox, account["id"]), new_uuid()
+        phone.ask("POST", "AddUser", sharingGroupUUID=group, cloudFolderName="Disaster")
+        self.publish(phone, group, 0)
+        self.host.write("/etc/systemd/system/syncd.target.d/more.conf", "[Unit]\nWants=syncd-api@3.service\n")
+        self.inside("syncctl", "backup", "/root/host.backup.gz")
+        self.inside("rm", "-r", "/etc/systemd/system/syncd.target.d")
+        # What a provider has is not lost with a host; here, it is the sandbox on it.
+        self.inside("systemctl", "stop", "syncsandbox.service")
+        new = Host("new")
+        self.addCleanup(self.host.container.enter_network)
+        self.addCleanup(new.container.halt)
+        new.begin()
+        run("cp", "--archive", self.host.container.path("/var/lib/private/syncsandbox"),
+            new.container.path("/var/lib/private/"))
+        new.container.run("ln", "-s", "../sites-available/syncsandbox.conf", "/etc/nginx/sites-enabled/")
+        new.take_certificate(self.host)
+        run("cp", self.host.container.path("/root/host.backup.gz"), new.container.path("/root/"))
+
+        refused = new.container.run("syncctl", "restore", "/root/host.backup.gz", check=False)
+        self.assertEqual(refused.returncode, 78, refused.stdout)
+        self.assertRegex(refused.stdout, r"/etc/syncd/secrets/sealing-key\S* \(sealing\.key\)")
+        self.assertFalse(new.container.path(CONFIGURATION).exists())
+
+        secrets = new.container.path("/etc/syncd/secrets")
+        for secret in self.host.container.path("/etc/syncd/secrets").iterdir():
+            # Passwords of the database are made anew.
+            if not secret.name.startswith("database-password"):
+                run("cp", secret, secrets)
+        key = secrets / Path(self.host.configuration()["sealing"]["keyFile"]).name
+        new.write(f"/etc/syncd/secrets/{key.name}", new.container.run("syncctl", "generate-key").stdout, 0o600)
+        refused = new.container.run("syncctl", "restore", "/root/host.backup.gz", check=False)
+        self.assertEqual(refused.returncode, 78, refused.stdout)
+        self.assertIn("nothing was done: the tokens in the backup are sealed with the key", refused.stdout)
+        self.assertFalse(new.container.path(CONFIGURATION).exists())
+        run("cp", self.host.container.path(f"/etc/syncd/secrets/{key.name}"), secrets)
+        told = new.container.run("syncctl", "restore", "/root/host.backup.gz")
+        print(f"\n{told.stdout}")
+
+        for instance in (*INSTANCES, "syncd-api@3"):
+            self.assertTrue(new.is_active(instance), f"{instance}\n{told.stdout}")
+        self.assertEqual(phone.index(group)["masterVersion"], 1)
+        self.publish(phone, group, 1)
+        doctor = new.container.run("syncctl", "doctor", "--ignore", "sandboxInUse", check=False)
+        self.assertEqual(doctor.returncode, 0, doctor.stdout)
+        again = new.container.run("syncctl", "restore", "/root/host.backup.gz", check=False)
+        self.assertEqual(again.returncode, 1, again.stdout)
+        self.assertIn("the database is not empty", again.stdout)
+        self.restore_without_certificate(new)
+        self.assertEqual(phone.index(group)["masterVersion"], 1)
+
+    def restore_without_certificate(self, host: Host) -> None:
+        """Everything else is restored, nginx can still start, and what is said to be next ends it."""
+        host.container.run("mariadb", "-e", "DROP DATABASE syncserver")
+        host.container.run("sh", "-c", f"rm /etc/nginx/sites-enabled/syncd.conf; mv {CERTIFICATE} /root/; nginx -s reload")
+        told = host.container.run("syncctl", "restore", "/root/host.backup.gz", check=False)
+        self.assertEqual(told.returncode, 1, told.stdout)
+        self.assertIn("kept       /etc/syncd/syncd.json", told.stdout)
+        self.assertRegex(told.stdout, rf"FAILED     nginx serves \S+: .*{CERTIFICATE}")
+        host.container.run("nginx", "-t", "-q")
+        host.container.run("mv", f"/root/{Path(CERTIFICATE).name}", CERTIFICATE)
+        (commands,) = re.findall(r"NEXT       get the certificate that the site names, then: (.*)", told.stdout)
+        host.container.run("sh", "-c", commands)
+        # nginx opens its sockets after the reload has returned.
+        wait_for("the front door is open", self.is_reachable, START_SECONDS)
+
+    def is_reachable(self) -> bool:
+        try:
+            return self.site.call("GET", "/HealthCheck").status == 200
+        except Deviation:
+            return False
+
+    def publish(self, phone: Phone, group: str, version: int) -> None:
+        """Uploads a file, commits it, and downloads all files of the group again."""
+        phone.upload(CONTENTS, fileUUID=new_uuid(), fileVersion=0, mimeType="image/jpeg", masterVersion=version,
+                     sharingGroupUUID=group)
+        phone.ask("POST", "DoneUploads", masterVersion=version, sharingGroupUUID=group)
+        files = phone.index(group)["fileIndex"]
+        self.assertEqual(len(files), version + 1)
+        for file in files:
+            self.assertEqual(phone.download(file, group, version + 1)[0], CONTENTS)
+
     # MARK: Trouble
 
     def test_killed(self) -> None:
@@ -542,6 +711,45 @@ class HostTests(unittest.TestCase):
         self.assert_serving()
         self.inside("mariadb", "syncserver", "-e", "REPLACE INTO schema_migrations SELECT * FROM kept; DROP TABLE kept")
 
+    def test_migration_under_load(self) -> None:
+        """The next release, with one more migration: installed, migrated and reloaded in the documented order under load."""
+        self.inside("mariadb", "syncserver", "-e", MANY_FILES)
+        before = self.host.pids()
+        load = Load()
+        with load.running(), tempfile.TemporaryDirectory() as folder:
+            (package,) = (REPOSITORY / ".build" / "packages").glob("syncserver_*.deb")
+            output = self.host.install([next_release(package, "1000.0.2", Path(folder))])
+            self.assertIn("syncctl migrate", output)
+            load.wait_for_rounds(4)
+            self.assertEqual(self.host.pids(), before)
+            # One that ends now cannot start again before the migration, and answers nobody.
+            self.inside("systemctl", "kill", "--kill-whom=main", "--signal=TERM", "syncd-api@2")
+            wait_for("it has ended", lambda: self.host.pid("syncd-api@2") != before["syncd-api@2"], START_SECONDS)
+            load.wait_for_rounds(4)
+            del before["syncd-api@2"]
+            begun = time.monotonic()
+            applied = json.loads(self.inside("syncctl", "migrate", "--json").stdout)["applied"]
+            took = time.monotonic() - begun
+            self.assertEqual(applied, ["trial"])
+            load.wait_for_rounds(8)
+            self.assertEqual({instance: self.host.pid(instance) for instance in before}, before)
+            self.inside("systemctl", "reload", "syncd")
+            load.wait_for_rounds(4)
+        self.assertEqual(load.failures, [])
+        print(f"\n{load.requests} requests, migration of {took:.1f} s ", end="")
+        self.assert_all_new(before)
+        self.wait_until_active()
+        labelled = self.inside(
+            "mariadb", "syncserver", "--batch", "--skip-column-names", "-e",
+            "SELECT COUNT(*) FROM files WHERE trial_label <> ''").stdout
+        self.assertGreaterEqual(int(labelled), 100_000)
+        self.inside("syncctl", "migrate", "--check")
+
+        # Back to the present release, for what follows.
+        self.inside("mariadb", "syncserver", "-e", UNDO_MIGRATION)
+        self.upgrade("1000.0.3", "syncserver_*.deb")
+        self.wait_until_active()
+
     def test_remove_and_install(self) -> None:
         """Removal stops everything and keeps the configuration; what ran then runs again with the next installation."""
         self.inside("eatmydata", "apt-get", "remove", "--yes", "syncserver")
@@ -565,6 +773,9 @@ class HostTests(unittest.TestCase):
         self.inside("eatmydata", "apt-get", "purge", "--yes", "syncserver", "syncsandbox")
         self.inside("nginx", "-q", "-t")
         self.inside("systemctl", "is-active", "nginx", "mariadb")
+        # Backups stay; without any, the next purge takes their folder.
+        self.assertIn(".backup.gz", self.inside("ls", "/var/backups/syncd").stdout)
+        self.inside("rm", "-r", "/var/backups/syncd")
         self.assertEqual(self.left(), ["/etc/syncd", "/etc/syncd/secrets"])
         self.inside("test", "-s", "/etc/syncd/secrets/sealing-key")
         self.assertIn("users", self.inside("mariadb", "syncserver", "-e", "SHOW TABLES").stdout)

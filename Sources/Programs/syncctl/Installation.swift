@@ -15,9 +15,20 @@ struct Installation {
     let configuration: ServerConfiguration
     let store: MetadataStore
 
+    /// Which secrets a command needs.
+    enum SecretsNeeded {
+        case all
+        /// The password of the database's owner: no stored token is opened.
+        case ofDatabase
+    }
+
     /// Reads the configuration, connects, and makes sure that the schema is the one that this program knows.
-    init(_ options: CommonOptions) throws {
-        configuration = try ServerConfiguration(readingFrom: options.file.path)
+    init(_ options: CommonOptions, secrets: SecretsNeeded = .all) throws {
+        configuration =
+            switch secrets {
+            case .all: try ServerConfiguration(readingFrom: options.file.path)
+            case .ofDatabase: try ServerConfiguration(readingForDatabaseAlone: options.file.path)
+            }
         ClientLibrary.initialize()
         // Longer timeouts for statements that read whole tables.
         let settings = Self.patient(configuration.database)

@@ -23,7 +23,10 @@ struct Syncctl: ParsableCommand {
             CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self]),
             CommandGroup(
                 name: "Keeping",
-                subcommands: [Maintenance.self, BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
+                subcommands: [
+                    Maintenance.self, BackupCommand.self, CopyBackup.self, VerifyBackup.self, Restore.self,
+                    RotateKeys.self,
+                ]),
             CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),
             CommandGroup(
                 name: "For developers",

@@ -34,10 +34,19 @@ struct UnitSettingsCommand: ParsableCommand {
             let settings = UnitSettings(
                 role: role.rawValue, secrets: configuration.secrets(of: role), secretsFolder: secretsFolder,
                 networks: networks)
-            let path = "\(folder)/\(settings.path)"
-            try Directory.make(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
-            try AtomicFile.write(Array(settings.text.utf8), to: path, permissions: 0o644)
+            try write(settings.text, to: settings.path)
         }
+        let password = configuration.secretFiles.first { $0.setting == "database.password" }
+        let backup = UnitSettings.OfBackup(
+            passwordFile: password.map { ServerConfiguration.path(ofSecret: $0.name, beside: file.path) },
+            isDatabaseLocal: host == nil)
+        try write(backup.text, to: backup.path)
+    }
+
+    private func write(_ text: String, to name: String) throws {
+        let path = "\(folder)/\(name)"
+        try Directory.make(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+        try AtomicFile.write(Array(text.utf8), to: path, permissions: 0o644)
     }
 }
 

@@ -99,7 +99,11 @@ struct MetricsWiring: Sendable {
         let reading = try? store.withSession { session in
             BacklogReading(try session.backlog(at: now), isClosed: try session.maintenanceNotice() != nil, at: now)
         }
-        return (ServerMetrics.contentType, try metrics.exposition(reading))
+        func time(_ kind: BackupRecord.Kind) -> Int64? {
+            (try? BackupRecord(kind, in: BackupRecord.usualFolder))?.takenAt.secondsSince1970
+        }
+        let backups = BackupReading(made: time(.made), copied: time(.copied))
+        return (ServerMetrics.contentType, try metrics.exposition(reading, backups: backups))
     }
 }
 

@@ -136,7 +136,9 @@ public final class ServerMetrics: Sendable {
     /// The text for Prometheus: all processes of the host together, and the current values from the database.
     /// - Parameter backlog: `nil` if the database does not answer.
     /// - Throws: `PosixError` if the directory cannot be read.
-    public func exposition(_ backlog: BacklogReading?) throws -> [UInt8] {
+    public func exposition(
+        _ backlog: BacklogReading?, backups: BackupReading = BackupReading(made: nil, copied: nil)
+    ) throws -> [UInt8] {
         let sum = try directory.sum()
         var exposition = Exposition()
         exposition.addGauge(
@@ -149,6 +151,7 @@ public final class ServerMetrics: Sendable {
             exposition.add(family, sum.values[base..<end])
         }
         exposition.add(backlog)
+        exposition.add(backups)
         return Array(exposition.text.utf8)
     }
 

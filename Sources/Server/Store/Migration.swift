@@ -1,4 +1,5 @@
 internal import OpenSSLCrypto
+internal import Posix
 
 /// One numbered migration of the schema; frozen once released.
 struct Migration: Equatable {
@@ -12,8 +13,22 @@ struct Migration: Equatable {
         IncrementalDigest.digest(of: Array(sql.utf8), .sha256)
     }
 
-    /// All migrations, in order. A new file in `Migrations` is added here.
-    static let all = [
+    /// All migrations, in order.
+    static let all = released + trial
+
+    #if DEBUG
+        /// Debugging builds know one more migration, the next one, if its text is there: for the test of upgrades, in which
+        /// they are the next release.
+        private static let trial: [Migration] = {
+            guard let text = try? TextFile.read("/usr/share/syncserver/trial-migration.sql") else { return [] }
+            return [Migration(version: released.count + 1, name: "trial", sql: String(decoding: text, as: UTF8.self))]
+        }()
+    #else
+        private static let trial: [Migration] = []
+    #endif
+
+    /// A new file in `Migrations` is added here.
+    private static let released = [
         Migration(version: 1, name: "initial", sql: String(decoding: PackageResources._001_initial_sql, as: UTF8.self)),
         Migration(
             version: 2, name: "refresh_leases",

@@ -18,16 +18,18 @@ public final class ChildProcess: Sendable {
     ///   - arguments: the program's name and its arguments.
     ///   - input: a descriptor for standard input; without one the input is empty.
     ///   - output: a descriptor for standard output and standard error; without one both are discarded.
+    ///   - errors: a descriptor for standard error, if it shall not go where the output goes.
     ///   - hasOwnGroup: whether it gets a process group of its own, and so none of the signals that a terminal sends to
     ///     this process's group.
     /// - Throws: ``PosixError``; `ENOENT` if there is no such program.
     public init(
-        _ arguments: [String], input: Int32? = nil, output: Int32? = nil, hasOwnGroup: Bool = false
+        _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil,
+        hasOwnGroup: Bool = false
     ) throws(PosixError) {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        for (standard, given) in [(STDIN_FILENO, input), (STDOUT_FILENO, output), (STDERR_FILENO, output)] {
+        for (standard, given) in [(STDIN_FILENO, input), (STDOUT_FILENO, output), (STDERR_FILENO, errors ?? output)] {
             if let given {
                 unsafe posix_spawn_file_actions_adddup2(&actions, given, standard)
             } else {

@@ -12,6 +12,9 @@ public struct PosixError: Error, Equatable, CustomStringConvertible {
         self.code = code
     }
 
+    /// The code for contents that are not what they should be.
+    public static var invalid: Int32 { EINVAL }
+
     /// Whether something does not exist (`ENOENT`).
     public var isAbsence: Bool { code == ENOENT }
     /// Whether something is not permitted (`EACCES`, `EPERM`).

@@ -5,6 +5,9 @@ public enum Terminal {
     /// Whether standard input is a terminal (isatty(3)).
     public static var isThere: Bool { isatty(STDIN_FILENO) == 1 }
 
+    /// Whether standard output is a terminal (isatty(3)).
+    public static var isOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+
     /// Whether this process runs as root.
     public static var isRoot: Bool { geteuid() == 0 }
 

@@ -71,7 +71,8 @@ struct ChaosRun {
         let watch = sides[side].watch
         let before = watch.events.count
         // A request that is lost ends after 75 s.
-        try await eventually("a round at \(sides[side].user.name): \(watch.text.suffix(2_000))", within: .seconds(150)) {
+        try await eventually("a round at \(sides[side].user.name): \(watch.text.suffix(2_000))", within: .seconds(150))
+        {
             watch.events.count > before || !watch.isRunning
         }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import MariaDB
+import Providers
 import SyncProtocol
 import Testing
 
@@ -53,6 +54,31 @@ struct RoleTests {
         .transfer: ["transfer-password", "key", "google-secret", "facebook"],
         .jobs: ["jobs-password", "key", "google-secret", "sns", "apns"],
     ]
+
+    @Test("Who makes backups needs the password of the database's owner alone; the secrets that are named are listed")
+    func databaseAlone() throws {
+        let folder = try folder(["owner-password"])
+        try folder.write("syncd.json", Self.configuration, mode: 0o640)
+
+        let configuration = try ServerConfiguration(
+            readingForDatabaseAlone: folder.url.appending(path: "syncd.json").path)
+        #expect(configuration.database.user == "owner" && configuration.database.password == "owner-password's")
+        #expect(configuration.sealingKey.value.isEmpty)
+        let named = try ServerConfiguration(proposed: Self.configuration, withoutSecretsAt: "/nowhere/syncd.json")
+        #expect(
+            named.secretFiles.first { $0.name == "key" }?.setting.hasPrefix("sealing.key") == true)
+        #expect(
+            Set(named.secretFiles.map(\.name)) == [
+                "owner-password", "api-password", "transfer-password", "jobs-password", "key", "google-secret",
+                "facebook",
+                "sns", "apns",
+            ])
+        let byDefault = try ServerConfiguration(
+            proposed: Self.configuration.replacingOccurrences(
+                of: #""sealing": {"keyFile": "key"},"#, with: ""),
+            withoutSecretsAt: "/nowhere/syncd.json")
+        #expect(byDefault.secretFiles.contains { $0.name == "sealing-key" })
+    }
 
     @Test("A role starts with the secrets that it needs, and without any of the others", arguments: ServerRole.allCases)
     func needed(role: ServerRole) throws {

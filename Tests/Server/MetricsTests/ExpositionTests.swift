@@ -42,6 +42,23 @@ final class ExpositionTests {
         }
     }
 
+    @Test("The times of the last backup and of its copy are there, and 0 as long as there is none")
+    func backups() throws {
+        let metrics = try metrics()
+        func lines(_ backups: BackupReading) throws -> [String] {
+            String(decoding: try metrics.exposition(nil, backups: backups), as: UTF8.self).split(separator: "\n")
+                .map(String.init).filter { $0.hasPrefix("syncd_last_backup") }
+        }
+        #expect(
+            try lines(BackupReading(made: nil, copied: nil)) == [
+                "syncd_last_backup_timestamp_seconds 0", "syncd_last_backup_copy_timestamp_seconds 0",
+            ])
+        #expect(
+            try lines(BackupReading(made: 1_800_000_000, copied: 1_700_000_000)) == [
+                "syncd_last_backup_timestamp_seconds 1800000000", "syncd_last_backup_copy_timestamp_seconds 1700000000",
+            ])
+    }
+
     @Test("A request is counted by endpoint and status, and in the duration histogram")
     func request() throws {
         let metrics = try metrics()

@@ -2,24 +2,96 @@ import ArgumentParser
 import Configuration
 import MariaDB
 import Operations
+import Posix
+import Store
+import SyncProtocol
 
 /// Writes a backup.
 struct BackupCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Writes a backup of the whole database while the server works.",
         discussion: """
-            One file with the rows of one moment. The sealing key is NOT in it: without the key all stored tokens are \
-            lost. Neither are people's files, which are in their own storage.
+            One file with the rows of one moment and, for the server of the package, its configuration, nginx's site and \
+            the settings of units. It is read again before it counts. The sealing key and the other secrets are NOT in it: \
+            without the key all stored tokens are lost. Neither are people's files, which are in their own storage.
+
+            With --into, backups are named after their time, and after each good one those are deleted that need not be \
+            kept: the last one of each day and of each week stays, for as many days and weeks with a backup as \
+            backup.keepDays and backup.keepWeeks say. That is what syncd-backup.timer does every night.
             """)
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The file to make, such as sync-2026-11-21.backup.gz; it must not exist.", completion: .file())
-    var path: String
+    @Argument(
+        help: """
+            The file to make, such as sync-2026-11-21.backup.gz, which must not exist; - for standard output, whose receiver \
+            has to verify it (syncctl verify-backup -).
+            """, completion: .file())
+    var path: String?
+    @Option(help: "A folder of backups, in place of a file.", completion: .directory) var into: String?
+    @Option(help: ArgumentHelp("Of how many days the last backup stays.", valueName: "days")) var keepDays: Int?
+    @Option(help: ArgumentHelp("Of how many weeks the last backup stays.", valueName: "weeks")) var keepWeeks: Int?
+    @Option(
+        help: "A folder in which to note the backup for doctor and metrics; with --into.", completion: .directory)
+    var record: String?
+
+    func validate() throws {
+        guard (path == nil) != (into == nil) else { throw ValidationError("Name a file, or a folder with --into.") }
+        guard into != nil || (keepDays == nil && keepWeeks == nil && record == nil) else {
+            throw ValidationError("--keep-days, --keep-weeks and --record go with --into.")
+        }
+        guard keepDays ?? 1 >= 1, keepWeeks ?? 0 >= 0 else {
+            throw ValidationError("--keep-days must be at least 1, and --keep-weeks at least 0.")
+        }
+        if path == "-", Terminal.isOutput { throw ValidationError("A backup is nothing for a terminal.") }
+    }
+
+    /// The backup takes the place of the report.
+    func run() throws {
+        let report = try report()
+        if path == "-" { Output.complain(report.lines) } else { try Output.write(report, asJSON: options.isJSON) }
+    }
 
     func report() throws -> any Report {
-        let installation = try Installation(options)
-        return try BackupWriter(store: installation.store).write(
-            to: path, serverVersion: ServerRelease.text, database: installation.configuration.database.database ?? "",
-            at: installation.now)
+        let installation = try Installation(options, secrets: .ofDatabase)
+        let host = hostFiles(installation.configuration)
+        let writer = BackupWriter(store: installation.store, files: host.files)
+        let database = installation.configuration.database.database ?? ""
+        let now = installation.now
+        var report: BackupReport
+        if let into {
+            report = try keep(in: BackupFolder(path: into), installation.configuration.backups, now) { path in
+                try writer.write(to: path, serverVersion: ServerRelease.text, database: database, at: now)
+            }
+        } else if let path, path != "-" {
+            report = try writer.write(to: path, serverVersion: ServerRelease.text, database: database, at: now)
+        } else {
+            report = try writer.writeToStandardOutput(serverVersion: ServerRelease.text, database: database, at: now)
+        }
+        report.omittedFiles = host.omitted
+        return report
+    }
+
+    /// Of another configuration than the package's nobody knows which files belong to it.
+    private func hostFiles(_ configuration: ServerConfiguration) -> (files: [HostFile], omitted: [String]) {
+        guard options.file.path == SetupPaths.configuration else { return ([], []) }
+        return HostFiles().collect(leavingOutConfiguration: !configuration.inlineSecrets.isEmpty)
+    }
+
+    private func keep(
+        in folder: BackupFolder, _ settings: ServerConfiguration.Backups, _ now: WireDate,
+        _ write: (String) throws -> BackupReport
+    ) throws -> BackupReport {
+        try folder.withLock {
+            let path = folder.path(of: now)
+            var report = try write(path)
+            if let record {
+                let name = String(path.split(separator: "/").last ?? "")
+                try BackupRecord(name: name, takenAt: now).write(.made, in: record)
+            }
+            report.deleted = try folder.prune(
+                RetentionPolicy(days: keepDays ?? settings.keepDays, weeks: keepWeeks ?? settings.keepWeeks),
+                after: now)
+            return report
+        }
     }
 }

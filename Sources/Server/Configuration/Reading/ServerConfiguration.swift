@@ -24,6 +24,18 @@ public struct ServerConfiguration: Sendable {
         public var level: String
     }
 
+    /// The backups that a host makes of the database, and how old the last one may be.
+    public struct Backups: Sendable {
+        /// Of how many days the last backup is kept.
+        public var keepDays = 14
+        /// Of how many weeks.
+        public var keepWeeks = 8
+        /// The age of the last good backup from which on it is too old.
+        public var maximumAgeHours = 36
+
+        public init() {}
+    }
+
     /// With the account of the role for which the file was read, if it has one of its own, else with the owner's.
     public var database: ConnectionSettings
     /// The accounts of roles that have one of their own; empty if the file was read for a role.
@@ -77,10 +89,13 @@ public struct ServerConfiguration: Sendable {
     public var stagingLifetimeDays = 7
     /// For how long the objects of replaced versions and deleted files stay in their owners' storage.
     public var replacedVersionSeconds = 3_600
+    public var backups = Backups()
     public var sandbox: Sandbox?
     /// Where the processes of this host keep their metrics; `nil` if nothing is counted.
     public var metricsDirectory: String?
     public var log: Log
+    /// The secrets that are in the file itself, by their settings.
+    public var inlineSecrets: [String] = []
     /// What an operator should know about the file, although the server starts with it: warnings, then notes.
     public var notes: [ConfigurationFinding] = []
 
@@ -106,6 +121,13 @@ public struct ServerConfiguration: Sendable {
         try self.init(fileAt: path, SecretFiles(rehearsingServicesOf: path), for: role)
     }
 
+    /// Reads the file at `path` for a program that needs the database, as its owner, and no other secret, so that no other
+    /// has to be there. Without the sealing key stored tokens cannot be opened.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    public init(readingForDatabaseAlone path: String) throws(ConfigurationError) {
+        try self.init(fileAt: path, SecretFiles(configurationPath: path), for: nil, secrets: ["database.password"])
+    }
+
     /// Reads a text that is to become the file at `path`, to check beforehand whether the server would start with it.
     /// - Parameter secrets: the contents of files that the text names and that are still to be written; others exist
     ///   already.
@@ -115,13 +137,22 @@ public struct ServerConfiguration: Sendable {
             Array(text.utf8), at: path, 0o600, SecretFiles(configurationPath: path, coming: secrets), for: nil)
     }
 
+    /// Reads a text that is to become the file at `path`, and none of the secrets that it names: ``secretFiles`` lists them.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    public init(proposed text: String, withoutSecretsAt path: String) throws(ConfigurationError) {
+        try self.init(
+            Array(text.utf8), at: path, 0o600, SecretFiles(configurationPath: path), for: nil, secrets: [])
+    }
+
     /// The path of the file that a configuration names, as the operator's programs find it; where it should be, if it
     /// does not exist.
     public static func path(ofSecret name: String, beside configurationPath: String) -> String {
         SecretFiles(configurationPath: configurationPath).path(name)
     }
 
-    private init(fileAt path: String, _ files: SecretFiles, for role: ServerRole?) throws(ConfigurationError) {
+    private init(
+        fileAt path: String, _ files: SecretFiles, for role: ServerRole?, secrets: Set<String>? = nil
+    ) throws(ConfigurationError) {
         let bytes: [UInt8]
         do { bytes = try TextFile.read(path) } catch {
             let problem = ConfigurationFinding(kind: .problem, sentence: Self.problem(onReading: error))
@@ -129,11 +160,12 @@ public struct ServerConfiguration: Sendable {
         }
         // An unknown mode is treated as the worst.
         let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
-        try self.init(bytes, at: path, permissions, files, for: role)
+        try self.init(bytes, at: path, permissions, files, for: role, secrets: secrets)
     }
 
     private init(
-        _ bytes: [UInt8], at path: String, _ permissions: UInt32, _ files: SecretFiles, for role: ServerRole?
+        _ bytes: [UInt8], at path: String, _ permissions: UInt32, _ files: SecretFiles, for role: ServerRole?,
+        secrets: Set<String>? = nil
     ) throws(ConfigurationError) {
         let root: LocatedJSON
         do { root = try LocatedJSONParser.parse(bytes) } catch {
@@ -142,10 +174,12 @@ public struct ServerConfiguration: Sendable {
                 problems: [ConfigurationFinding(kind: .problem, place: error.place, sentence: error.sentence)])
         }
         var settings = SettingsReader(
-            reader: ConfigurationReader(root), files: files, permissions: permissions, role: role)
+            reader: ConfigurationReader(root), files: files, permissions: permissions, role: role,
+            onlySecrets: secrets)
         var result = settings.read()
         result.notes = settings.reader.notes
         result.secretFiles = settings.secretFiles
+        result.inlineSecrets = settings.inlineSecrets
         guard settings.reader.problems.isEmpty else {
             throw ConfigurationError(
                 path: path, problems: settings.reader.problems, notes: result.notes, isDenied: settings.isDenied)

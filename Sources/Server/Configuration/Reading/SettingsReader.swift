@@ -17,8 +17,12 @@ struct SettingsReader {
     let permissions: UInt32
     /// The role for which the file is read; `nil` for the operator.
     var role: ServerRole?
+    /// The only secrets that are read, whatever the role needs; `nil`: what it needs.
+    var onlySecrets: Set<String>?
     /// The secrets found to be in files.
     private(set) var secretFiles: [SecretFile] = []
+    /// The settings of those found in the file itself.
+    private(set) var inlineSecrets: [String] = []
     /// Whether this process was not permitted to read a secret.
     private(set) var isDenied = false
 
@@ -106,6 +110,16 @@ struct SettingsReader {
     }
 
     private mutating func sealingKeys() -> (current: Secret, former: [Secret]) {
+        guard isNeeded("sealing.key") else {
+            let isInline = secret("sealing.key") != nil && !reader.has(prefix: "sealing.keyFile")
+            if !isInline, !reader.has(prefix: "sealing.keyFile") { noteSealingKeyFile() }
+            for file in reader.strings("sealing.formerKeyFiles") {
+                secretFiles.append(
+                    SecretFile(
+                        setting: "sealing.formerKeyFiles", name: file, readers: Set(ServerRole.allCases)))
+            }
+            return (Secret(""), [])
+        }
         var known = reader.problems.count
         let current = secret("sealing.key") ?? sealingKeyByDefault()
         if reader.problems.count == known, !Self.isSealingKey(current) {
@@ -132,7 +146,7 @@ struct SettingsReader {
     /// SyncServerII's files have no such key, but must work nevertheless.
     private mutating func sealingKeyByDefault() -> Secret {
         do {
-            secretFiles.append(SecretFile(name: Self.sealingKeyFile, readers: Set(ServerRole.allCases)))
+            noteSealingKeyFile()
             return try files.read(Self.sealingKeyFile)
         } catch {
             isDenied = isDenied || error.isDenial
@@ -143,12 +157,18 @@ struct SettingsReader {
         }
     }
 
+    private mutating func noteSealingKeyFile() {
+        secretFiles.append(
+            SecretFile(
+                setting: "sealing.key", name: Self.sealingKeyFile, readers: Set(ServerRole.allCases)))
+    }
+
     /// The key that is to seal some day. A service starts without it: nothing is sealed with it before every service has
     /// it, and systemd passes on a new file only after it has read its units again.
     private mutating func nextSealingKey() -> Secret? {
         let key = "sealing.nextKeyFile"
-        guard let file = reader.string(key) else { return nil }
-        secretFiles.append(SecretFile(name: file, readers: Set(ServerRole.allCases)))
+        guard let file = reader.string(key), isNeeded("sealing.key") else { return nil }
+        secretFiles.append(SecretFile(setting: key, name: file, readers: Set(ServerRole.allCases)))
         warnIfOpen(files.path(file), namedBy: key)
         let found: Secret
         do { found = try files.read(file) } catch {
@@ -246,7 +266,9 @@ struct SettingsReader {
     }
 
     /// Whether a secret is read. A role ignores those of others, whether they exist or not.
-    func isNeeded(_ key: String) -> Bool { role.map { readers(of: key).contains($0) } ?? true }
+    func isNeeded(_ key: String) -> Bool {
+        onlySecrets?.contains(key) ?? role.map { readers(of: key).contains($0) } ?? true
+    }
 
     /// Who needs a secret. A role with an account of its own must not use that of the database's owner.
     private func readers(of key: String) -> Set<ServerRole> {
@@ -259,8 +281,9 @@ struct SettingsReader {
     /// is given and the role does not need it.
     mutating func secret(_ key: String) -> Secret? {
         let inline = reader.string(key)
+        if inline != nil { inlineSecrets.append(key) }
         let file = reader.string(key + "File")
-        if let file { secretFiles.append(SecretFile(name: file, readers: readers(of: key))) }
+        if let file { secretFiles.append(SecretFile(setting: key, name: file, readers: readers(of: key))) }
         guard isNeeded(key) else { return inline == nil && file == nil ? nil : Secret("") }
         if inline != nil { noteInlineSecret(key) }
         guard let file else { return inline.map(Secret.init) }
@@ -282,7 +305,7 @@ struct SettingsReader {
     private mutating func secrets(_ key: String) -> [Secret] {
         var secrets: [Secret] = []
         for file in reader.strings(key) {
-            secretFiles.append(SecretFile(name: file, readers: Set(ServerRole.allCases)))
+            secretFiles.append(SecretFile(setting: key, name: file, readers: Set(ServerRole.allCases)))
             warnIfOpen(files.path(file), namedBy: key)
             do {
                 secrets.append(try files.read(file))

@@ -5,7 +5,8 @@ public import SyncProtocol
 
 /// A backup is one file, compressed with gzip, of lines in UTF-8 whose first character tells their kind.
 ///
-///     H {"format": 1, …}                      what the backup is: the first line
+///     H {"format": 2, …}                      what the backup is: the first line
+///     F {"path": "/etc/…", "text": "…"}       a file of the host
 ///     T {"table": "users", "columns": […]}    a table begins
 ///     R 7␉Google␉…                            a row; values are separated by tabs
 ///     E {"rows": 1, "sha256": "…"}            the table ends; SHA-256 over its R lines, their ends included
@@ -14,8 +15,9 @@ public import SyncProtocol
 /// In a row, `\N` is NULL, bytes are hexadecimal digits, and in texts tab, line feed, carriage return and backslash are
 /// `\t`, `\n`, `\r` and `\\`.
 public enum BackupFormat {
-    /// Incremented whenever an older program could not read the file.
-    public static let version = 1
+    /// Incremented whenever an older program could not read the file. 2 may have files of the host; a backup without such
+    /// files is still written as 1.
+    public static let version = 2
 
     /// The first line.
     public struct Header: Codable, Equatable, Sendable {
@@ -54,6 +56,8 @@ public enum BackupFormat {
         public var parts: [String: Part]
         /// The names of the keys that sealed the tokens; the keys themselves are not in the backup.
         public var sealingKeys: [String]
+        /// The SHA-256 of the text of each file of the host, by path; absent in a backup of rows alone.
+        public var files: [String: String]?
     }
 
     static func line(_ type: Character, _ value: some Encodable) throws -> [UInt8] {

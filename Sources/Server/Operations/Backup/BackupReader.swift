@@ -20,6 +20,21 @@ public struct BackupReader {
     /// - Throws: ``BackupError``, `GzipError`.
     public func verify() throws -> BackupFormat.Manifest { try read { _, _, _ in } }
 
+    /// The first line alone: what the file says that it is. `nil` if it is no backup, or one of a newer release.
+    public func header() -> BackupFormat.Header? {
+        guard var reader = try? GzipLineReader(reading: path), let first = try? reader.next() else { return nil }
+        return try? Self.header(first)
+    }
+
+    /// Reads it without doing anything with the rows.
+    /// - Returns: the manifest, and the files of the host.
+    /// - Throws: ``BackupError``, `GzipError`.
+    public func examine() throws -> (manifest: BackupFormat.Manifest, files: [HostFile]) {
+        var files: [HostFile] = []
+        let manifest = try read(files: { files.append($0) }, rows: { _, _, _ in })
+        return (manifest, files)
+    }
+
     /// Hands over the rows, in pages of one table, in the order in which they may be inserted.
     ///
     /// What is handed over is verified only when this returns: first read it once without side effects.
@@ -27,20 +42,28 @@ public struct BackupReader {
     func read(
         _ body: (StoredTable, [StoredColumn], [[StoredValue]]) throws -> Void
     ) throws -> BackupFormat.Manifest {
+        try read(files: { _ in }, rows: body)
+    }
+
+    private func read(
+        files: (HostFile) -> Void, rows body: (StoredTable, [StoredColumn], [[StoredValue]]) throws -> Void
+    ) throws -> BackupFormat.Manifest {
         var reader = try GzipLineReader(reading: path)
         guard let first = try reader.next() else { throw BackupError.notABackup }
-        guard first.starts(with: Array("H {".utf8)), let header: BackupFormat.Header = Self.decode(first) else {
-            throw BackupError.notABackup
-        }
-        guard header.format <= BackupFormat.version else { throw BackupError.formatTooNew(header.format) }
+        let header = try Self.header(first)
         guard header.schema <= MigrationRunner.newestStep else {
             throw BackupError.schemaTooNew(header.schema, known: MigrationRunner.newestStep)
         }
         var ends: [String: BackupFormat.TableEnd] = [:]
+        var fileSums: [String: String] = [:]
         var number = 1
         while let line = try reader.next() {
             number += 1
             switch line.first {
+            case UInt8(ascii: "F"):
+                guard let file: HostFile = Self.decode(line), fileSums.updateValue(file.sum, forKey: file.path) == nil
+                else { throw BackupError.malformed(line: number) }
+                files(file)
             case UInt8(ascii: "T"):
                 guard let table: BackupFormat.Table = Self.decode(line), ends[table.table.rawValue] == nil else {
                     throw BackupError.malformed(line: number)
@@ -49,13 +72,21 @@ public struct BackupReader {
             case UInt8(ascii: "M"):
                 guard let manifest: BackupFormat.Manifest = Self.decode(line), manifest.header == header,
                     manifest.parts.mapValues({ BackupFormat.TableEnd(rows: $0.rows, sha256: $0.sha256) }) == ends,
-                    try reader.next() == nil
+                    manifest.files ?? [:] == fileSums, try reader.next() == nil
                 else { throw BackupError.malformed(line: number) }
                 return manifest
             default: throw BackupError.malformed(line: number)
             }
         }
         throw BackupError.cutShort
+    }
+
+    private static func header(_ line: [UInt8]) throws -> BackupFormat.Header {
+        guard line.starts(with: Array("H {".utf8)), let header: BackupFormat.Header = decode(line) else {
+            throw BackupError.notABackup
+        }
+        guard header.format <= BackupFormat.version else { throw BackupError.formatTooNew(header.format) }
+        return header
     }
 
     private static func rows(

@@ -1,10 +1,23 @@
 /// What a backup holds, and what it does not.
 public struct BackupReport: Report {
+    /// `-` for standard output.
     public var path: String
     public var manifest: BackupFormat.Manifest
+    /// Files of the host that should be in it and are not, with the reason.
+    public var omittedFiles: [String] = []
+    /// The names of old backups that were deleted.
+    public var deleted: [String] = []
+
+    init(path: String, manifest: BackupFormat.Manifest) {
+        self.path = path
+        self.manifest = manifest
+    }
 
     public var lines: [String] {
-        ["backup     \(path)"] + manifest.lines + Self.warnings(manifest)
+        var lines = ["backup     \(path)"] + manifest.lines
+        lines += omittedFiles.map { "LEFT OUT   \($0)" }
+        if !deleted.isEmpty { lines.append("deleted    \(deleted.joined(separator: ", "))") }
+        return lines + Self.warnings(manifest)
     }
 
     /// What everybody who relies on the file must know.
@@ -13,9 +26,9 @@ public struct BackupReport: Report {
         return [
             "NOT IN IT  the sealing key\(manifest.sealingKeys.isEmpty ? "" : " (\(keys))"): without it every stored token is "
                 + "lost and all owners must sign in again.",
-            "           Also not: the configuration, other secrets, certificates, and people's files, which are in their "
-                + "own storage.",
-            "           Keep /etc/syncd and the sealing key elsewhere, not beside the backup: together they open all tokens.",
+            "           Also not: \(manifest.files == nil ? "the configuration, " : "")other secrets, certificates, and people's "
+                + "files, which are in their own storage.",
+            "           Keep a copy of /etc/syncd/secrets elsewhere, and not beside the backup: together they open all tokens.",
         ]
     }
 }
@@ -58,6 +71,16 @@ public struct RestoreReport: Report {
     public var forgottenIntents: Int
     /// Rows by table.
     public var counts: [String: Int]
+    /// What else was done on this host, if more than the rows was restored.
+    public var host: HostRestoreReport?
+
+    init(manifest: BackupFormat.Manifest, forgottenIntents: Int, counts: [String: Int]) {
+        self.manifest = manifest
+        self.forgottenIntents = forgottenIntents
+        self.counts = counts
+    }
+
+    public var isGood: Bool { host?.isGood ?? true }
 
     public var lines: [String] {
         var lines = ["restored"] + manifest.lines
@@ -66,11 +89,45 @@ public struct RestoreReport: Report {
                 "           \(Quantity.of(forgottenIntents, "upload")) under way at that time: left in people's storage, unused"
             )
         }
-        lines.append("NEXT       put the sealing key in its place, run syncctl fsck, then start syncd.target")
+        lines +=
+            host?.lines ?? ["NEXT       put the sealing key in its place, run syncctl fsck, then start syncd.target"]
         lines.append(
             "           What happened after \(manifest.header.takenAt) UTC is not known any more: newer objects stay unused in "
                 + "people's folders, replaced ones are reported as gone.")
         return lines
+    }
+}
+
+/// What was done to make a server of a host.
+public struct HostRestoreReport: Encodable, Sendable {
+    /// One thing, in a sentence.
+    public struct Step: Encodable, Sendable {
+        public enum Outcome: String, Encodable, Sendable {
+            case done
+            /// It was so already, or there is another one, which stays.
+            case kept
+            case failed
+        }
+
+        public var outcome: Outcome
+        public var sentence: String
+    }
+
+    public var steps: [Step] = []
+    /// What remains to be done by hand.
+    public var remaining: [String] = []
+
+    public init() {}
+
+    public mutating func add(_ outcome: Step.Outcome, _ sentence: String) {
+        steps.append(Step(outcome: outcome, sentence: sentence))
+    }
+
+    var isGood: Bool { !steps.contains { $0.outcome == .failed } }
+
+    var lines: [String] {
+        let marks: [Step.Outcome: String] = [.done: "done       ", .kept: "kept       ", .failed: "FAILED     "]
+        return steps.map { (marks[$0.outcome] ?? "") + $0.sentence } + remaining.map { "NEXT       \($0)" }
     }
 }
 
@@ -82,6 +139,6 @@ extension BackupFormat.Manifest {
                 + "\(header.schema)",
             "holds      "
                 + (rows.isEmpty ? "nothing" : rows.map { "\($0.key) \($0.value.rows)" }.joined(separator: ", ")),
-        ]
+        ] + (files.map { ["files      \($0.keys.sorted().joined(separator: ", "))"] } ?? [])
     }
 }

@@ -9,36 +9,32 @@ public import SyncProtocol
 /// All rows are from one point in time (a consistent snapshot, InnoDB); it blocks nobody.
 public struct BackupWriter {
     private let store: MetadataStore
+    private let files: [HostFile]
 
-    public init(store: MetadataStore) {
+    /// - Parameter files: of the host, to be kept along with the rows.
+    public init(store: MetadataStore, files: [HostFile] = []) {
         self.store = store
+        self.files = files
     }
 
-    /// Writes the file, which is created completely or not at all.
+    /// Writes the file, which is created completely or not at all, and reads it again to verify it.
     ///
     /// - Parameters:
     ///   - path: must not exist.
+    ///   - now: the time to note as that of the snapshot.
     ///   - progress: called when a table is done, with its name and rows.
     /// - Throws: ``BackupError``, ``StoreError``, `GzipError`, ``PosixError``.
     public func write(
         to path: String, serverVersion: String, database: String, at now: WireDate,
         progress: (String, Int) -> Void = { _, _ in }
     ) throws -> BackupReport {
-        let header = BackupFormat.Header(
-            format: BackupFormat.version, serverVersion: serverVersion, schema: MigrationRunner.newestStep,
-            takenAt: now,
-            database: database)
         let partial = path + ".partial"
         guard !RegularFile.exists(path) else { throw BackupError.exists(path) }
         var file = try GzipWriter(creating: partial)
         do {
-            let manifest = try store.snapshot { session in
-                let unknown = try session.unknownTables()
-                guard unknown.isEmpty else { throw BackupError.unknownTables(unknown) }
-                return try Self.write(header, &session, &file, progress)
-            }
-            try file.write(try BackupFormat.line("M", manifest))
-            try file.finish()
+            let manifest = try fill(&file, header(serverVersion, database, now), progress)
+            // What the disk has, and not what it was told.
+            guard try BackupReader(path: partial).verify() == manifest else { throw BackupError.notABackup }
             try Directory.rename(partial, to: path)
             return BackupReport(path: path, manifest: manifest)
         } catch {
@@ -47,11 +43,42 @@ public struct BackupWriter {
         }
     }
 
+    /// Writes the backup to standard output. Nothing verifies what becomes of it: whoever receives it has to.
+    /// - Throws: ``BackupError``, ``StoreError``, `GzipError`.
+    public func writeToStandardOutput(
+        serverVersion: String, database: String, at now: WireDate
+    ) throws -> BackupReport {
+        var output = try GzipWriter.toStandardOutput()
+        return BackupReport(
+            path: "-", manifest: try fill(&output, header(serverVersion, database, now), { _, _ in }))
+    }
+
+    private func header(_ serverVersion: String, _ database: String, _ now: WireDate) -> BackupFormat.Header {
+        BackupFormat.Header(
+            format: files.isEmpty ? 1 : BackupFormat.version, serverVersion: serverVersion,
+            schema: MigrationRunner.newestStep, takenAt: now, database: database)
+    }
+
+    private func fill(
+        _ file: inout GzipWriter, _ header: BackupFormat.Header, _ progress: (String, Int) -> Void
+    ) throws -> BackupFormat.Manifest {
+        try file.write(try BackupFormat.line("H", header))
+        for one in files { try file.write(try BackupFormat.line("F", one)) }
+        var manifest = try store.snapshot { session in
+            let unknown = try session.unknownTables()
+            guard unknown.isEmpty else { throw BackupError.unknownTables(unknown) }
+            return try Self.write(header, &session, &file, progress)
+        }
+        if !files.isEmpty { manifest.files = Dictionary(uniqueKeysWithValues: files.map { ($0.path, $0.sum) }) }
+        try file.write(try BackupFormat.line("M", manifest))
+        try file.finish()
+        return manifest
+    }
+
     private static func write(
         _ header: BackupFormat.Header, _ session: inout StoreSession, _ file: inout GzipWriter,
         _ progress: (String, Int) -> Void
     ) throws -> BackupFormat.Manifest {
-        try file.write(try BackupFormat.line("H", header))
         var parts: [String: BackupFormat.Manifest.Part] = [:]
         var keys: Set<String> = []
         for table in StoredTable.allCases {

@@ -8,6 +8,8 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
     // The database, and what is in it.
     case databaseUnavailable, databaseDenied, schemaDiffers, roleAccountUnusable, rightsMissing, rightsSurplus
     case rightsShared, sealingKeyUnknown, tokensDamaged, jobsStandStill
+    // Backups.
+    case backupMissing, backupOld, backupCopyOld
     // Time.
     case databaseClockDiffers, clockOff, clockUnread
     // Responders.
@@ -54,6 +56,11 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
         case .tokensDamaged: ("sealingKey", .warning, "the owners concerned have to sign in again")
         case .jobsStandStill:
             ("jobs", .bad, "no push notifications; deleted files stay in their owners' storage")
+        case .backupMissing: ("backup", .unknown, nil)
+        case .backupOld:
+            ("backup", .bad, "nothing until the database is lost; then all that happened since the backup is, too")
+        case .backupCopyOld:
+            ("backup", .warning, "nothing until this host is lost; then all that happened since the copy is, too")
         case .databaseClockDiffers:
             (
                 "clock", .bad,

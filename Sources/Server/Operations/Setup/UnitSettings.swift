@@ -1,6 +1,39 @@
 /// The systemd settings of one role's units in addition to the package's: which secrets systemd passes on, and which
 /// networks it blocks. Both follow from the configuration.
 public struct UnitSettings: Sendable, Equatable {
+    /// The settings of the unit that makes backups, which needs the database and the password of its owner, in addition to
+    /// the package's.
+    public struct OfBackup: Sendable, Equatable {
+        private let passwordFile: String?
+        private let isDatabaseLocal: Bool
+
+        /// - Parameters:
+        ///   - passwordFile: the password's file; `nil` if there is none. One that the unit cannot name is read in place.
+        ///   - isDatabaseLocal: whether the database is reached by a unix socket.
+        public init(passwordFile: String?, isDatabaseLocal: Bool) {
+            self.passwordFile = passwordFile
+            self.isDatabaseLocal = isDatabaseLocal
+        }
+
+        /// Its path below a folder of units.
+        public var path: String { "syncd-backup.service.d/least-privilege.conf" }
+
+        /// The drop-in.
+        public var text: String {
+            var lines = UnitSettings.introduction + ["LoadCredential="]
+            if let file = passwordFile, let name = file.split(separator: "/").last.map(String.init),
+                UnitSettings.isPlain(name), file.split(separator: "/").allSatisfy({ UnitSettings.isPlain(String($0)) })
+            {
+                lines.append("LoadCredential=secret_\(name):\(file)")
+            }
+            if !isDatabaseLocal {
+                lines.append("# The database is reached by IP.")
+                lines.append("IPAddressAllow=any")
+            }
+            return lines.joined(separator: "\n") + "\n"
+        }
+    }
+
     /// Such as `api`.
     public var role: String
     /// Names of files in the folder of secrets; `nil` if one of them cannot be written in a unit: then all are passed
@@ -70,12 +103,13 @@ public struct UnitSettings: Sendable, Equatable {
     public init(role: String, secrets: [String], secretsFolder: String, networks: Networks) {
         self.role = role
         // Characters with a special meaning in a unit: a colon, a percent sign, a blank, a slash.
-        let isPlain = secrets.allSatisfy { name in
-            !name.isEmpty && name.utf8.allSatisfy { Self.isAlphanumeric($0) || "-._".utf8.contains($0) }
-        }
-        self.secrets = isPlain ? Set(secrets).sorted() : nil
+        self.secrets = secrets.allSatisfy(Self.isPlain) ? Set(secrets).sorted() : nil
         self.secretsFolder = secretsFolder
         self.networks = networks
+    }
+
+    private static func isPlain(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.allSatisfy { isAlphanumeric($0) || "-._".utf8.contains($0) }
     }
 
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {
@@ -86,14 +120,16 @@ public struct UnitSettings: Sendable, Equatable {
     /// `override.conf` of `systemctl edit`.
     public var path: String { "syncd-\(role)@.service.d/least-privilege.conf" }
 
+    private static let introduction = [
+        "# Made from /etc/syncd/syncd.json and /etc/resolv.conf by systemd's generator \"syncserver\": at the start of the",
+        "# machine, by systemctl daemon-reload, and so by systemctl reload syncd.",
+        "",
+        "[Service]",
+    ]
+
     /// The drop-in.
     public var text: String {
-        var lines = [
-            "# Made from /etc/syncd/syncd.json and /etc/resolv.conf by systemd's generator \"syncserver\": at the start of the",
-            "# machine, by systemctl daemon-reload, and so by systemctl reload syncd.",
-            "",
-            "[Service]",
-        ]
+        var lines = Self.introduction
         if let secrets {
             lines.append("# The secrets that this role needs, in place of the whole folder.")
             lines.append("LoadCredential=")

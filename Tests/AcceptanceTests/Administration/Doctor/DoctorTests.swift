@@ -296,6 +296,25 @@ extension PrivateStackTests {
             try expectFindings(["jobsStandStill"])
         }
 
+        // MARK: Backups
+
+        @Test("Backups, or copies of them, that are too old are found; a host that makes none is noted")
+        func backups() async throws {
+            try await host.startNginx()
+            try host.noteBackup("copied", hoursAgo: 50)
+            try expectFindings(["backupCopyOld"])
+            try host.configure("backup") { $0["maximumAgeHours"] = 51 }
+            try expectFindings([])
+            try host.configure { _ in }
+            try host.noteBackup("made", hoursAgo: 50)
+            try expectFindings(["backupOld", "backupCopyOld"])
+
+            try FileManager.default.removeItem(at: host.place("backups"))
+            try expectFindings(["backupOld"])
+            try host.setUnits(ExaminedHost.units.filter { $0.key != "syncd-backup.timer" })
+            try expectFindings([], notes: ["backupMissing"])
+        }
+
         // MARK: Time, names, disks
 
         @Test("A clock that is off differs from the database's and from the providers'")

@@ -1,5 +1,6 @@
 import Foundation
 import Posix
+import SyncProtocol
 import TestSupport
 import Testing
 
@@ -45,7 +46,7 @@ final class ExaminedHost {
         let libraries = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")
         faketime =
             libraries.map { "/usr/lib/\($0)/faketime/libfaketimeMT.so.1" }.first(where: RegularFile.exists) ?? ""
-        for name in ["nginx", "bin"] {
+        for name in ["nginx", "bin", "backups"] {
             try FileManager.default.createDirectory(at: place(name), withIntermediateDirectories: false)
         }
         let stack = try server.environment.value("STACK_DIR")
@@ -55,6 +56,7 @@ final class ExaminedHost {
         }
         try makeCertificate("server")
         try setUnits(Self.units)
+        for kind in ["made", "copied"] { try noteBackup(kind) }
     }
 
     deinit { stopNginx() }
@@ -116,7 +118,7 @@ final class ExaminedHost {
         "nginx.service": "loaded active running enabled", "mariadb.service": "loaded active running enabled",
         "syncd.target": "loaded active active enabled", "syncd-api.socket": "loaded active running static",
         "syncd-api@1.service": "loaded active running static", "syncd-jobs@1.service": "loaded active running static",
-        "syncd.service": "loaded active exited static",
+        "syncd.service": "loaded active exited static", "syncd-backup.timer": "loaded active waiting enabled",
     ]
 
     /// Replaces systemctl(1) by a script that knows these units.
@@ -138,6 +140,12 @@ final class ExaminedHost {
 
     func setSystemctl(_ script: String) throws {
         try write("#!/bin/sh\n" + script + "\n", to: "bin/systemctl", permissions: 0o755)
+    }
+
+    /// Notes a good backup (`made`), or a good copy of one (`copied`), of so many hours ago.
+    func noteBackup(_ kind: String, hoursAgo: Int64 = 1) throws {
+        let takenAt = WireDate(secondsSince1970: WallClock.secondsSince1970() - hoursAgo * 3_600)
+        try write(#"{"name": "b", "takenAt": "\#(takenAt)"}"#, to: "backups/\(kind).json", permissions: 0o644)
     }
 
     // MARK: nginx
@@ -213,7 +221,7 @@ final class ExaminedHost {
             "/usr/bin/env",
             ["PATH=\(place("bin").path):/usr/sbin:/usr/bin:/sbin:/bin"] + wrapper + [
                 tool, "doctor", "--json", "--config", configuration, "--nginx", place("nginx").path, "--api-socket",
-                apiSocket, "--transfer-socket", transferSocket,
+                apiSocket, "--transfer-socket", transferSocket, "--backups", place("backups").path,
             ] + arguments)
         guard let json = JSONValue(Array(run.output.utf8)), let diagnoses = json.diagnoses?.array else {
             throw StackError.scriptFailed("doctor ended with \(run.status): \(run.output)")

@@ -201,7 +201,7 @@ struct BackupTests {
         #expect(throws: BackupError.schemaTooNew(99, known: MigrationRunner.newestStep)) {
             try rewritten(#""schema":[0-9]*"#, #""schema":99"#).verify()
         }
-        #expect(throws: BackupError.formatTooNew(2)) { try rewritten(#""format":1"#, #""format":2"#).verify() }
+        #expect(throws: BackupError.formatTooNew(3)) { try rewritten(#""format":1"#, #""format":3"#).verify() }
     }
 
     @Test("Uploads in progress are not restored, since some have completed; other work is kept")

@@ -46,6 +46,19 @@ struct UnitSettingsTests {
     @Test("The sandbox is on this machine")
     func sandbox() { #expect(networks("nameserver 9.9.9.9", usesSandbox: true).needsLoopback) }
 
+    @Test("The unit that makes backups gets the owner's password, and the network only for a database elsewhere")
+    func backup() {
+        func lines(_ file: String?, isLocal: Bool = true) -> [Substring] {
+            UnitSettings.OfBackup(passwordFile: file, isDatabaseLocal: isLocal).text.split(separator: "\n")
+                .filter { !$0.hasPrefix("#") }
+        }
+        #expect(
+            lines("/s/owner.pw") == ["[Service]", "LoadCredential=", "LoadCredential=secret_owner.pw:/s/owner.pw"])
+        #expect(lines(nil) == ["[Service]", "LoadCredential="])
+        #expect(lines("/s/o:p") == ["[Service]", "LoadCredential="])
+        #expect(lines(nil, isLocal: false).last == "IPAddressAllow=any")
+    }
+
     @Test("A drop-in replaces the whole folder with individual secrets; unusual names keep the folder")
     func text() {
         let networks = networks("nameserver 9.9.9.9")

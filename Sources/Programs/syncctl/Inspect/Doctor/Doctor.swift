@@ -23,6 +23,8 @@ struct Doctor: ReportingCommand {
     @Option(
         help: "A PEM file of the authority of nginx's certificate, if only people's devices know it.",
         completion: .file()) var caFile: String?
+    @Option(help: "The folder in which backups are noted.", completion: .directory)
+    var backups = HostExamination.usualBackupRecords
     @Option(help: "How many seconds the checks may take.") var patience = 20
     @Option(
         name: .customLong("ignore"), help: "A finding, by its code, that you know and accept; may be repeated.",

@@ -6,10 +6,12 @@ import Operations
 import Posix
 import Providers
 import Store
+import SyncProtocol
 
 /// All checks of a host, in the order in which they are reported: causes before what follows from them.
 struct HostExamination {
     private let command: Doctor
+    static let usualBackupRecords = BackupRecord.usualFolder
     /// For all checks together.
     private let limit: Duration
     private let configuration: ServerConfiguration?
@@ -48,6 +50,7 @@ struct HostExamination {
         let checks = [
             [HostCheck("units") { UnitsCheck.examine(hasDatabase: database?.isHere ?? true, within: each) }],
             database.map { database in [HostCheck("database") { database.examine() }] } ?? [],
+            [HostCheck("backups") { backupCheck(within: each) }],
             [("apiSocket", command.apiSocket), ("transferSocket", command.transferSocket)].map { check, path in
                 HostCheck(path) { RespondersCheck.examine(check, path, within: each) }
             },
@@ -74,6 +77,13 @@ struct HostExamination {
                     fix: "remove \"sandbox\" from \(path) before people use this server"))
         }
         return diagnoses.isEmpty ? [.good("configuration", "\(path) is good")] : diagnoses
+    }
+
+    private func backupCheck(within each: Duration) -> [Diagnosis] {
+        BackupCheck.examine(
+            records: command.backups,
+            maximumAgeHours: (configuration?.backups ?? ServerConfiguration.Backups()).maximumAgeHours,
+            now: WireDate(secondsSince1970: WallClock.secondsSince1970()), within: each)
     }
 
     // MARK: nginx

@@ -2,6 +2,9 @@ import Posix
 
 /// Asks systemd for the units that the server needs on this host.
 public enum UnitsCheck {
+    /// Units that run at times, if somebody has enabled them: none of them has to run now, or to be enabled.
+    static let occasional = ["syncd-backup.timer", "syncd-backup.service", "syncd-backup-copy.service"]
+
     /// - Parameters:
     ///   - hasDatabase: whether the database is on this host.
     ///   - limit: how long each answer of systemd may take.
@@ -10,7 +13,7 @@ public enum UnitsCheck {
             let wanted = try ask(["syncd.target"], "Wants", within: limit).first?["Wants"] ?? ""
             let names =
                 ["nginx.service"] + (hasDatabase ? ["mariadb.service"] : []) + ["syncd.target"]
-                + wanted.split(separator: " ").map(String.init).sorted()
+                + wanted.split(separator: " ").map(String.init).sorted() + occasional
             return judge(
                 try ask(names, "Id,LoadState,ActiveState,SubState,UnitFileState", within: limit).map(UnitState.init))
         } catch {
@@ -22,7 +25,14 @@ public enum UnitsCheck {
         }
     }
 
-    private struct NoAnswer: Error {
+    /// What systemd knows of one unit.
+    /// - Throws: ``NoAnswer``.
+    static func state(of name: String, within limit: Duration) throws(NoAnswer) -> UnitState? {
+        try ask([name], "Id,LoadState,ActiveState,SubState,UnitFileState", within: limit).map(UnitState.init)
+            .first { $0.name == name }
+    }
+
+    struct NoAnswer: Error {
         var sentence: String
     }
 
@@ -60,7 +70,7 @@ public enum UnitsCheck {
         // The target stops its units with it, so that one finding is enough.
         let isTargetDown = units.contains { $0.name == "syncd.target" && $0.isDown }
         var diagnoses: [Diagnosis] = []
-        for unit in units {
+        for unit in units where !unit.isOccasional || unit.hasFailed || unit.isEnabled {
             if unit.isMissing {
                 diagnoses.append(
                     Diagnosis(
@@ -111,6 +121,8 @@ struct UnitState {
         file = properties["UnitFileState"] ?? ""
     }
 
+    var isOccasional: Bool { UnitsCheck.occasional.contains(name) }
+    var isEnabled: Bool { file == "enabled" }
     var isMissing: Bool { load == "not-found" }
     var hasFailed: Bool { active == "failed" || sub == "auto-restart" || load == "error" || load == "bad-setting" }
     var isDown: Bool { active == "inactive" || active == "deactivating" }

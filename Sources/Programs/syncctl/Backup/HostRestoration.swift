@@ -1,0 +1,210 @@
+import Configuration
+import MariaDB
+import OpenSSLCrypto
+import Operations
+import Posix
+import Providers
+import Store
+
+/// Makes a server of a host that has the packages and nothing else, from a backup and a copy of the secrets.
+///
+/// What is there already stays as it is. It may be repeated after a failure.
+struct HostRestoration {
+    private static let path = SetupPaths.configuration
+    private static let healthTime: Duration = .seconds(30)
+    private static let sockets = [
+        ("apiSocket", "/run/syncd/api.sock"), ("transferSocket", "/run/syncd/transfer.sock"),
+    ]
+
+    private let manifest: BackupFormat.Manifest
+    private let files: [HostFile]
+    private let isKeyLost: Bool
+    private let host = HostFiles()
+    private(set) var report = HostRestoreReport()
+
+    init(_ backup: (manifest: BackupFormat.Manifest, files: [HostFile]), isKeyLost: Bool) {
+        manifest = backup.manifest
+        files = backup.files
+        self.isKeyLost = isKeyLost
+    }
+
+    // MARK: Before the rows
+
+    /// Configuration, secrets, and an empty database with its accounts. Whatever is missing is found out before anything is
+    /// written.
+    /// - Throws: ``CommandFailure``, `ConfigurationError`, ``PosixError``.
+    mutating func prepare() throws -> ServerConfiguration {
+        guard let text = host.configuration(or: files) else {
+            throw CommandFailure(
+                .configuration,
+                "neither this host nor the backup has a configuration: put it into \(Self.path), or run syncctl setup")
+        }
+        let passwords = try missingPasswords(text)
+        try requireKeys(try ServerConfiguration(proposed: text, at: Self.path, secrets: passwords))
+
+        for (name, password) in passwords.sorted(by: { $0.key < $1.key }) {
+            let place = ServerConfiguration.path(ofSecret: name, beside: Self.path)
+            try Directory.make(SetupPaths.secrets)
+            try AtomicFile.write(Array((password.value + "\n").utf8), to: place, permissions: 0o600)
+            report.add(.done, "\(place), made anew")
+        }
+        for file in files { try put(file) }
+        let configuration = try ServerConfiguration(readingFrom: Self.path)
+        try createAccounts(configuration)
+        return configuration
+    }
+
+    /// The database's passwords that the configuration names and that are not here, with new ones.
+    /// - Throws: ``CommandFailure`` if other secrets are missing, too.
+    private func missingPasswords(_ text: String) throws -> [String: Secret] {
+        let named = try ServerConfiguration(proposed: text, withoutSecretsAt: Self.path).secretFiles
+        let missing = named.filter {
+            !RegularFile.exists(ServerConfiguration.path(ofSecret: $0.name, beside: Self.path))
+        }
+        let lost = missing.filter { !$0.setting.hasPrefix("database.") }
+        guard lost.isEmpty else {
+            let list = lost.map {
+                "  - \(ServerConfiguration.path(ofSecret: $0.name, beside: Self.path)) (\($0.setting))"
+            }
+            throw CommandFailure(
+                .configuration,
+                "nothing was done: these secrets are missing. Put the copy of \(SetupPaths.secrets) back first\n"
+                    + list.joined(separator: "\n"))
+        }
+        var passwords: [String: Secret] = [:]
+        for file in missing { passwords[file.name] = Secret(try RandomBytes.generate(count: 32).hexLowercase) }
+        return passwords
+    }
+
+    private func requireKeys(_ configuration: ServerConfiguration) throws {
+        let ring = try KeyRing(configuration)
+        let unknown = manifest.sealingKeys.filter { name in
+            UInt32(name, radix: 16).map { !ring.contains(identifier: $0) } ?? true
+        }
+        guard !unknown.isEmpty, !isKeyLost else { return }
+        throw CommandFailure(
+            .configuration,
+            "nothing was done: the tokens in the backup are sealed with the key \(unknown.joined(separator: ", ")), which is "
+                + "none of this configuration's. Put the copy of that key into \(SetupPaths.secrets), as sealing.keyFile or in "
+                + "sealing.formerKeyFiles; if it is lost, --key-lost goes on, and all owners have to sign in again")
+    }
+
+    private mutating func put(_ file: HostFile) throws {
+        switch try host.restore(file) {
+        case .written?: report.add(.done, file.path)
+        case .same?: report.add(.kept, file.path)
+        case .replaced?: report.add(.done, "\(file.path); the former one is \(file.path).old")
+        case .kept?: report.add(.kept, "\(file.path), which is another one than in the backup")
+        case nil: report.add(.kept, "\(file.path) in the backup is none of a server's files: left alone")
+        }
+    }
+
+    /// Creates database and accounts, unless the configuration's owner can use the database.
+    private mutating func createAccounts(_ configuration: ServerConfiguration) throws {
+        let settings = configuration.database
+        if (try? Connection(settings)) != nil {
+            report.add(.kept, "the database, which \(settings.user) can use")
+            return
+        }
+        guard case .unixSocket = settings.address else {
+            throw CommandFailure(
+                .unavailable,
+                "\(settings) cannot be used, and only a database on this host is created: create it there, with the accounts "
+                    + "of \(Self.path)")
+        }
+        var administrator = settings
+        administrator.user = "root"
+        administrator.password = ""
+        administrator.database = nil
+        let accounts = DatabaseAccounts(
+            database: settings.database ?? "", owner: .init(user: settings.user, password: settings.password),
+            roles: configuration.roleAccounts.values.map { .init(user: $0.user, password: $0.password) })
+        do throws(MariaDBError) {
+            var connection = try Connection(administrator)
+            try connection.executeScript(accounts.script)
+        } catch {
+            throw CommandFailure(
+                .unavailable, "MariaDB's administrator, root by the unix socket, cannot create the database: \(error)")
+        }
+        report.add(.done, "the database \(settings.database ?? "") and its accounts")
+    }
+
+    // MARK: After the rows
+
+    /// Rights, site and units. What fails is reported, with what remains to be done.
+    mutating func start(_ configuration: ServerConfiguration) {
+        do {
+            let settled = try RoleAccounts.settle(configuration)
+            if !settled.isEmpty { report.add(.done, "the rights of \(settled.joined(separator: ", "))") }
+        } catch {
+            fail("the rights of the roles' accounts: \(error)", then: "syncctl migrate")
+        }
+        guard AtomicFile.exists("/run/systemd/system") else {
+            report.remaining.append("This is no running system: on the host, systemctl enable --now syncd.target")
+            return
+        }
+        step("syncd.target is started, and with the host", then: "systemctl enable --now syncd.target") {
+            try Self.call("systemctl", "daemon-reload")
+            try Self.call("systemctl", "enable", "--now", "syncd.target")
+            try Self.waitUntilHealthy()
+        }
+        enableSite()
+        report.remaining.append("systemctl enable --now syncd-backup.timer    # this host is to make backups, too")
+        report.remaining.append("syncctl fsck; syncctl doctor")
+    }
+
+    /// Leaves nginx as it was if it cannot start with the site, as without the certificate.
+    private mutating func enableSite() {
+        guard AtomicFile.exists(SetupPaths.site) else {
+            report.remaining.append("There is no site for nginx in the backup: syncctl setup makes one.")
+            return
+        }
+        let isNew = !AtomicFile.exists(SetupPaths.siteLink)
+        let enabling = "ln -s \(SetupPaths.siteLinkTarget) \(SetupPaths.siteLink)"
+        step(
+            "nginx serves \(SetupPaths.site)",
+            then:
+                "get the certificate that the site names, then: \(enabling); nginx -t && systemctl reload-or-restart nginx"
+        ) {
+            do {
+                if isNew { try AtomicFile.link(SetupPaths.siteLink, to: SetupPaths.siteLinkTarget) }
+                try Self.call("nginx", "-t", "-q")
+            } catch {
+                if isNew { try Directory.removeFile(SetupPaths.siteLink) }
+                throw error
+            }
+            try Self.call("systemctl", "reload-or-restart", "nginx.service")
+        }
+    }
+
+    private mutating func step(_ sentence: String, then remaining: String, _ body: () throws -> Void) {
+        do {
+            try body()
+            report.add(.done, sentence)
+        } catch let failure as CommandFailure {
+            fail("\(sentence): \(failure.message)", then: remaining)
+        } catch {
+            fail("\(sentence): \(error)", then: remaining)
+        }
+    }
+
+    private mutating func fail(_ sentence: String, then remaining: String) {
+        report.add(.failed, sentence)
+        report.remaining.append(remaining)
+    }
+
+    private static func call(_ arguments: String...) throws {
+        let outcome = try ChildProcess.run(arguments)
+        guard outcome.status == 0 else { throw CommandFailure(.foundSomething, outcome.output) }
+    }
+
+    private static func waitUntilHealthy() throws {
+        let deadline = ContinuousClock.now + healthTime
+        while true {
+            let findings = sockets.flatMap { RespondersCheck.examine($0, $1, within: .seconds(5)) }
+            guard let trouble = findings.first(where: { $0.verdict != .good }) else { return }
+            guard ContinuousClock.now < deadline else { throw CommandFailure(.unavailable, trouble.finding) }
+            Pause.sleep(.milliseconds(500))
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import OpenSSLCrypto
+public import Posix
+
+/// A file of the host that a backup keeps along with the rows, so that a host that takes this one's place is configured
+/// like it. None of them holds a secret.
+public struct HostFile: Codable, Equatable, Sendable {
+    /// As on the host, from its root.
+    public var path: String
+    public var text: String
+
+    public init(path: String, text: String) {
+        self.path = path
+        self.text = text
+    }
+
+    /// The SHA-256 of the text.
+    var sum: String { IncrementalDigest.digest(of: Array(text.utf8), .sha256).hexLowercase }
+}
+
+/// Which files of a host belong into a backup, and how they get back.
+public struct HostFiles {
+    /// What became of a file of a backup.
+    public enum Outcome: String, Encodable, Sendable {
+        case written
+        /// There was the same already.
+        case same
+        /// There was another one, which stays.
+        case kept
+        /// There was another one, which is now beside it, with `.old` after its name.
+        case replaced
+    }
+
+    /// nginx's addresses without limits, a list that the package installs empty.
+    private static let exemptions = "/etc/nginx/syncd/syncd-exempt.conf"
+    private static let unitFolder = "/etc/systemd/system"
+
+    /// The prefix of each path; empty for the host itself.
+    private let root: String
+
+    public init(root: String = "") { self.root = root }
+
+    /// Whether a backup may bring a file of this path: a backup must not write elsewhere.
+    static func allows(_ path: String) -> Bool {
+        if [SetupPaths.configuration, SetupPaths.site, exemptions].contains(path) { return true }
+        guard path.hasPrefix(unitFolder + "/") else { return false }
+        let parts = path.dropFirst(unitFolder.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 2 && isUnitFolder(String(parts[0]))
+            && Directory.matches(String(parts[1]), pattern: "*.conf")
+    }
+
+    private static func isUnitFolder(_ name: String) -> Bool { Directory.matches(name, pattern: "syncd*.d") }
+
+    /// What is on this host.
+    /// - Parameter hasSecrets: whether the configuration itself holds secrets; it is then left out.
+    /// - Returns: the files, and the paths of those that are left out, with the reason.
+    public func collect(leavingOutConfiguration hasSecrets: Bool) -> (files: [HostFile], omitted: [String]) {
+        var paths = hasSecrets ? [] : [SetupPaths.configuration]
+        paths += [SetupPaths.site, Self.exemptions]
+        let folders = ((try? Directory.names(in: root + Self.unitFolder)) ?? []).filter(Self.isUnitFolder)
+        for folder in folders.map({ "\(Self.unitFolder)/\($0)" }) {
+            let names = (try? Directory.names(in: root + folder, matching: "*.conf")) ?? []
+            paths += names.map { "\(folder)/\($0)" }
+        }
+        var files: [HostFile] = []
+        var omitted = hasSecrets ? ["\(SetupPaths.configuration): it holds secrets itself"] : []
+        for path in paths where AtomicFile.exists(root + path) {
+            do throws(PosixError) {
+                files.append(
+                    HostFile(
+                        path: path, text: String(decoding: try TextFile.read(root + path), as: UTF8.self)))
+            } catch {
+                omitted.append("\(path): \(error)")
+            }
+        }
+        return (files, omitted)
+    }
+
+    /// The configuration of this host; if it has none, that of a backup.
+    public func configuration(or files: [HostFile]) -> String? {
+        if let bytes = try? TextFile.read(root + SetupPaths.configuration) {
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        return files.first { $0.path == SetupPaths.configuration }?.text
+    }
+
+    /// Puts a file of a backup into its place, readable for everybody, unless the host has another one there.
+    /// - Returns: `nil` if the file is none that a backup may bring.
+    /// - Throws: ``PosixError``.
+    public func restore(_ file: HostFile) throws(PosixError) -> Outcome? {
+        guard Self.allows(file.path) else { return nil }
+        let place = root + file.path
+        guard AtomicFile.exists(place) else {
+            try makeFolder(String(place[..<(place.lastIndex(of: "/") ?? place.startIndex)]))
+            try write(file, to: place)
+            return .written
+        }
+        if try TextFile.read(place) == Array(file.text.utf8) { return .same }
+        guard file.path == Self.exemptions else { return .kept }
+        try Directory.rename(place, to: place + ".old")
+        try write(file, to: place)
+        return .replaced
+    }
+
+    private func write(_ file: HostFile, to place: String) throws(PosixError) {
+        try AtomicFile.write(Array(file.text.utf8), to: place, permissions: 0o644)
+    }
+
+    private func makeFolder(_ path: String) throws(PosixError) {
+        guard !path.isEmpty, !AtomicFile.exists(path) else { return }
+        try makeFolder(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+        try Directory.make(path)
+        try AtomicFile.setPermissions(of: path, to: 0o755)
+    }
+}

@@ -1,0 +1,57 @@
+import Posix
+import Store
+public import SyncProtocol
+
+/// Whether the backups that somebody relies on are still made, and get where they should.
+public enum BackupCheck {
+    private static let starting = "systemctl start syncd-backup.service; journalctl -u syncd-backup -n 50"
+    private static let copying = "systemctl start syncd-backup-copy.service; journalctl -u syncd-backup-copy -n 50"
+
+    /// - Parameters:
+    ///   - folder: where the records are.
+    ///   - maximumAgeHours: of the last good backup, and of the last good copy.
+    ///   - limit: how long systemd's answer may take.
+    public static func examine(
+        records folder: String, maximumAgeHours: Int, now: WireDate, within limit: Duration
+    ) -> [Diagnosis] {
+        let timer = try? UnitsCheck.state(of: "syncd-backup.timer", within: limit)
+        return judge(
+            made: try? BackupRecord(.made, in: folder), copied: try? BackupRecord(.copied, in: folder),
+            isScheduled: timer?.isEnabled ?? false, maximumAgeHours: maximumAgeHours, now: now)
+    }
+
+    static func judge(
+        made: BackupRecord?, copied: BackupRecord?, isScheduled: Bool, maximumAgeHours: Int, now: WireDate
+    ) -> [Diagnosis] {
+        guard let made else {
+            return [
+                isScheduled
+                    ? Diagnosis(.backupOld, "no backup has been made on this host yet", fix: starting)
+                    : Diagnosis(
+                        .backupMissing, "this host makes no backups",
+                        fix: "systemctl enable --now syncd-backup.timer, on one host of the database")
+            ]
+        }
+        let limit = Int64(maximumAgeHours) * 3_600
+        func age(_ record: BackupRecord) -> Int64 { now.secondsSince1970 - record.takenAt.secondsSince1970 }
+        var diagnoses: [Diagnosis] = []
+        if age(made) > limit {
+            diagnoses.append(
+                Diagnosis(
+                    .backupOld, "the last good backup is of \(made.takenAt) UTC, \(Quantity.seconds(age(made))) ago",
+                    fix: isScheduled ? starting : "systemctl enable --now syncd-backup.timer; \(starting)"))
+        }
+        if let copied, age(copied) > limit {
+            diagnoses.append(
+                Diagnosis(
+                    .backupCopyOld,
+                    "the last backup that is known to be elsewhere, too, is of \(copied.takenAt) UTC, "
+                        + "\(Quantity.seconds(age(copied))) ago", fix: copying))
+        }
+        if diagnoses.isEmpty {
+            let place = copied == nil ? "it is on this host alone" : "it is elsewhere, too"
+            diagnoses.append(.good("backup", "the last good backup is of \(made.takenAt) UTC; \(place)"))
+        }
+        return diagnoses
+    }
+}
