@@ -125,7 +125,7 @@ let package = Package(
             "Server", "Operations",
             [
                 "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store",
-                "Vault", logging,
+                "UntrustedInput", "Vault", httpTypes, logging,
             ]),
 
         // Client: the library for apps, with no C library but SQLite.

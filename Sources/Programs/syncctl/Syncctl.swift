@@ -20,7 +20,7 @@ struct Syncctl: ParsableCommand {
                 subcommands: [Setup.self, CheckConfig.self, Migrate.self, GenerateKey.self, Import.self]),
             CommandGroup(
                 name: "Looking", subcommands: [StatusCommand.self, Users.self, Groups.self, Files.self, Jobs.self]),
-            CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self]),
+            CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self, Try.self]),
             CommandGroup(
                 name: "Keeping",
                 subcommands: [Maintenance.self, BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
