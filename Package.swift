@@ -214,6 +214,9 @@ let package = Package(
                 "Store", "Vault", "TestSupport", "syncctl",
             ], exclude: ["Fixtures"]),
         tests("Server/Operations", "OpenAPITests", ["SyncProtocol", "Operations"]),
+        tests(
+            "Server/Operations", "TrialTests",
+            ["Curl", "Posix", "SyncProtocol", "HTTPTransport", "Operations", "Providers", "TestSupport", "syncctl", httpTypes]),
         tests("Client", "SyncServerConnectionTests", ["SyncProtocol", "SyncServerConnection", httpTypes, logging]),
         tests(
             "Client", "SyncServerConnectionStackTests",

@@ -120,8 +120,8 @@ public struct ProviderTrial {
 
     private static func words(for error: any Error) -> String {
         switch error {
-        case let error as CloudStorageError: String(reflecting: error)
-        case let error as AccountError: error.description
+        case let error as CloudStorageError: Redaction.codes(in: String(reflecting: error))
+        case let error as AccountError: Redaction.codes(in: error.description)
         case let error as WrongContent: error.words
         case let error as TrialAccount.NotThere: error.text
         default: "a failure of this program"

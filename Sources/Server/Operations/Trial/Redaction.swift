@@ -6,10 +6,23 @@ struct Redaction {
     /// Shorter texts are too likely to be parts of words.
     private static let shortest = 4
 
+    /// The longest word of ours, or code of a provider.
+    private static let longestWord = 40
+
     private let texts: [String]
 
     init(_ texts: some Sequence<String>) {
         self.texts = Set(texts).filter { $0.utf8.count >= Self.shortest }.sorted { $0.utf8.count > $1.utf8.count }
+    }
+
+    /// The text of an error without words that can be no code: addresses, identifiers, and what has unusual characters.
+    static func codes(in text: String) -> String {
+        text.split(separator: " ").map { word in
+            let isPlain =
+                word.utf8.count <= longestWord
+                && word.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "@") }
+            return isPlain ? String(word) : "[…]"
+        }.joined(separator: " ")
     }
 
     func applied(to text: String) -> String {

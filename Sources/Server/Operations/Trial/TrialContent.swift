@@ -7,13 +7,21 @@ final class TrialContent: UploadContent {
     /// Of the parts, rounded up to what the provider wants; Amazon takes none that are smaller.
     static let partBytes = 5 << 20
 
+    /// As many at a time as the generator gives.
+    private static let randomBytes = 64 * 1024
+
     let bytes: [UInt8]
     let providerHash: String
     private var position = 0
 
     /// - Throws: ``CryptoError``.
     init(count: Int, for storageType: CloudStorageType) throws {
-        bytes = try RandomBytes.generate(count: count)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            bytes += try RandomBytes.generate(count: min(Self.randomBytes, count - bytes.count))
+        }
+        self.bytes = bytes
         var hasher = ContentHasher(for: storageType)
         hasher.update(bytes)
         providerHash = hasher.finish().providerHash

@@ -1,0 +1,79 @@
+import Foundation
+import Posix
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import syncctl
+
+extension TrialTests {
+    /// The command as an operator types it, at a stack.
+    @Suite("syncctl try")
+    struct TryCommandTests {
+        /// A file of credentials of a new account.
+        private static func credentials(_ provider: SandboxProvider) throws -> (ScratchFolder, path: String) {
+            let account = try TrialSandbox.server().sandbox.createAccount(provider, name: TrialPerson.name)
+            let folder = try ScratchFolder("try")
+            let file = folder.url.appending(path: "credentials.json")
+            try Data(TrialPerson.json(of: account)).write(to: file)
+            return (folder, file.path)
+        }
+
+        @Test(
+            "A healthy provider is tried with status 0, each by its word",
+            arguments: [SandboxProvider.google, .dropbox, .microsoft, .webdav, .facebook, .apple])
+        func healthy(provider: SandboxProvider) throws {
+            let (folder, path) = try Self.credentials(provider)
+            let report = folder.url.appending(path: "report.txt")
+
+            let command = try OperatorTool(TrialSandbox.server()).run(
+                "try", provider.rawValue, "--credentials", path, "--report", report.path)
+
+            #expect(command.status == 0, "\(command.output)")
+            #expect(try String(contentsOf: report, encoding: .utf8).contains("ok          identity"))
+        }
+
+        @Test("A fault ends it with status 1, and the JSON names the step")
+        func faulty() throws {
+            let (_, path) = try Self.credentials(.google)
+            let sandbox = try TrialSandbox.server().sandbox
+            var fault = SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/revoke", status: 400)
+            fault.reason = "not_allowed"
+            try sandbox.inject(fault)
+            defer { try? sandbox.clearFaults() }
+
+            let report = try OperatorTool(TrialSandbox.server()).json(
+                "try", "google", "--credentials", path, status: 1)
+
+            #expect(report.outcome?.text == "failed")
+            let failed = report.steps?.array?.filter { $0.result?.text == "failed" }.map { $0.step?.text }
+            #expect(failed == ["revocation"])
+        }
+
+        @Test("A provider that is not configured is status 78, and says what to do")
+        func notConfigured() throws {
+            let (_, path) = try Self.credentials(.google)
+            let command = try OperatorTool(TrialSandbox.server()).run("try", "s3", "--credentials", path)
+
+            #expect(command.status == 78)
+            #expect(command.output.contains("syncctl setup"), "\(command.output)")
+        }
+
+        @Test(
+            "What is wrong with the command line is status 64",
+            arguments: [
+                ["try", "gogle"], ["try", "google", "--patience", "0", "--credentials", "/dev/null"],
+                ["try", "google", "--json"], ["try", "google", "--credentials", "/dev/null"],
+            ])
+        func usage(arguments: [String]) throws {
+            #expect(try OperatorTool(TrialSandbox.server()).run(arguments).status == 64)
+        }
+
+        @Test("A code may be pasted with the address that the browser was led to")
+        func pasted() {
+            #expect(TrialQuestions.code(in: " 4/0AbC ") == "4/0AbC")
+            #expect(
+                TrialQuestions.code(in: "http://localhost/server?state=x&code=4%2F0AbC&scope=openid#_") == "4/0AbC")
+        }
+    }
+}
