@@ -9,10 +9,23 @@ struct Redaction {
     /// The longest word of ours, or code of a provider.
     private static let longestWord = 40
 
+    /// That many characters of a text in a row are too many.
+    private static let longestPart = 12
+
     private let texts: [String]
+    /// Everything of that length in the texts.
+    private let parts: Set<[UInt8]>
 
     init(_ texts: some Sequence<String>) {
-        self.texts = Set(texts).filter { $0.utf8.count >= Self.shortest }.sorted { $0.utf8.count > $1.utf8.count }
+        let texts = Set(texts).filter { $0.utf8.count >= Self.shortest }.sorted { $0.utf8.count > $1.utf8.count }
+        self.texts = texts
+        var parts: Set<[UInt8]> = []
+        for bytes in texts.map({ Array($0.utf8) }) where bytes.count >= Self.longestPart {
+            for start in 0...(bytes.count - Self.longestPart) {
+                parts.insert(Array(bytes[start..<(start + Self.longestPart)]))
+            }
+        }
+        self.parts = parts
     }
 
     /// The text of an error without words that can be no code: addresses, identifiers, and what has unusual characters.
@@ -27,6 +40,15 @@ struct Redaction {
 
     func applied(to text: String) -> String {
         texts.reduce(text) { text, secret in text.replacing(secret, with: "[…]") }
+            .split(separator: " ", omittingEmptySubsequences: false)
+            .map { repeatsPart(of: $0) ? "[…]" : String($0) }.joined(separator: " ")
+    }
+
+    /// Whether a word has more of one of the texts in it than chance explains.
+    private func repeatsPart(of word: Substring) -> Bool {
+        let word = Array(word.utf8)
+        guard word.count >= Self.longestPart else { return false }
+        return (0...(word.count - Self.longestPart)).contains { parts.contains(Array(word[$0..<($0 + Self.longestPart)])) }
     }
 
     func applied(to report: TrialReport) -> TrialReport {

@@ -54,6 +54,17 @@ extension Reply {
         reply.body = Array(String(decoding: body, as: UTF8.self).replacing(text, with: other).utf8)
         return reply
     }
+
+    /// The same reply with another value of a member of its JSON.
+    func replacing(member: String, by value: String) -> Reply {
+        var reply = self
+        let text = String(decoding: body, as: UTF8.self)
+        reply.body = Array(
+            text.replacingOccurrences(
+                of: "\"\(member)\"\\s*:\\s*[^,}\\n]+", with: "\"\(member)\": \(value)", options: .regularExpression
+            ).utf8)
+        return reply
+    }
 }
 
 extension OutgoingRequest {

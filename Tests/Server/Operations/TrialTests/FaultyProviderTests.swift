@@ -52,6 +52,13 @@ extension PlantedFault {
             name: "the token of another app", provider: .microsoft, step: "audience", words: "another app's",
             prepare: { person, _ in
                 try person.set("MicrosoftClientId", to: "00000000-0000-4000-8000-000000000000")
+            },
+            // The application is registered, but the token is not its own.
+            deceptions: {
+                Deceptions { request in
+                    request.call.operation == .token
+                        ? .saying(Reply(400, #"{"error": "invalid_grant", "error_codes": [70008]}"#)) : .none
+                }
             }),
         PlantedFault(
             name: "a token that has expired", provider: .dropbox, step: "identity", words: "the token is rejected",
@@ -127,13 +134,16 @@ extension PlantedFault {
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .upload
-                        ? .turning { $0.replacing("\"md5Checksum\":\"", with: "\"md5Checksum\":\"0") } : .none
+                        || request.call.operation == .metadata
+                        ? .turning {
+                            $0.replacing(member: "md5Checksum", by: "\"00000000000000000000000000000000\"")
+                        } : .none
                 }
             }),
         PlantedFault(
             name: "bytes that change on the way", provider: .webdav, step: "smallUpload", words: "computed: 3000 bytes",
             prepare: { _, sandbox in
-                var fault = SandboxFault(host: "nextcloud.sandbox.test", method: "PUT", times: 1)
+                var fault = SandboxFault(host: "nextcloud.sandbox.test", method: "PUT")
                 fault.corruptAtByte = 100
                 try sandbox.inject(fault)
             }),
@@ -142,7 +152,7 @@ extension PlantedFault {
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .metadata && request.method == .get && request.url.contains("/items/")
-                        ? .turning { $0.replacing("\"size\":3000", with: "\"size\":3001") } : .none
+                        ? .turning { $0.replacing(member: "size", by: "3001") } : .none
                 }
             }),
         PlantedFault(
@@ -238,7 +248,7 @@ extension PlantedFault {
             }, leavesNothing: false),
         PlantedFault(
             name: "a second deletion that is refused", provider: .microsoft, step: "repeatedDeletion",
-            words: "rejected: accessDenied",
+            words: "accessDenied",
             deceptions: {
                 let deletions = Memory(0)
                 return Deceptions { request in

@@ -26,7 +26,8 @@ extension TrialTests {
             }
             #expect(report["largeUpload"]?.came.contains("second part's connection broke") == true)
             #expect(try person.files() == [])
-            #expect(try sandbox.violations() == [])
+            let violations = try sandbox.violations()
+            #expect(violations == [], "\(violations)")
         }
 
         @Test("A step that a provider does not offer says so", arguments: [

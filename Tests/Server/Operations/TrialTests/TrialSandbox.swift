@@ -2,6 +2,7 @@ import Curl
 import Foundation
 import HTTPTransport
 import Operations
+import Posix
 import Providers
 import SyncProtocol
 import Synchronization
@@ -87,7 +88,8 @@ struct TrialPerson {
             company: company.name, account: try #require(account),
             storage: offer.makeStorage?(values), guide: offer.trial, credentials: credentials,
             transport: deceptions.around(try TrialSandbox.transport()))
-        subject.pause = { _ in }
+        // The sandbox needs a moment until it has noticed that a connection is broken.
+        subject.pause = { Pause.sleep(min($0, .milliseconds(100))) }
         return subject
     }
 
