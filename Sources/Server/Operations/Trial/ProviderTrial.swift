@@ -92,7 +92,13 @@ public struct ProviderTrial {
         }) {
             verdict = .notTried("needs the step \(missing)")
         } else {
-            do { verdict = try step.action(account) } catch { verdict = .failed(Self.words(for: error)) }
+            do {
+                verdict = try step.action(account)
+            } catch where interruption.isEffective {
+                verdict = .notTried("interrupted")
+            } catch {
+                verdict = .failed(Self.words(for: error))
+            }
         }
         let calls = account.recorder.take()
         return (Self.result(of: step, verdict, calls, took: start.duration(to: .now)), calls)

@@ -65,6 +65,15 @@ extension TrialTests {
             #expect(!report.text.contains("bob") && !report.text.contains("Müller"))
         }
 
+        @Test("Each step is in the operator's page")
+        func documented() throws {
+            let page = try String(
+                contentsOf: PrivateStack.repository.appending(path: "docs/operations.md"), encoding: .utf8)
+            let steps = try TrialPerson(.google).run().steps.map(\.step) + ["code"]
+
+            #expect(steps.filter { !page.contains("`\($0)`") } == [])
+        }
+
         @Test("The report names each step once, with what was expected and what came")
         func form() throws {
             let report = try TrialPerson(.google).run()

@@ -33,6 +33,58 @@ extension TrialTests {
             #expect(try String(contentsOf: report, encoding: .utf8).contains("ok          identity"))
         }
 
+        @Test("A typed code is enough, and is not shown")
+        func typed() throws {
+            let server = try TrialSandbox.server()
+            let account = try server.sandbox.createAccount(.dropbox, name: TrialPerson.name)
+            let code = try #require(account.header("SyncServer-authorization-code"))
+
+            let command = try OperatorTool(server).run(["try", "dropbox"], input: code + "\n")
+
+            #expect(command.status == 0, "\(command.output)")
+            #expect(command.output.contains("https://www.dropbox.com/oauth2/authorize?client_id="))
+            #expect(command.output.contains("ok          code"))
+            #expect(!command.output.contains(code))
+        }
+
+        @Test("Standard input takes the place of a file")
+        func standardInput() throws {
+            let server = try TrialSandbox.server()
+            let account = try server.sandbox.createAccount(.facebook, name: TrialPerson.name)
+            let json = String(decoding: try TrialPerson.json(of: account), as: UTF8.self)
+
+            let command = try OperatorTool(server).run(["try", "facebook", "--credentials", "-"], input: json)
+
+            #expect(command.status == 0, "\(command.output)")
+        }
+
+        @Test("Ctrl-C ends it early, and nothing is left in the storage")
+        func interrupted() async throws {
+            let server = try TrialSandbox.server()
+            try server.sandbox.clearFaults()
+            let account = try server.sandbox.createAccount(.dropbox, name: TrialPerson.name)
+            let folder = try ScratchFolder("try")
+            let file = folder.url.appending(path: "credentials.json")
+            try Data(TrialPerson.json(of: account)).write(to: file)
+            // So that there is time.
+            var fault = SandboxFault(host: nil, pathPrefix: "/2/files/")
+            fault.latencyMilliseconds = 300
+            try server.sandbox.inject(fault)
+            defer { try? server.sandbox.clearFaults() }
+            let report = folder.url.appending(path: "report.json")
+            let trial = try OperatorTool(server).start(
+                "try", "dropbox", "--json", "--credentials", file.path, "--report", report.path)
+            try await eventually("something is stored") { try !server.sandbox.files(of: account).isEmpty }
+
+            trial.send(SIGINT)
+            let status = try trial.wait()
+
+            #expect(status == 1)
+            let json = try #require(JSONValue(Array(try Data(contentsOf: report))))
+            #expect(json.outcome?.text == "interrupted")
+            #expect(try server.sandbox.files(of: account).isEmpty)
+        }
+
         @Test("A fault ends it with status 1, and the JSON names the step")
         func faulty() throws {
             let (_, path) = try Self.credentials(.google)
