@@ -216,7 +216,10 @@ let package = Package(
         tests("Server/Operations", "OpenAPITests", ["SyncProtocol", "Operations"]),
         tests(
             "Server/Operations", "TrialTests",
-            ["Curl", "Posix", "SyncProtocol", "HTTPTransport", "Operations", "Providers", "TestSupport", "syncctl", httpTypes]),
+            [
+                "Curl", "Posix", "SyncProtocol", "HTTPTransport", "Operations", "Providers", "TestSupport", "syncctl",
+                httpTypes,
+            ]),
         tests("Client", "SyncServerConnectionTests", ["SyncProtocol", "SyncServerConnection", httpTypes, logging]),
         tests(
             "Client", "SyncServerConnectionStackTests",

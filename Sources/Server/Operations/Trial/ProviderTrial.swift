@@ -1,7 +1,7 @@
 import FoundationEssentials
 public import HTTPTransport
-public import Providers
 import Posix
+public import Providers
 import SyncProtocol
 
 /// Goes through everything that the server will ever ask of a provider, with a test account, by the adapters that the
@@ -94,7 +94,7 @@ public struct ProviderTrial {
         } else {
             do {
                 verdict = try step.action(account)
-            } catch where interruption.isEffective {
+            } catch  where interruption.isEffective {
                 verdict = .notTried("interrupted")
             } catch {
                 verdict = .failed(Self.words(for: error))

@@ -48,7 +48,9 @@ struct Redaction {
     private func repeatsPart(of word: Substring) -> Bool {
         let word = Array(word.utf8)
         guard word.count >= Self.longestPart else { return false }
-        return (0...(word.count - Self.longestPart)).contains { parts.contains(Array(word[$0..<($0 + Self.longestPart)])) }
+        return (0...(word.count - Self.longestPart)).contains {
+            parts.contains(Array(word[$0..<($0 + Self.longestPart)]))
+        }
     }
 
     func applied(to report: TrialReport) -> TrialReport {

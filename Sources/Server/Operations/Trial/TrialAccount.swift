@@ -39,6 +39,8 @@ final class TrialAccount {
     var isOfAnotherApp = false
     /// Whether the provider was asked to revoke what the person has granted.
     var hasRevoked = false
+    /// Whether the storage has let the server in.
+    var isStorageOpen = false
     /// The objects of the trial, by the step that made them.
     var objects: [String: Upload] = [:]
     /// Every name under which something may have been left.

@@ -28,7 +28,8 @@ struct TrialCleanUp {
             return own.isEmpty
         }
         guard isEmpty else {
-            return .failed("something is left: remove what begins with \(TrialAccount.objectPrefix) from the storage by hand")
+            return .failed(
+                "something is left: remove what begins with \(TrialAccount.objectPrefix) from the storage by hand")
         }
         if others == 0, let owner = try trial.requireOwner() { try owner.removeEmptyFolder(in: trial.access) }
         return .passed("nothing is left")

@@ -88,7 +88,8 @@ extension TrialCredentials {
             throw Unusable(text: "must be a JSON object of texts, and an object of texts named details")
         }
         if let unknown = names.subtracting(Self.members).min() {
-            throw Unusable(text: "has the unknown member \(unknown); it may have \(Self.members.joined(separator: ", "))")
+            throw Unusable(
+                text: "has the unknown member \(unknown); it may have \(Self.members.joined(separator: ", "))")
         }
         accessToken = file.accessToken ?? ""
         authorizationCode = file.authorizationCode

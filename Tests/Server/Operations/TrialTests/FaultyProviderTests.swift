@@ -61,6 +61,17 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
+            name: "the token of another app", provider: .facebook, step: "audience", words: "another app's",
+            deceptions: {
+                Deceptions { request in
+                    request.url.contains("/debug_token")
+                        ? .turning { $0.replacing("123456789012345", with: "543210987654321") } : .none
+                }
+            }),
+        PlantedFault(
+            name: "a wrong password", provider: .webdav, step: "identity", words: "the token is rejected",
+            prepare: { person, _ in person.credentials.accessToken = "another-password" }),
+        PlantedFault(
             name: "a token that has expired", provider: .dropbox, step: "identity", words: "the token is rejected",
             prepare: { person, sandbox in try sandbox.expireAccessTokens(of: person.account, .device) }),
         PlantedFault(
@@ -68,7 +79,8 @@ extension PlantedFault {
             deceptions: {
                 Deceptions { request in
                     request.url.contains("/userinfo")
-                        ? .saying(Reply(200, "<html></html>", headers: [.contentType: "text/html; charset=UTF-8"])) : .none
+                        ? .saying(Reply(200, "<html></html>", headers: [.contentType: "text/html; charset=UTF-8"]))
+                        : .none
                 }
             }),
         PlantedFault(
@@ -83,7 +95,8 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "the code is refused", provider: .google, step: "exchange", words: "the authorization code is rejected",
+            name: "the code is refused", provider: .google, step: "exchange",
+            words: "the authorization code is rejected",
             prepare: { person, _ in person.credentials.authorizationCode = "4/0Aanother-code" }),
         PlantedFault(
             name: "no refresh token", provider: .google, step: "exchange", words: "no refresh token",
@@ -117,6 +130,19 @@ extension PlantedFault {
     // MARK: Storage
 
     private static let storage = [
+        PlantedFault(
+            name: "an account without OneDrive", provider: .microsoft, step: "storage",
+            words: "the account has no storage",
+            prepare: { person, sandbox in try sandbox.setOneDrive(of: person.account, "unlicensed") }),
+        PlantedFault(
+            name: "a page for people instead of a listing", provider: .microsoft, step: "storage",
+            words: "a page for people",
+            deceptions: {
+                Deceptions { request in
+                    request.url.contains("/children")
+                        ? .saying(Reply(200, "<html></html>", headers: [.contentType: "text/html"])) : .none
+                }
+            }),
         PlantedFault(
             name: "no quota", provider: .google, step: "quota", words: "no quota is reported",
             deceptions: {
@@ -172,7 +198,8 @@ extension PlantedFault {
                 try sandbox.inject(fault)
             }),
         PlantedFault(
-            name: "the whole file instead of a range", provider: .google, step: "range", words: "the whole file is sent",
+            name: "the whole file instead of a range", provider: .google, step: "range",
+            words: "the whole file is sent",
             deceptions: { Deceptions { $0.headers[.range] == nil ? .none : .asking($0.without(.range)) } }),
         PlantedFault(
             name: "an upload session that is lost when its connection breaks", provider: .google, step: "largeUpload",
@@ -225,6 +252,21 @@ extension PlantedFault {
                     if request.method == .patch { isRenamed.value = true }
                     guard isRenamed.value, request.method == .get, request.url.contains("/files/") else { return .none }
                     return .saying(Reply(404, #"{"error": {"code": 404, "errors": [{"reason": "notFound"}]}}"#))
+                }
+            }),
+        PlantedFault(
+            name: "a renamed file that is not found", provider: .webdav, step: "rename",
+            words: "not found by its identifier",
+            deceptions: {
+                let isRenamed = Memory(false)
+                return Deceptions { request in
+                    if request.headers.contains(where: { $0.value.hasSuffix("-renamed.bin") }) {
+                        isRenamed.value = true
+                    }
+                    return isRenamed.value && request.method.rawValue == "SEARCH"
+                        ? .saying(
+                            Reply(207, #"<d:multistatus xmlns:d="DAV:"/>"#, headers: [.contentType: "application/xml"]))
+                        : .none
                 }
             }),
         PlantedFault(

@@ -30,10 +30,12 @@ extension TrialTests {
             #expect(violations == [], "\(violations)")
         }
 
-        @Test("A step that a provider does not offer says so", arguments: [
-            (SandboxProvider.microsoft, "revocation"), (.dropbox, "audience"), (.webdav, "registration"),
-            (.webdav, "renewal"),
-        ])
+        @Test(
+            "A step that a provider does not offer says so",
+            arguments: [
+                (SandboxProvider.microsoft, "revocation"), (.dropbox, "audience"), (.webdav, "registration"),
+                (.webdav, "renewal"),
+            ])
         func notOffered(provider: SandboxProvider, step: String) throws {
             #expect(try TrialPerson(provider).run()[step]?.result == .notOffered)
         }

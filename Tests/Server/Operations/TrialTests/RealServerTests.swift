@@ -23,13 +23,16 @@ extension TrialTests {
             let company = try #require(Company.all.first { $0.name.lowercased() == word })
             let offer = try #require(company.signIn)
             var values = SettingValues()
-            for setting in offer.settings where setting.kind == .servers { values.set(setting, to: ["https://\(host)/"]) }
+            for setting in offer.settings where setting.kind == .servers {
+                values.set(setting, to: ["https://\(host)/"])
+            }
             var credentials = TrialCredentials()
             credentials.accessToken = password
             credentials.details = details("https://\(host)/")
             let account = offer.makeAccount(values, { Date() })
             let subject = ProviderTrial.Subject(
-                company: company.name, account: try #require(account), storage: offer.makeStorage?(values), guide: offer.trial,
+                company: company.name, account: try #require(account), storage: offer.makeStorage?(values),
+                guide: offer.trial,
                 credentials: credentials, transport: try TrialSandbox.transport())
             return try ProviderTrial(subject, version: "test", isSandbox: true).run()
         }

@@ -14,7 +14,8 @@ extension TrialTests {
             return Deceptions { request in
                 switch request.call.operation {
                 case .refresh, .revoke: .saying(Reply(400, #"{"error": "\#(token)"}"#))
-                case .delete: .saying(Reply(403, #"{"error": {"code": "\#(token)", "errors": [{"reason": "\#(token)"}]}}"#))
+                case .delete:
+                    .saying(Reply(403, #"{"error": {"code": "\#(token)", "errors": [{"reason": "\#(token)"}]}}"#))
                 default: .none
                 }
             }

@@ -87,7 +87,8 @@ extension TrialTests {
 
         @Test("A fault ends it with status 1, and the JSON names the step")
         func faulty() throws {
-            let (_, path) = try Self.credentials(.google)
+            let (folder, path) = try Self.credentials(.google)
+            defer { withExtendedLifetime(folder) {} }
             let sandbox = try TrialSandbox.server().sandbox
             var fault = SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/revoke", status: 400)
             fault.reason = "not_allowed"
@@ -104,7 +105,8 @@ extension TrialTests {
 
         @Test("A provider that is not configured is status 78, and says what to do")
         func notConfigured() throws {
-            let (_, path) = try Self.credentials(.google)
+            let (folder, path) = try Self.credentials(.google)
+            defer { withExtendedLifetime(folder) {} }
             let command = try OperatorTool(TrialSandbox.server()).run("try", "s3", "--credentials", path)
 
             #expect(command.status == 78)

@@ -53,7 +53,8 @@ struct TrialQuestions {
             Output.write([
                 "Open this page as the test account, and agree:", "", consent.url(values, redirectURI: redirect), "",
                 redirect == nil
-                    ? "It shows a code." : "The browser goes to an address with code=… in it, also if nothing answers there.",
+                    ? "It shows a code."
+                    : "The browser goes to an address with code=… in it, also if nothing answers there.",
             ])
         }
         for question in offer.trial.questions {

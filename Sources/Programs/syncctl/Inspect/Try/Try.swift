@@ -28,7 +28,8 @@ struct Try: ParsableCommand {
 
     @OptionGroup var options: CommonOptions
     @Argument(
-        help: "\(words.joined(separator: ", ")).", completion: .list(words), transform: Self.company) var provider: Company
+        help: "\(words.joined(separator: ", ")).", completion: .list(words), transform: Self.company) var provider:
+        Company
     @Option(
         help: "A file with the test account's credentials, a JSON object; - for standard input.", completion: .file())
     var credentials: String?

@@ -93,7 +93,8 @@ public struct TrialCall: Encodable, Equatable, Sendable {
 
     /// `bytes 0-9/10`, if it is nothing else.
     private static func counts(_ field: String) -> String? {
-        let isOne = field.utf8.count <= 64 && field.hasPrefix("bytes ")
+        let isOne =
+            field.utf8.count <= 64 && field.hasPrefix("bytes ")
             && field.dropFirst(6).utf8.allSatisfy { (0x30...0x39).contains($0) || "-/*".utf8.contains($0) }
         return isOne ? field : nil
     }
@@ -128,7 +129,8 @@ public struct TrialCall: Encodable, Equatable, Sendable {
             ?? element("Code", reply.body) ?? element("s:exception", reply.body)
         // A code is a word or a few, so that nothing that is written for people passes.
         return word.flatMap { word in
-            let isCode = word.utf8.count <= 96
+            let isCode =
+                word.utf8.count <= 96
                 && word.utf8.allSatisfy { byte in
                     switch byte {
                     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

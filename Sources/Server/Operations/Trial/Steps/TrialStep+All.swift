@@ -6,11 +6,11 @@ extension TrialStep {
 
     /// All steps in their order, as far as they concern this kind of account and what is given of it.
     static func all(for account: TrialAccount) -> [TrialStep] {
-        let signIn = account.given.codeAlone == nil ? [exchange] : [codeAlone]
-        let beforeIdentity = account.given.codeAlone == nil ? [] : signIn
-        let afterIdentity = account.given.codeAlone == nil ? signIn : []
-        return [registration] + beforeIdentity + [identity, audience, forgery] + afterIdentity + [renewal]
-            + (account.storage == nil ? [] : storageSteps) + [revocation, revoked]
+        let signIn =
+            account.given.codeAlone == nil
+            ? [identity, audience, forgery, exchange] : [codeAlone, identity, audience, forgery]
+        return [registration] + signIn + [renewal] + (account.storage == nil ? [] : storageSteps)
+            + [revocation, revoked]
     }
 
     private static let storageSteps = [

@@ -41,7 +41,8 @@ extension TrialStep {
     }
 
     static let audience = TrialStep(
-        "audience", expected: "the token was issued for this server's client, or for an app that the configuration lists",
+        "audience",
+        expected: "the token was issued for this server's client, or for an app that the configuration lists",
         needs: ["identity"]
     ) { trial in
         if trial.isOfAnotherApp {
@@ -81,7 +82,8 @@ extension TrialStep {
     }
 
     static let exchange = TrialStep(
-        "exchange", expected: "the server gets tokens of its own for what the phone presents", needs: ["identity", "audience"]
+        "exchange", expected: "the server gets tokens of its own for what the phone presents",
+        needs: ["identity", "audience"]
     ) { trial in
         guard let profile = trial.profile else { return .notTried("the provider did not say whose token it is") }
         var stored = trial.account.credentials(from: trial.presented)
@@ -93,7 +95,8 @@ extension TrialStep {
             }
             trial.stored = stored.updated(with: own)
             return own.refreshToken == nil
-                ? .failed("no refresh token came for the code: the person had consented before, and was not asked again")
+                ? .failed(
+                    "no refresh token came for the code: the person had consented before, and was not asked again")
                 : .passed("they came for the code, with a refresh token")
         }
         if trial.account.exchangesTokens {

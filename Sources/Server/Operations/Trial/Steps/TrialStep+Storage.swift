@@ -3,7 +3,8 @@ import SyncProtocol
 
 // What the server asks of a storage.
 extension TrialStep {
-    static let storage = TrialStep("storage", expected: "the account has a storage, which the server may use") { trial in
+    static let storage = TrialStep("storage", expected: "the account has a storage, which the server may use") {
+        trial in
         guard let stored = trial.stored, stored.usableToken != nil else {
             return .notTried("the server has no access token")
         }
@@ -11,12 +12,16 @@ extension TrialStep {
         let (provider, access) = (try trial.requireStorage(), trial.access)
         var left: [StoredObject] = []
         try provider.list(in: access) { page in left += page.filter { $0.name.hasPrefix(TrialAccount.objectPrefix) } }
+        trial.isStorageOpen = true
         return .passed(
-            left.isEmpty ? "it has" : "it has; \(left.count) objects of an earlier trial are left there, and are deleted at the end")
+            left.isEmpty
+                ? "it has"
+                : "it has; \(left.count) objects of an earlier trial are left there, and are deleted at the end")
     }
 
     static let quota = TrialStep(
-        "quota", expected: "the storage says how much it still takes, and that is enough for the trial", needs: ["storage"]
+        "quota", expected: "the storage says how much it still takes, and that is enough for the trial",
+        needs: ["storage"]
     ) { trial in
         guard let owner = try trial.requireOwner() else { return .notOffered("there is no such question") }
         guard let free = try owner.freeBytes(in: trial.access) else {
@@ -87,7 +92,9 @@ extension TrialStep {
             }
         }
         if described.name != stored.name { return .failed("another name is reported") }
-        if described.sizeBytes != Int64(upload.bytes.count) || described.providerHash.map({ $0 != upload.hash }) ?? false {
+        if described.sizeBytes != Int64(upload.bytes.count)
+            || described.providerHash.map({ $0 != upload.hash }) ?? false
+        {
             throw WrongContent(of: upload, described)
         }
         guard described.providerHash != nil else { return .passed("they are, but no hash: the server reads the bytes") }
@@ -155,7 +162,8 @@ extension TrialStep {
     // MARK: Behind the server's back
 
     static let rename = TrialStep(
-        "rename", expected: "a file that its owner has renamed is found by its identifier; on plain servers by its name only",
+        "rename",
+        expected: "a file that its owner has renamed is found by its identifier; on plain servers by its name only",
         needs: ["smallUpload"]
     ) { trial in
         guard let owner = try trial.requireOwner() else { return .notOffered("objects cannot be renamed") }
@@ -166,7 +174,9 @@ extension TrialStep {
             objectID: stored.objectID, from: stored.name, to: newName, in: trial.access)
         if keepsIdentifier {
             let described: StoredObject
-            do { described = try owner.describe(objectID: stored.objectID, in: trial.access) } catch CloudStorageError.notFound {
+            do { described = try owner.describe(objectID: stored.objectID, in: trial.access) } catch CloudStorageError
+                .notFound
+            {
                 return .failed("it is not found by its identifier any more: phones are told that the file is gone")
             }
             guard described.name == newName else { return .failed("it has its old name still") }
@@ -182,7 +192,8 @@ extension TrialStep {
             return .failed("it is not found by its new name")
         }
         trial.objects["small"]?.stored = found
-        return .passed("it is found by its new name only: phones are told that the file is gone until it has its own again")
+        return .passed(
+            "it is found by its new name only: phones are told that the file is gone until it has its own again")
     }
 
     static let listing = TrialStep(
@@ -231,7 +242,7 @@ extension TrialStep {
     }
 
     static let cleaningUp = TrialStep(cleanUp, expected: "nothing of the trial is left in the storage") { trial in
-        guard trial.stored?.usableToken != nil else { return .notTried("nothing was stored") }
+        guard trial.isStorageOpen else { return .notTried("nothing was stored") }
         return try TrialCleanUp(trial).run()
     }
 }
