@@ -3,8 +3,13 @@ import HTTPTypes
 
 extension Dropbox: OwnerOperations {
     private struct Move: Encodable {
-        var from_path: String
-        var to_path: String
+        var fromPath: String
+        var toPath: String
+
+        enum CodingKeys: String, CodingKey {
+            case fromPath = "from_path"
+            case toPath = "to_path"
+        }
     }
 
     private struct SpaceUsage: Decodable {
@@ -21,7 +26,7 @@ extension Dropbox: OwnerOperations {
     ) throws(CloudStorageError) -> Bool {
         var client = ProviderClient(access) { DropboxVerdict.classify($0) }
         _ = try client.send(
-            try Self.call("move_v2", Move(from_path: objectID, to_path: Self.path(newName))))
+            try Self.call("move_v2", Move(fromPath: objectID, toPath: Self.path(newName))))
         return true
     }
 
