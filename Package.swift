@@ -125,7 +125,7 @@ let package = Package(
             "Server", "Operations",
             [
                 "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store",
-                "Vault", logging,
+                "UntrustedInput", "Vault", httpTypes, logging,
             ]),
 
         // Client: the library for apps, with no C library but SQLite.
@@ -214,6 +214,12 @@ let package = Package(
                 "Store", "Vault", "TestSupport", "syncctl",
             ], exclude: ["Fixtures"]),
         tests("Server/Operations", "OpenAPITests", ["SyncProtocol", "Operations"]),
+        tests(
+            "Server/Operations", "TrialTests",
+            [
+                "Curl", "Posix", "SyncProtocol", "HTTPTransport", "Operations", "Providers", "TestSupport", "syncctl",
+                httpTypes,
+            ]),
         tests("Client", "SyncServerConnectionTests", ["SyncProtocol", "SyncServerConnection", httpTypes, logging]),
         tests(
             "Client", "SyncServerConnectionStackTests",

@@ -24,6 +24,15 @@ public struct OperatorTool: Sendable {
         try Command(program, arguments + ["--config", configuration])
     }
 
+    /// Runs a command on the stack's configuration with something to read.
+    public func run(_ arguments: [String], input: String) throws -> Command {
+        try Command(
+            "/bin/sh",
+            ["-c", #"input=$1; shift; printf %s "$input" | "$@""#, "sh", input, program] + arguments + [
+                "--config", configuration,
+            ])
+    }
+
     /// Starts a command that a test may end before its time; what it says is discarded.
     public func start(_ arguments: String...) throws -> ChildProcess {
         try ChildProcess([program] + arguments + ["--config", configuration])

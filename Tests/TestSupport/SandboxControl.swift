@@ -149,6 +149,14 @@ public struct SandboxControl: Sendable {
     /// Changes the providers' clock: whatever happens there from now on is of that time.
     public func setClock(offsetSeconds: Int) throws { _ = try post("/clock", ["offsetSeconds": offsetSeconds]) }
 
+    /// Every token and code that the providers have issued so far.
+    public func issuedTokens() throws -> [String] { try get("/tokens").array?.compactMap(\.text) ?? [] }
+
+    /// The address that a person has at their provider.
+    public func emailAddress(of account: SandboxAccount) throws -> String {
+        try get("/accounts/\(account.id)").email?.text ?? ""
+    }
+
     /// Forgets the rules that clients broke.
     public func clearViolations() throws { _ = try call(HTTPCall("DELETE", "/sandbox/violations")) }
 

@@ -10,7 +10,7 @@ struct Syncctl: ParsableCommand {
         commandName: "syncctl", abstract: "Sets up and looks after a SyncServer.",
         discussion: """
             Exit status: 0 all is well; 1 something is wrong, or does not exist; 64 the command line is wrong; \
-            69 the database or a server cannot be reached; 77 not permitted; 78 the configuration or the schema is \
+            69 the database, a server or a provider cannot be reached; 77 not permitted; 78 the configuration or the schema is \
             not as it must be.
             """,
         version: ServerRelease.text,
@@ -20,7 +20,7 @@ struct Syncctl: ParsableCommand {
                 subcommands: [Setup.self, CheckConfig.self, Migrate.self, GenerateKey.self, Import.self]),
             CommandGroup(
                 name: "Looking", subcommands: [StatusCommand.self, Users.self, Groups.self, Files.self, Jobs.self]),
-            CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self]),
+            CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self, Try.self]),
             CommandGroup(
                 name: "Keeping",
                 subcommands: [

@@ -1,20 +1,20 @@
 import FoundationEssentials
-import HTTPTransport
+public import HTTPTransport
 import UntrustedInput
 
 /// The error code in a provider's error body, for the log; never the text that it writes for people.
 ///
 /// OAuth's token endpoints return a word (RFC 6749, section 5.2), Microsoft's also the number after `AADSTS`; the APIs
 /// of Google, Microsoft and Facebook return a word or a number inside an object.
-struct ProviderErrorCode: CustomStringConvertible {
+public struct ProviderErrorCode: CustomStringConvertible {
     /// Error bodies are a few hundred bytes long.
     private static let maximumBytes = 16_384
     private static let maximumWordLength = 64
 
-    let description: String
+    public let description: String
 
     /// `nil` if the reply is not an error, or contains no such code.
-    init?(of reply: Reply) {
+    public init?(of reply: Reply) {
         guard reply.status >= 400, reply.body.count <= Self.maximumBytes,
             let body = try? UntrustedJSON.decode(
                 Body.self, from: reply.body, keys: .convertFromSnakeCase), let word = body.error?.word,

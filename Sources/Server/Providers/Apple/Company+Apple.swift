@@ -12,6 +12,13 @@ extension Company {
                 SignInWithAppleSettings.clientID, SignInWithAppleSettings.teamID, SignInWithAppleSettings.keyID,
                 SignInWithAppleSettings.privateKey, SignInWithAppleSettings.redirectURI,
             ],
+            trial: TrialGuide(
+                [
+                    TrialGuide.Question(.accessToken, "Identity token from the app (is not shown): "),
+                    TrialGuide.Question(
+                        .authorizationCode, "Authorization code, at most five minutes old (is not shown): ",
+                        isOptional: true),
+                ], hasCodes: true, tokensNameTheirApp: true),
             account: { values, now in
                 guard let key = try? SigningKey(es256PEM: values.secretText(SignInWithAppleSettings.privateKey)) else {
                     return nil

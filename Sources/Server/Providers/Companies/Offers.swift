@@ -16,13 +16,16 @@ public struct SignInOffer: Sendable {
     public let makeAccount: AccountMaker
     /// Makes the storage of the accounts; `nil` for accounts without one.
     public let makeStorage: StorageMaker?
+    /// How an operator tries the accounts.
+    public let trial: TrialGuide
 
     init(
-        _ accountType: AccountType, settings: [Setting], storage: StorageMaker? = nil,
+        _ accountType: AccountType, settings: [Setting], trial: TrialGuide, storage: StorageMaker? = nil,
         account: @escaping AccountMaker
     ) {
         self.accountType = accountType
         self.settings = settings
+        self.trial = trial
         makeStorage = storage
         makeAccount = account
     }

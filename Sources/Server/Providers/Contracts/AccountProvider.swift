@@ -30,6 +30,13 @@ public protocol AccountProvider: Sendable {
         _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials?
 
+    /// Signs somebody in with nothing but a code that was requested for the server's own client and for the person's
+    /// identity as well: `syncctl try` does, whose person has no phone.
+    ///
+    /// - Returns: `nil` if this kind of account has no codes, or they do not tell whose they are.
+    /// - Throws: as ``exchange(code:of:through:)``.
+    func signIn(with code: PresentedCode, through client: AccountClient) throws(AccountError) -> CodeSignIn?
+
     /// Whether ``exchange(_:of:through:)`` asks the provider for anything.
     var exchangesTokens: Bool { get }
 
@@ -92,6 +99,10 @@ extension AccountProvider {
     public func exchange(
         _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? { nil }
+
+    public func signIn(
+        with code: PresentedCode, through client: AccountClient
+    ) throws(AccountError) -> CodeSignIn? { nil }
 
     public func requireStorage(
         with credentials: StoredCredentials, through client: AccountClient

@@ -11,6 +11,12 @@ extension Company {
                 DropboxSettings.appKey, DropboxSettings.appSecret, DropboxSettings.redirectURI,
                 DropboxSettings.allowsBareTokens,
             ],
+            trial: TrialGuide(
+                consent: TrialGuide.ConsentPage(
+                    "https://www.dropbox.com/oauth2/authorize", clientID: DropboxSettings.appKey,
+                    scopes: ["account_info.read", "files.metadata.read", "files.content.read", "files.content.write"],
+                    parameters: [("token_access_type", "offline")], showsCode: true),
+                tokensNameTheirApp: false),
             storage: { _ in Dropbox() },
             account: { values, _ in
                 DropboxAccount(

@@ -7,6 +7,9 @@ extension Company {
         name: "Facebook", services: [.facebook],
         signIn: SignInOffer(
             .facebook, settings: [FacebookSettings.appID, FacebookSettings.appSecret, FacebookSettings.graphVersion],
+            trial: TrialGuide(
+                [TrialGuide.Question(.accessToken, "Access token, or token of Limited Login (is not shown): ")],
+                tokensNameTheirApp: true),
             account: { values, _ in
                 FacebookAccount(
                     appID: values.text(FacebookSettings.appID),

@@ -8,6 +8,13 @@ extension Company {
         signIn: SignInOffer(
             .google,
             settings: [GoogleSettings.clientID, GoogleSettings.clientSecret, GoogleSettings.appClientIDs],
+            trial: TrialGuide(
+                consent: TrialGuide.ConsentPage(
+                    "https://accounts.google.com/o/oauth2/v2/auth", clientID: GoogleSettings.clientID,
+                    scopes: ["openid", "profile", "https://www.googleapis.com/auth/drive.file"],
+                    // A refresh token is issued with the first consent only, or when the person is asked again.
+                    parameters: [("access_type", "offline"), ("prompt", "consent")]),
+                tokensNameTheirApp: true),
             storage: { _ in GoogleDrive() },
             account: { values, _ in
                 GoogleAccount(

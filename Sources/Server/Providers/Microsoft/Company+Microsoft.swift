@@ -11,6 +11,15 @@ extension Company {
                 MicrosoftSettings.clientID, MicrosoftSettings.clientSecret, MicrosoftSettings.redirectURI,
                 MicrosoftSettings.allowsIDTokens,
             ],
+            trial: TrialGuide(
+                consent: TrialGuide.ConsentPage(
+                    "https://login.microsoftonline.com/common/oauth2/v2.0/authorize",
+                    clientID: MicrosoftSettings.clientID,
+                    scopes: [
+                        "openid", "profile", "offline_access", "https://graph.microsoft.com/User.Read",
+                        "https://graph.microsoft.com/Files.ReadWrite.AppFolder",
+                    ]),
+                tokensNameTheirApp: true),
             storage: { _ in OneDrive() },
             account: { values, _ in
                 MicrosoftAccount(

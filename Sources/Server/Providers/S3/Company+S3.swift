@@ -7,6 +7,14 @@ extension Company {
         name: "S3", services: [.s3],
         signIn: SignInOffer(
             .s3, settings: S3Settings.servers.all,
+            trial: TrialGuide([
+                TrialGuide.Question(.detail("address"), "Address of the service (https://s3.example.com): "),
+                TrialGuide.Question(.detail("region"), "Region: "),
+                TrialGuide.Question(.detail("bucket"), "Bucket: "),
+                TrialGuide.Question(.detail("prefix"), "Prefix of all keys; may be empty: ", isOptional: true),
+                TrialGuide.Question(.detail("accessKeyID"), "Id of the access key: "),
+                TrialGuide.Question(.accessToken, "Its secret (is not shown): "),
+            ]),
             storage: { values in S3(servers: NamedServers(S3Settings.servers, values)) },
             account: { values, _ in S3Account(servers: NamedServers(S3Settings.servers, values)) }))
 }

@@ -7,6 +7,13 @@ extension Company {
         name: "WebDAV", services: [.webDAV],
         signIn: SignInOffer(
             .webDAV, settings: WebDAVSettings.servers.all,
+            trial: TrialGuide([
+                TrialGuide.Question(
+                    .detail("address"),
+                    "Address of the account's files (https://cloud.example.com/remote.php/dav/files/NAME/): "),
+                TrialGuide.Question(.detail("user"), "User; empty for a bearer token: ", isOptional: true),
+                TrialGuide.Question(.accessToken, "Password, best an app password (is not shown): "),
+            ]),
             storage: { values in WebDAV(servers: NamedServers(WebDAVSettings.servers, values)) },
             account: { values, now in
                 WebDAVAccount(servers: NamedServers(WebDAVSettings.servers, values), now: now)

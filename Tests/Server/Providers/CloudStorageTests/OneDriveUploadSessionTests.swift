@@ -68,6 +68,19 @@ struct OneDriveUploadSessionTests {
             ])
     }
 
+    @Test("A session that still has to do with a broken request is tried again, if nothing has the name")
+    func busySession() throws {
+        let storage = ScriptedStorage(
+            Self.started, Self.goOn(327_680), Reply(409, #"{"error": {"code": "conflict"}}"#),
+            Reply(404, #"{"error": {"code": "itemNotFound"}}"#), Self.goOn(655_360), item())
+
+        try upload(storage)
+
+        let second = "PUT bytes 327680-655359/983040 327680"
+        #expect(storage.steps.dropFirst(2).prefix(3) == [second, "GET 0", second])
+        #expect(storage.pauses.pauses.count == 1)
+    }
+
     @Test(
         "After an error OneDrive is asked what it has before a byte is sent again",
         arguments: [408, 429, 500, 503, 509])

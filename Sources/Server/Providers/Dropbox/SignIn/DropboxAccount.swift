@@ -46,6 +46,25 @@ public struct DropboxAccount: AccountProvider {
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
+        let tokens = try tokens(for: code, through: client)
+        guard tokens.accountId == profile.providerUserID else { throw .codeRejected }
+        return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
+    }
+
+    public func signIn(
+        with code: PresentedCode, through client: AccountClient
+    ) throws(AccountError) -> CodeSignIn? {
+        let tokens = try tokens(for: code, through: client)
+        let presented = PresentedCredentials(
+            accountType: accountType, accessToken: tokens.accessToken, authorizationCode: code.value,
+            accountID: tokens.accountId)
+        return CodeSignIn(presented: presented, tokens: tokens)
+    }
+
+    /// - Parameter code: see ``exchange(code:of:through:)``.
+    private func tokens(
+        for code: PresentedCode, through client: AccountClient
+    ) throws(AccountError) -> OAuthTokens {
         let words = code.value.split(separator: " ", maxSplits: 1).map(String.init)
         var plain = code
         plain.value = words.first ?? ""
@@ -53,8 +72,7 @@ public struct DropboxAccount: AccountProvider {
         if words.count == 2, code.verifier == nil { details.append((name: "code_verifier", value: words[1])) }
         let tokens = try tokenEndpoint.exchange(plain, standardRedirectURI: redirectURI, details, through: client)
         if let scopes = tokens.scopes, !Self.storageScopes.isSubset(of: scopes) { throw .scopeMissing }
-        guard tokens.accountId == profile.providerUserID else { throw .codeRejected }
-        return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
+        return tokens
     }
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {

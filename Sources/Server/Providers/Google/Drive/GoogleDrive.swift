@@ -12,7 +12,7 @@ public struct GoogleDrive: CloudProvider {
     static let upload = "https://www.googleapis.com/upload/drive/v3/files"
     static let folderType = "application/vnd.google-apps.folder"
 
-    private let identifiers = DriveIdentifierReserve()
+    let identifiers = DriveIdentifierReserve()
 
     public init() {}
 

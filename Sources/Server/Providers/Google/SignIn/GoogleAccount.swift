@@ -49,13 +49,28 @@ public struct GoogleAccount: AccountProvider {
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        // A code from an app on a device came without a redirect.
-        let tokens = try tokenEndpoint.exchange(code, standardRedirectURI: "", through: client)
-        if let scopes = tokens.scopes, Self.driveScopes.isDisjoint(with: scopes) { throw .scopeMissing }
+        let tokens = try tokens(for: code, through: client)
         guard try userInfo(tokens.accessToken, through: client).sub == profile.providerUserID else {
             throw .codeRejected
         }
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
+    }
+
+    public func signIn(
+        with code: PresentedCode, through client: AccountClient
+    ) throws(AccountError) -> CodeSignIn? {
+        let tokens = try tokens(for: code, through: client)
+        return CodeSignIn(
+            presented: PresentedCredentials(accountType: accountType, accessToken: tokens.accessToken), tokens: tokens)
+    }
+
+    private func tokens(
+        for code: PresentedCode, through client: AccountClient
+    ) throws(AccountError) -> OAuthTokens {
+        // A code from an app on a device came without a redirect.
+        let tokens = try tokenEndpoint.exchange(code, standardRedirectURI: "", through: client)
+        if let scopes = tokens.scopes, Self.driveScopes.isDisjoint(with: scopes) { throw .scopeMissing }
+        return tokens
     }
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {

@@ -130,7 +130,7 @@ public struct OneDrive: CloudProvider {
         }
     }
 
-    private static func address(of objectID: String) -> String { drive + "/items/" + PercentEncoding.encode(objectID) }
+    static func address(of objectID: String) -> String { drive + "/items/" + PercentEncoding.encode(objectID) }
 
     /// The address of a name in the app's folder; an action follows after `:/`.
     static func address(ofName name: String) -> String {

@@ -94,6 +94,7 @@ struct OneDriveUpload {
         do throws(CloudStorageError) {
             var part = first
             var mayRestart = true
+            var busyAttempts = 0
             while true {
                 if part.isLast, !rivals.isEmpty {
                     // The hash of the content is known only with its end.
@@ -110,7 +111,16 @@ struct OneDriveUpload {
                     part = try self.part()
                 case .exists:
                     try part.arrive()
-                    guard let item = try existing(session.name), isEqual(item) else {
+                    guard let item = try existing(session.name) else {
+                        // Nothing has the name: a request whose connection broke is still in progress there.
+                        busyAttempts += 1
+                        let deadline = part.deadline(within: patience)
+                        guard access.backoff.wait(before: busyAttempts, retryAfter: nil, deadline: deadline) else {
+                            throw .unavailable(detail: "the upload session is busy with another request")
+                        }
+                        continue
+                    }
+                    guard isEqual(item) else {
                         throw .unavailable(detail: "the object's name was taken during the upload")
                     }
                     session.cancel()

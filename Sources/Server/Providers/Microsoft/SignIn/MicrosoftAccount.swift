@@ -89,14 +89,33 @@ public struct MicrosoftAccount: AccountProvider {
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        guard let redirectURI = code.redirectURI ?? redirectURI else { return nil }
-        let code = PresentedCode(code.value, redirectURI: redirectURI, verifier: code.verifier)
-        let tokens = try tokenEndpoint.exchange(
-            code, standardRedirectURI: nil, [("scope", Self.scope)], through: client)
-        try Self.requireStorage(tokens)
+        guard let tokens = try tokens(for: code, scope: Self.scope, through: client) else { return nil }
         let user = try me(tokens.accessToken, through: client)
         guard Self.normalized(user.id) == Self.normalized(profile.providerUserID) else { throw .codeRejected }
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
+    }
+
+    /// The code must have been requested with the scope `openid`, so that an id token comes with the tokens.
+    public func signIn(
+        with code: PresentedCode, through client: AccountClient
+    ) throws(AccountError) -> CodeSignIn? {
+        guard let tokens = try tokens(for: code, scope: "openid profile " + Self.scope, through: client) else {
+            return nil
+        }
+        guard let idToken = tokens.idToken else { throw .scopeMissing }
+        let presented = PresentedCredentials(
+            accountType: accountType, accessToken: idToken, microsoftAccessToken: tokens.accessToken)
+        return CodeSignIn(presented: presented, tokens: tokens)
+    }
+
+    private func tokens(
+        for code: PresentedCode, scope: String, through client: AccountClient
+    ) throws(AccountError) -> OAuthTokens? {
+        guard let redirectURI = code.redirectURI ?? redirectURI else { return nil }
+        let code = PresentedCode(code.value, redirectURI: redirectURI, verifier: code.verifier)
+        let tokens = try tokenEndpoint.exchange(code, standardRedirectURI: nil, [("scope", scope)], through: client)
+        try Self.requireStorage(tokens)
+        return tokens
     }
 
     private static func requireStorage(_ tokens: OAuthTokens) throws(AccountError) {

@@ -25,12 +25,12 @@ public struct WebDAV: CloudProvider {
     ) throws(CloudStorageError) -> StoredObject {
         try WebDAVUpload(
             content: content, reservation: reservation, mimeType: mimeType,
-            client: WebDAVClient(access, servers, memory)
+            client: client(access)
         ).run()
     }
 
     public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
-        let client = try WebDAVClient(access, servers, memory)
+        let client = try client(access)
         switch try WebDAVObjectID(objectID) {
         case .file(let fileID):
             guard let found = try client.search(fileID: fileID) else { throw .notFound }
@@ -48,7 +48,7 @@ public struct WebDAV: CloudProvider {
         objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
         receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
-        let client = try WebDAVClient(access, servers, memory)
+        let client = try client(access)
         var download = client.download()
         download.range = range
         switch try WebDAVObjectID(objectID) {
@@ -80,7 +80,7 @@ public struct WebDAV: CloudProvider {
     }
 
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
-        let client = try WebDAVClient(access, servers, memory)
+        let client = try client(access)
         let identifier: WebDAVObjectID
         do { identifier = try WebDAVObjectID(objectID) } catch { return }
         switch identifier {
@@ -100,7 +100,7 @@ public struct WebDAV: CloudProvider {
     /// Also removes what an interrupted upload to a spare name has left: the jobs role looks for each name of an upload
     /// that was given up.
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
-        let client = try WebDAVClient(access, servers, memory)
+        let client = try client(access)
         if let resource = try client.look(at: client.folder + [name]) {
             return resource.isCollection ? nil : try client.stored(resource, named: name)
         }
@@ -109,7 +109,11 @@ public struct WebDAV: CloudProvider {
     }
 
     public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
-        try WebDAVListing(client: WebDAVClient(access, servers, memory)).run(page)
+        try WebDAVListing(client: client(access)).run(page)
+    }
+
+    func client(_ access: StorageAccess) throws(CloudStorageError) -> WebDAVClient {
+        try WebDAVClient(access, servers, memory)
     }
 }
 

@@ -1,0 +1,117 @@
+import ArgumentParser
+import Configuration
+import Curl
+import FoundationEssentials
+import HTTPTransport
+import Operations
+import Posix
+import Providers
+import SyncProtocol
+
+/// Tries a provider with a test account.
+struct Try: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "try",
+        abstract: "Goes through everything that the server will ask of a provider, with a test account.",
+        discussion: """
+            Says at each step what is expected and what comes. The report has no token, code, secret, name or content in \
+            it, so that it can be attached to a bug report. What is stored is deleted again; at the end the test account's \
+            grant is revoked (--keep-grant leaves it). docs/operations.md says what each provider needs.
+
+            Without --credentials the account's code, password or key is asked for, and not shown. It is never taken from \
+            the command line.
+            """)
+
+    /// The words for providers on the command line.
+    private static let companies = Company.all.filter { $0.signIn != nil }
+    private static let words = companies.map { $0.name.lowercased() }
+
+    @OptionGroup var options: CommonOptions
+    @Argument(
+        help: "\(words.joined(separator: ", ")).", completion: .list(words), transform: Self.company) var provider:
+        Company
+    @Option(
+        help: "A file with the test account's credentials, a JSON object; - for standard input.", completion: .file())
+    var credentials: String?
+    @Option(
+        name: .customLong("redirect-uri"),
+        help: "The redirect URI of the code, as it is registered with the provider; else one of the configuration.")
+    var redirectURI: String?
+    @Option(help: "A file that the report is written to as well.", completion: .file()) var report: String?
+    @Option(help: "How many seconds one operation may take.") var patience = 40
+    @Flag(name: .customLong("keep-grant"), help: "Does not revoke what the test account has granted.")
+    var keepsGrant = false
+
+    private static func company(_ word: String) throws -> Company {
+        guard let company = companies.first(where: { $0.name.lowercased() == word.lowercased() }) else {
+            throw ValidationError("'\(word)' is no provider: \(words.joined(separator: ", ")).")
+        }
+        return company
+    }
+
+    func validate() throws {
+        guard (1...600).contains(patience) else { throw ValidationError("--patience must be from 1 to 600.") }
+        if options.isJSON, credentials == nil { throw ValidationError("--json asks nothing: it needs --credentials.") }
+    }
+
+    func run() throws {
+        let configuration = try ServerConfiguration(readingFrom: options.file.path)
+        guard let offer = provider.signIn, let values = configuration.accounts[offer.accountType],
+            let account = offer.makeAccount(values, { Date() })
+        else {
+            throw CommandFailure(
+                .configuration,
+                "\(provider.name) is not configured: syncctl setup adds it, or \(provider.signIn?.enablingKey ?? "") and its "
+                    + "settings in \(options.file.path)")
+        }
+        let given = try TrialQuestions(
+            provider, offer, values, redirectURI: redirectURI, known: configuration.redirectURIs
+        ).credentials(from: credentials)
+        CurlLibrary.initialize()
+        var subject = ProviderTrial.Subject(
+            company: provider.name, account: account, storage: offer.makeStorage?(values), guide: offer.trial,
+            credentials: given, transport: CurlSenderPool(routing: Routing(configuration.sandbox)).transport)
+        subject.patience = .seconds(patience)
+        subject.keepsGrant = keepsGrant
+        subject.confidential = offer.settings.filter(\.isSecret).compactMap { values.secret($0)?.value }
+        let result = try Self.watchingSignals { interruption in
+            try ProviderTrial(
+                subject, version: ServerRelease.text, isSandbox: configuration.sandbox != nil,
+                interruption: interruption,
+                progress: { step in if !options.isJSON { Output.complain(["… \(step)"]) } }
+            ).run()
+        }
+        try hand(result)
+    }
+
+    /// Runs `body`, and asks it to end when somebody asks this process to.
+    private static func watchingSignals(_ body: (Interruption) throws -> TrialReport) throws -> TrialReport {
+        let interruption = Interruption()
+        let end = Interruption()
+        Signals.block()
+        let watcher = JoinableThread(
+            try WorkerThread(name: "signals") {
+                while !end.isRequested {
+                    if Signals.wait(upTo: .milliseconds(100)) == .stop { interruption.request() }
+                }
+            })
+        defer {
+            end.request()
+            watcher.join()
+        }
+        return try body(interruption)
+    }
+
+    private func hand(_ result: TrialReport) throws {
+        try Output.write(result, asJSON: options.isJSON)
+        if let report {
+            let text = options.isJSON ? try result.json() : result.text
+            try AtomicFile.write(Array((text + "\n").utf8), to: report, permissions: 0o644)
+        }
+        switch result.outcome {
+        case .passed: return
+        case .failed, .interrupted: throw ExitCode(ExitStatus.foundSomething.rawValue)
+        case .unreachable: throw ExitCode(ExitStatus.unavailable.rawValue)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import HTTPTransport
+import Providers
+
+/// Breaks a connection in the midst of a transfer, as a network does, once for each time that it is asked to.
+///
+/// The transfer really ends there: what the provider has received by then, and what it makes of that, is its own affair.
+final class BrokenConnection {
+    /// Which transfer is to be broken next.
+    enum Plan: Equatable {
+        case nothing
+        /// An upload request, after so many others, with a body of at least so many bytes, which is not the whole content.
+        case uploadOfPart(after: Int, atLeast: Int, ofContentOf: Int)
+        /// The next download, after so many bytes.
+        case download(after: Int)
+    }
+
+    private(set) var plan = Plan.nothing
+    /// Whether the transfer of the last plan has been broken.
+    private(set) var hasBroken = false
+
+    func plan(_ plan: Plan) {
+        self.plan = plan
+        hasBroken = false
+    }
+
+    /// The same transport, whose connections break as planned.
+    func around(_ transport: Transport) -> Transport {
+        Transport(
+            send: { request, deadline throws(TransportError) in
+                guard case .uploadOfPart(let others, let least, let whole) = self.plan,
+                    request.call.operation == .upload, let body = request.body, body.count >= least, body.count < whole
+                else { return try transport.send(request, by: deadline) }
+                guard others == 0 else {
+                    self.plan = .uploadOfPart(after: others - 1, atLeast: least, ofContentOf: whole)
+                    return try transport.send(request, by: deadline)
+                }
+                self.strike()
+                var request = request
+                request.body = .arriving(HalfOfBody(body))
+                do throws(TransportError) {
+                    return try transport.send(request, by: deadline)
+                } catch .cancelled {
+                    throw .interrupted
+                }
+            },
+            stream: { request, deadline, head, body throws(TransportError) in
+                guard case .download(let limit) = self.plan, request.call.operation == .download else {
+                    return try transport.stream(request, by: deadline, head: head, body: body)
+                }
+                var isContent = false
+                var received = 0
+                do throws(TransportError) {
+                    return try transport.stream(
+                        request, by: deadline,
+                        head: { reply in
+                            isContent = reply.status < 300
+                            return head(reply)
+                        },
+                        body: { bytes in
+                            received += bytes.count
+                            guard isContent, received > limit else { return body(bytes) }
+                            self.strike()
+                            _ = body(bytes.extracting(first: max(0, bytes.count - (received - limit))))
+                            return false
+                        })
+                } catch .cancelled where self.hasBroken {
+                    throw .interrupted
+                }
+            })
+    }
+
+    private func strike() {
+        plan = .nothing
+        hasBroken = true
+    }
+}
+
+/// The first half of a body, after which nothing comes any more.
+private final class HalfOfBody: ArrivingBytes {
+    /// The connection is broken on purpose.
+    struct Broken: Error {}
+
+    let count: Int
+    let failure: (any Error)? = nil
+    // Used by one thread at a time, like every ``ArrivingBytes``.
+    private let body: OutgoingBody
+
+    init(_ body: OutgoingBody) {
+        self.body = body
+        count = body.count
+    }
+
+    func read(from position: Int, into buffer: inout MutableSpan<UInt8>) throws -> Int {
+        let rest = count / 2 - position
+        guard rest > 0 else { throw Broken() }
+        switch body {
+        case .bytes(let bytes): return buffer.copyPrefix(of: bytes.dropFirst(position).prefix(rest))
+        case .arriving(let bytes, let start):
+            var part = buffer._mutatingExtracting(first: min(rest, buffer.count))
+            return try bytes.read(from: start + position, into: &part)
+        }
+    }
+}

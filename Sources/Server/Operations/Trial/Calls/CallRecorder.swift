@@ -1,0 +1,73 @@
+import HTTPTransport
+import Synchronization
+
+/// Records each call to a provider.
+final class CallRecorder: TransportDecorator, Sendable {
+    /// Of one step; an upload makes a few calls, a listing of a full folder many.
+    private static let maximumCalls = 200
+
+    private let recorded = Mutex<[TrialCall]>([])
+    private let interruption: Interruption
+
+    init(_ interruption: Interruption) { self.interruption = interruption }
+
+    /// What has been recorded since the last time that it was asked for.
+    func take() -> [TrialCall] {
+        recorded.withLock { recorded in
+            defer { recorded = [] }
+            return recorded
+        }
+    }
+
+    /// What has been recorded so far.
+    var calls: [TrialCall] { recorded.withLock { $0 } }
+
+    /// The position of the call in the record, `nil` beyond its end.
+    func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Int? {
+        if interruption.isEffective { throw .cancelled }
+        return recorded.withLock { recorded in
+            guard recorded.count < Self.maximumCalls else { return nil }
+            recorded.append(TrialCall(request))
+            return recorded.count - 1
+        }
+    }
+
+    func replied(_ call: Int?, _ head: ReplyHead) { change(call) { $0.note(head) } }
+
+    func ended(_ call: Int?, _ result: CallResult) {
+        switch result {
+        case .replied(let head, let body):
+            change(call) { call in
+                call.note(head)
+                if let body { call.note(body) }
+            }
+        // Whoever receives a range ends a transfer that goes on behind it.
+        case .failed(.cancelled, .some): break
+        case .failed(let error, _): change(call) { $0.note(error) }
+        }
+    }
+
+    private func change(_ position: Int?, _ body: (inout TrialCall) -> Void) {
+        guard let position else { return }
+        recorded.withLock { recorded in
+            if recorded.indices.contains(position) { body(&recorded[position]) }
+        }
+    }
+}
+
+/// Whether the operator has asked a trial to end early.
+public final class Interruption: Sendable {
+    private let state = Mutex((isRequested: false, isCleaningUp: false))
+
+    public init() {}
+
+    /// Ends the trial: no further call is made but those that clean up.
+    public func request() { state.withLock { $0.isRequested = true } }
+
+    public var isRequested: Bool { state.withLock { $0.isRequested } }
+
+    /// Whether calls are not to be made any more.
+    var isEffective: Bool { state.withLock { $0.isRequested && !$0.isCleaningUp } }
+
+    func beginCleaningUp() { state.withLock { $0.isCleaningUp = true } }
+}

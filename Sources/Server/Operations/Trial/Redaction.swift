@@ -1,0 +1,66 @@
+/// Takes texts out of a report that must not be in it, whoever wrote them there.
+///
+/// The report is made of words of our own and of providers' codes; this is for a provider that repeats in its code what it
+/// was sent.
+struct Redaction {
+    /// Shorter texts are too likely to be parts of words.
+    private static let shortest = 4
+
+    /// The longest word of ours, or code of a provider.
+    private static let longestWord = 40
+
+    /// That many characters of a text in a row are too many.
+    private static let longestPart = 12
+
+    private let texts: [String]
+    /// Everything of that length in the texts.
+    private let parts: Set<[UInt8]>
+
+    init(_ texts: some Sequence<String>) {
+        let texts = Set(texts).filter { $0.utf8.count >= Self.shortest }.sorted { $0.utf8.count > $1.utf8.count }
+        self.texts = texts
+        var parts: Set<[UInt8]> = []
+        for bytes in texts.map({ Array($0.utf8) }) where bytes.count >= Self.longestPart {
+            for start in 0...(bytes.count - Self.longestPart) {
+                parts.insert(Array(bytes[start..<(start + Self.longestPart)]))
+            }
+        }
+        self.parts = parts
+    }
+
+    /// The text of an error without words that can be no code: addresses, identifiers, and what has unusual characters.
+    static func codes(in text: String) -> String {
+        text.split(separator: " ").map { word in
+            let isPlain =
+                word.utf8.count <= longestWord
+                && word.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "@") }
+            return isPlain ? String(word) : "[…]"
+        }.joined(separator: " ")
+    }
+
+    func applied(to text: String) -> String {
+        texts.reduce(text) { text, secret in text.replacing(secret, with: "[…]") }
+            .split(separator: " ", omittingEmptySubsequences: false)
+            .map { repeatsPart(of: $0) ? "[…]" : String($0) }.joined(separator: " ")
+    }
+
+    /// Whether a word has more of one of the texts in it than chance explains.
+    private func repeatsPart(of word: Substring) -> Bool {
+        let word = Array(word.utf8)
+        guard word.count >= Self.longestPart else { return false }
+        return (0...(word.count - Self.longestPart)).contains {
+            parts.contains(Array(word[$0..<($0 + Self.longestPart)]))
+        }
+    }
+
+    func applied(to report: TrialReport) -> TrialReport {
+        var report = report
+        for index in report.steps.indices {
+            report.steps[index].came = applied(to: report.steps[index].came)
+            for call in report.steps[index].calls.indices {
+                report.steps[index].calls[call].code = report.steps[index].calls[call].code.map(applied)
+            }
+        }
+        return report
+    }
+}

@@ -1,0 +1,57 @@
+import Providers
+import SyncProtocol
+
+// What the server asks when somebody leaves.
+extension TrialStep {
+    static let revocation = TrialStep(
+        "revocation", expected: "what the person has granted to the server is revoked"
+    ) { trial in
+        guard let stored = trial.stored else { return .notTried("the server has no tokens") }
+        if trial.keepsGrant { return .notTried("the grant is to be kept (--keep-grant)") }
+        try trial.account.revoke(stored, through: trial.client)
+        trial.hasRevoked = !trial.recorder.calls.isEmpty
+        return trial.hasRevoked
+            ? .passed("it is") : .notOffered("there is no call for it, or the tokens are not the server's own")
+    }
+
+    static let revoked = TrialStep(
+        "revoked", expected: "revoked tokens are refused in the words that the server knows as a revocation",
+        needs: ["revocation"]
+    ) { trial in
+        guard let stored = trial.stored, trial.hasRevoked else { return .notTried("nothing was revoked") }
+        guard stored.refreshToken != nil else {
+            let isRefused = try trial.eventually { try refuses(.rejected) { try verify(trial) } }
+            return isRefused ? .passed("they are") : .failed("the provider still accepts them")
+        }
+        let isRefused = try trial.eventually {
+            try refuses(.revoked) {
+                if trial.guide.renews {
+                    _ = try trial.account.refresh(stored, through: trial.client)
+                } else {
+                    _ = try trial.account.confirm(stored, through: trial.client)
+                }
+            }
+        }
+        guard isRefused else { return .failed("the provider still renews them") }
+        guard let storage = trial.storage else { return .passed("they are") }
+        let isClosed = try trial.eventually {
+            do {
+                _ = try storage.find(name: trial.name("small.bin"), in: trial.access)
+                return false
+            } catch CloudStorageError.authorizationRevoked {
+                return true
+            }
+        }
+        return isClosed ? .passed("they are, by the storage as well") : .failed("the storage is still open")
+    }
+
+    private static func verify(_ trial: TrialAccount) throws(AccountError) {
+        _ = try trial.account.verify(trial.presented, through: trial.client)
+    }
+
+    /// Whether `body` ends with that error; `false` if it succeeds.
+    private static func refuses(_ expected: AccountError, _ body: () throws -> Void) throws -> Bool {
+        do { try body() } catch let error as AccountError where error == expected { return true }
+        return false
+    }
+}

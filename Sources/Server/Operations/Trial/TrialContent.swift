@@ -1,0 +1,45 @@
+import OpenSSLCrypto
+import Providers
+import SyncProtocol
+
+/// Random content, handed out in parts as a phone's is.
+final class TrialContent: UploadContent {
+    /// Of the parts, rounded up to what the provider wants; Amazon takes none that are smaller.
+    static let partBytes = 5 << 20
+
+    /// As many at a time as the generator gives.
+    private static let randomBytes = 64 * 1024
+
+    let bytes: [UInt8]
+    let providerHash: String
+    private var position = 0
+
+    /// - Throws: ``CryptoError``.
+    init(count: Int, for storageType: CloudStorageType) throws {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            bytes += try RandomBytes.generate(count: min(Self.randomBytes, count - bytes.count))
+        }
+        self.bytes = bytes
+        var hasher = ContentHasher(for: storageType)
+        hasher.update(bytes)
+        providerHash = hasher.finish().providerHash
+    }
+
+    var lengthBytes: Int64 { Int64(bytes.count) }
+
+    func reserveMemory(partBytes: Int) -> Bool { true }
+
+    func nextPart(granularity: Int) -> UploadPart {
+        part(ofAtMost: (Self.partBytes + granularity - 1) / granularity * granularity)
+    }
+
+    func rest() -> UploadPart { part(ofAtMost: bytes.count) }
+
+    private func part(ofAtMost count: Int) -> UploadPart {
+        let end = min(bytes.count, position + count)
+        defer { position = end }
+        return UploadPart(bytes: bytes[position..<end], offset: Int64(position), isLast: end == bytes.count)
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import HTTPTransport
+import HTTPTypes
+import TestSupport
+
+/// What a provider does that it should not: said, or changed, between the sandbox and whoever asks it.
+final class Deceptions {
+    /// What becomes of one request.
+    enum Deception {
+        /// It is sent as it is.
+        case none
+        /// Another one is sent in its place.
+        case asking(OutgoingRequest)
+        /// It is not sent, and this is the reply.
+        case saying(Reply)
+        /// It is sent, and its reply, which is not streamed, becomes another one.
+        case turning((Reply) -> Reply)
+        /// There is no connection.
+        case silence
+    }
+
+    private let choose: (OutgoingRequest) -> Deception
+
+    init(_ choose: @escaping (OutgoingRequest) -> Deception = { _ in .none }) { self.choose = choose }
+
+    func around(_ transport: Transport) -> Transport {
+        Transport(
+            send: { request, deadline throws(TransportError) in
+                switch self.choose(request) {
+                case .none: return try transport.send(request, by: deadline)
+                case .asking(let other): return try transport.send(other, by: deadline)
+                case .saying(let reply): return reply
+                case .turning(let turn): return turn(try transport.send(request, by: deadline))
+                case .silence: throw .notSent
+                }
+            },
+            stream: { request, deadline, head, body throws(TransportError) in
+                switch self.choose(request) {
+                case .none, .turning: return try transport.stream(request, by: deadline, head: head, body: body)
+                case .asking(let other): return try transport.stream(other, by: deadline, head: head, body: body)
+                case .saying(let reply):
+                    if head(reply.head), !body(reply.body.span) { throw .cancelled }
+                    return reply.head
+                case .silence: throw .notSent
+                }
+            })
+    }
+}
+
+extension Reply {
+    /// The same reply with other words in it.
+    func replacing(_ text: String, with other: String) -> Reply {
+        var reply = self
+        reply.body = Array(String(decoding: body, as: UTF8.self).replacing(text, with: other).utf8)
+        return reply
+    }
+
+    /// The same reply with another value of a member of its JSON.
+    func replacing(member: String, by value: String) -> Reply {
+        var reply = self
+        let text = String(decoding: body, as: UTF8.self)
+        reply.body = Array(
+            text.replacingOccurrences(
+                of: "\"\(member)\"\\s*:\\s*[^,}\\n]+", with: "\"\(member)\": \(value)", options: .regularExpression
+            ).utf8)
+        return reply
+    }
+}
+
+extension OutgoingRequest {
+    /// Whether it renews a token that was really issued.
+    var isRenewal: Bool { call.operation == .refresh && !bodyText.contains("invented") }
+
+    func without(_ name: HTTPField.Name) -> OutgoingRequest {
+        var request = self
+        request.headers[name] = nil
+        return request
+    }
+}
