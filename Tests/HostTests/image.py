@@ -4,6 +4,7 @@ Packages come from where this machine's apt has them from. Those that a test wil
 the container has no network.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -13,7 +14,8 @@ from pathlib import Path
 RELEASE = "bookworm"
 BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "eatmydata"]
 # What an operator installs, and what our packages need or recommend.
-WANTED = ["nginx", "mariadb-server", "logrotate", "openssl"]
+WANTED = ["nginx", "mariadb-server", "logrotate", "openssl", "certbot", "curl"]
+NEEDED = ["libfcgi0ldbl", "libcurl4", "libmariadb3"]
 DAYS_TO_KEEP = 7
 
 
@@ -44,7 +46,8 @@ def sources() -> list[str]:
 
 def archive(folder: Path) -> Path:
     """The image as an archive; created again if it is missing or old, which takes a minute or two."""
-    kept = folder / "debian.tar"
+    lists = hashlib.sha256(" ".join(BASE + WANTED + NEEDED).encode()).hexdigest()[:8]
+    kept = folder / f"debian-{lists}.tar"
     if kept.exists() and time.time() - kept.stat().st_mtime < DAYS_TO_KEEP * 86_400:
         return kept
     root = folder / "image"
@@ -59,21 +62,23 @@ def archive(folder: Path) -> Path:
     (root / "etc/resolv.conf").unlink(missing_ok=True)
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     run("chroot", root, "apt-get", "update")
-    run("chroot", root, "apt-get", "install", "--yes", "--download-only", "--no-install-recommends", *WANTED,
-        "libfcgi0ldbl", "libcurl4", "libmariadb3")
+    # With what is recommended, for a person who types "apt install" and no more.
+    run("chroot", root, "apt-get", "install", "--yes", "--download-only", *WANTED, *NEEDED)
     (root / "etc/resolv.conf").write_text("", encoding="ascii")
     run("systemd-machine-id-setup", f"--root={root}")
     temporary = kept.with_suffix(".new")
     run("tar", "--create", "--numeric-owner", "--xattrs", "--file", temporary, "--directory", root, ".")
     shutil.rmtree(root)
+    for other in folder.glob("debian*.tar"):
+        other.unlink()
     os.replace(temporary, kept)
     return kept
 
 
-def unpack(folder: Path) -> Path:
-    """A fresh root folder for one run."""
+def unpack(folder: Path, name: str = "root") -> Path:
+    """A fresh root folder for one run, of that name in the folder."""
     kept = archive(folder)
-    root = folder / "root"
+    root = folder / name
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     run("tar", "--extract", "--numeric-owner", "--xattrs", "--file", kept, "--directory", root)

@@ -52,11 +52,13 @@ struct SetupCheck {
     /// - Parameter givers: what the operator knows the answers by: options, by the keys of settings.
     func objections(to answers: SetupAnswers, givenBy givers: [String: String]) -> [String] {
         var objections: [String] = []
-        if !answers.host.isEmpty, let objection = SetupAnswers.objection(toHost: answers.host) {
-            objections.append("--host: \(answers.host) \(objection)")
+        var host = answers.host
+        if !host.isEmpty, let objection = SetupAnswers.objection(toHost: host) {
+            objections.append("--host: \(host) \(objection)")
+            host = ""
         }
         if case .files(let certificate, let key) = answers.certificate {
-            objections += self.objections(toCertificate: certificate, key: key, host: answers.host).map {
+            objections += self.objections(toCertificate: certificate, key: key, host: host).map {
                 "--certificate, --key: \($0)"
             }
         }
@@ -73,7 +75,7 @@ struct SetupCheck {
             for setting in offer.settings {
                 if case .text(let text)? = answers.settings[setting.key] { values.set(setting, to: text) }
             }
-            objections += offer.objections(values).map { "\(givers[$0.setting.key] ?? $0.setting.key): \($0.text)" }
+            objections += offer.objections(values).map { "\(givers[$0.setting.key] ?? $0.setting.key) \($0.text)" }
         }
         return objections
     }

@@ -83,7 +83,7 @@ struct SetupOptions: ParsableArguments {
     var set: [String] = []
     @Flag(
         help: ArgumentHelp(
-            "Use the emulated providers of the package syncsandbox, all four of them, instead of real ones."))
+            "Use the emulated providers of the package syncsandbox instead of real ones; for a new server."))
     var sandbox = false
 
     @Option(help: ArgumentHelp("MariaDB's unix socket.", valueName: "path"), completion: .file())

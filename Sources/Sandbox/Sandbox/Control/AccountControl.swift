@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// The control routes below `/sandbox/accounts`.
 struct AccountControl {
     let server: SandboxServer
@@ -51,8 +53,8 @@ struct AccountControl {
     private func show(_ account: Account, _ status: Int, to request: SandboxRequest) -> SandboxResponse {
         let json = json(account)
         guard request.header("accept") == "text/plain" else { return SandboxResponse(status, json: json) }
-        var text = "SyncServer-Device-UUID: \(server.makeUUID())\n"
-        for (name, value) in json["headers"]?.object ?? [:] { text += "\(name): \(value.string ?? "")\n" }
+        var text = "SyncServer-Device-UUID: \(UUID().uuidString)\n"
+        for (name, value) in json["headers"]?.object?.members ?? [] { text += "\(name): \(value.string ?? "")\n" }
         return SandboxResponse(
             status, headers: [("Content-Type", "text/plain; charset=UTF-8")], body: Array(text.utf8))
     }

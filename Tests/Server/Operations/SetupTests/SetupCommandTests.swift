@@ -167,7 +167,7 @@ struct SetupCommandTests {
         let before = try host.everything()
         let run = try host.run(
             options + [
-                "--host", "https://sync.example.org/", "--google-client-id", SetupScratchHost.google, "--dropbox-app-key", "Key!",
+                "--host", "https://sync.example.org/", "--google-client-id", "1-x", "--dropbox-app-key", "Key!",
                 "--set", "MicrosoftClientId=5", "--facebook-app-id", "app", "--apple-client-id", "com.example.app",
                 "--apple-team-id", "T", "--apple-key-id", "KEY4567890",
                 "--apple-private-key-file", host.path("/root/aws"), "--google-client-secret-file", host.path("/root/none"),
@@ -306,7 +306,8 @@ struct SetupCommandTests {
     func settings() throws {
         let run = try host.setUp(
             [
-                "--set", "GoogleServerClientId=2-y.apps.googleusercontent.com", "--set", "googleClientIds=1-a.apps.googleusercontent.com 1-b.apps.googleusercontent.com",
+                "--set", "GoogleServerClientId=2-y.apps.googleusercontent.com",
+                "--set", "googleClientIds=1-a.apps.googleusercontent.com 1-b.apps.googleusercontent.com",
                 "--set", "GoogleServerClientSecret=\(host.root.appending(path: "/root/google").path)",
             ], account: nil)
 
