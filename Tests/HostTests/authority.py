@@ -136,7 +136,7 @@ class Authority:
         match kind:
             case "order": return 200, order["shown"], {}
             case "authorization": return 200, order["authorization"], {}
-            case "challenge": return 200, self._prove(order, key), {}
+            case "challenge": return 200, self._prove(order, key), {"Link": f'<{base}/authorization/{name}>;rel="up"'}
             case "finalize": return 200, self._finalize(order, payload, f"{base}/certificate/{name}"), {}
             case "certificate": return 200, order["certificate"], {}
         raise Refusal(404, "malformed", f"there is no {path}")
@@ -160,7 +160,8 @@ class Authority:
         connection = http.client.HTTPConnection(self.ADDRESS, 80, timeout=CHALLENGE_SECONDS)
         connection.request("GET", f"/.well-known/acme-challenge/{challenge['token']}", headers={"Host": order["host"]})
         found = connection.getresponse()
-        is_proven = found.status == 200 and found.read().decode().strip() == wanted
+        is_proven = found.read().decode(errors="replace").strip() == wanted and found.status == 200
+        connection.close()
         status = "valid" if is_proven else "invalid"
         if not is_proven:
             challenge["error"] = Refusal(403, "unauthorized", f"the challenge is answered with {found.status}").document

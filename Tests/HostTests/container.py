@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pty
+import select
 import signal
 import subprocess
 import time
@@ -64,17 +65,18 @@ class Container:
                 "/usr/bin/env", "--ignore-environment", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/root",
                 "DEBIAN_FRONTEND=noninteractive", *command]
 
-    def converse(self, answers: dict[str, str], *command: str) -> tuple[int, str]:
+    def converse(self, answers: dict[str, str], *command: str, seconds: float = 600) -> tuple[int, str]:
         """Runs a command inside at a terminal of its own, as a person does who knows what to answer to which question.
 
         An answer is given when what was written ends with its question. Returns the exit status and all that was written.
+        After that many seconds without a word the terminal is taken away, and the command with it.
         """
         child, terminal = pty.fork()
         if child == 0:
             os.execvp("nsenter", self._inside(*command))
         written = b""
         answered = 0
-        while True:
+        while select.select([terminal], [], [], seconds)[0]:
             try:
                 part = os.read(terminal, 65_536)
             except OSError:  # EIO: the other side is closed

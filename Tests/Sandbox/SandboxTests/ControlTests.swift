@@ -38,9 +38,10 @@ struct ControlTests {
             return
         }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { $0.split(separator: ":") }
-        #expect(lines.map { String($0[0]) }.sorted() == [
-            "SyncServer-Device-UUID", "SyncServer-authorization-code", "X-token-type", "access_token",
-        ])
+        #expect(
+            lines.map { String($0[0]) }.sorted() == [
+                "SyncServer-Device-UUID", "SyncServer-authorization-code", "X-token-type", "access_token",
+            ])
         #expect(lines.contains { $0 == ["X-token-type", " GoogleToken"] })
         #expect(reply.headers.contains { $0 == ("Content-Type", "text/plain; charset=UTF-8") })
         #expect(sandbox.send("GET", "/sandbox/accounts/\(id)", headers: [("Accept", "*/*")]).status == 200)

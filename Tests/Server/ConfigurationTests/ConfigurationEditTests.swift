@@ -26,7 +26,8 @@ struct ConfigurationEditTests {
             """
 
         let result = try edited(
-            text, ("GoogleServerClientId", #""2-é""#), ("allowedSignInTypes.Dropbox", "true"), ("DropboxAppKey", #""k""#),
+            text, ("GoogleServerClientId", #""2-é""#), ("allowedSignInTypes.Dropbox", "true"),
+            ("DropboxAppKey", #""k""#),
             ("apns.teamId", #""T""#), ("apns.keyId", #""K""#))
 
         #expect(

@@ -26,5 +26,6 @@ struct LastSetup {
 
     /// All services that setup asks for.
     static let offers: [(name: String, settings: [Setting])] =
-        Company.signIns.map { ($0.accountType.rawValue, $0.settings) } + Company.pushes.map { ($0.section, $0.settings) }
+        Company.signIns.map { ($0.accountType.rawValue, $0.settings) }
+        + Company.pushes.map { ($0.section, $0.settings) }
 }

@@ -36,7 +36,9 @@ struct SetupCheck {
         case .secret(let source?):
             do throws(SetupFailure) {
                 guard let objection = setting.objection(try secrets.read(source).value) else { return nil }
-                if case .file(let path, _) = source { return "\(giver) names \(path), which cannot be used: \(objection)" }
+                if case .file(let path, _) = source {
+                    return "\(giver) names \(path), which cannot be used: \(objection)"
+                }
                 return "\(giver) cannot be used: \(objection)"
             } catch {
                 return error.sentence
@@ -67,7 +69,9 @@ struct SetupCheck {
             for setting in settings {
                 guard let answer = answers.settings[setting.key] else { continue }
                 let giver = givers[setting.key] ?? setting.key
-                if let objection = objection(to: answer, about: setting, givenBy: giver) { objections.append(objection) }
+                if let objection = objection(to: answer, about: setting, givenBy: giver) {
+                    objections.append(objection)
+                }
             }
         }
         for offer in Company.pushes where answers.has(offer.settings) {

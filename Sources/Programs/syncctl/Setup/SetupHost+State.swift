@@ -50,7 +50,9 @@ extension SetupHost {
 
     private func presentConfiguration() throws -> ServerConfiguration {
         do { return try ServerConfiguration(readingFrom: place(SetupPaths.configuration)) } catch {
-            throw SetupFailure("there is a configuration, and it has mistakes; put them right first\n\(error)", status: ExitStatus.configuration.rawValue)
+            throw SetupFailure(
+                "there is a configuration, and it has mistakes; put them right first\n\(error)",
+                status: ExitStatus.configuration.rawValue)
         }
     }
 

@@ -167,7 +167,8 @@ struct SetupHost {
         let statements = DatabaseStatements(answers)
         var sql = statements.createDatabase
         if action == .createDatabaseUser {
-            sql = statements.createUser(password: try secrets.read(.file(place(SecretName.databasePassword.path))).value)
+            sql = statements.createUser(
+                password: try secrets.read(.file(place(SecretName.databasePassword.path))).value)
         }
         if action == .createRoleUsers {
             sql = statements.createRoleUsers(
@@ -215,7 +216,8 @@ struct SetupHost {
         guard isRunning else { throw NoRunningSystem() }
         guard AtomicFile.exists(Self.certbot) else { throw SetupFailure("there is no certbot: apt install certbot") }
         var arguments = [
-            Self.certbot, "certonly", "--non-interactive", "--agree-tos", "--webroot", "--webroot-path", SetupPaths.webroot,
+            Self.certbot, "certonly", "--non-interactive", "--agree-tos", "--webroot", "--webroot-path",
+            SetupPaths.webroot,
             "--domain", host, "--deploy-hook", "systemctl reload nginx",
         ]
         if let mailAddress = request.mailAddress {

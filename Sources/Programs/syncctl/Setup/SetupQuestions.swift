@@ -76,7 +76,8 @@ struct SetupQuestions {
 
     private func askForHost(_ answers: inout SetupAnswers) throws {
         answers.host = try ask(
-            "The name in DNS by which phones will reach this server", example: "sync.example.com", standard: last.site?.host
+            "The name in DNS by which phones will reach this server", example: "sync.example.com",
+            standard: last.site?.host
         ) { text in SetupAnswers.objection(toHost: text).map { "it \($0)" } }
     }
 
@@ -174,7 +175,9 @@ struct SetupQuestions {
                 check.secrets.typed[name] = Secret(text)
                 answer = .secret(.typed(name))
             }
-            guard let objection = check.objection(to: answer, about: setting, givenBy: "the answer") else { return answer }
+            guard let objection = check.objection(to: answer, about: setting, givenBy: "the answer") else {
+                return answer
+            }
             Output.write([Self.again(objection)])
         }
     }

@@ -113,7 +113,9 @@ public struct SetupAnswers: Sendable, Equatable {
     /// What is wrong with the answers, as sentences; empty if a plan can be made of them.
     public func problems() -> [String] {
         var problems: [String] = []
-        if let objection = Self.objection(toHost: host) { problems.append("the host \(objection); \"\(host)\" is none") }
+        if let objection = Self.objection(toHost: host) {
+            problems.append("the host \(objection); \"\(host)\" is none")
+        }
         for (what, name) in [("database", databaseName), ("database user", databaseUser)]
         where name.isEmpty || name.utf8.count > 64
             || !name.utf8.allSatisfy({ Self.isAlphanumeric($0) || $0 == UInt8(ascii: "_") })

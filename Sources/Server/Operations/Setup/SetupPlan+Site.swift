@@ -28,7 +28,6 @@ extension SetupPlan {
             }
         }
         actions += [.check(.nginx), .reloadNginx]
-        if !host.hasCertificate { planCertificate(answers) }
         if let connections = host.nginxConnections, connections < Self.leastConnections {
             remaining.append(
                 """
@@ -77,7 +76,9 @@ extension SetupPlan {
         }
     }
 
-    private mutating func planCertificate(_ answers: SetupAnswers) {
+    /// At the end, when the server runs: whoever looks for a certificate may not find one at once.
+    mutating func planCertificate(_ answers: SetupAnswers, _ host: HostState) {
+        guard !host.hasCertificate else { return }
         let files = SiteText.files(of: answers.certificate, host: answers.host)
         switch (answers.certificate, answers.certificateRequest) {
         case (.letsEncrypt, let request?): actions.append(.obtainCertificate(request))

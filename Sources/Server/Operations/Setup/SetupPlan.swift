@@ -65,6 +65,7 @@ extension SetupPlan {
         actions.append(.startUnits)
         if host.configuration != nil, actions.contains(where: \.needsReload) { actions.append(.reloadServer) }
         planChecks(answers, host, site: site)
+        planCertificate(answers, host)
         if actions.contains(.makeSecret(.sealingKey)) {
             remaining.append(
                 "Keep a copy of \(SecretName.sealingKey.path) on another machine: without it all stored tokens are "

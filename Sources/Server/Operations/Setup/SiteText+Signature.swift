@@ -3,7 +3,8 @@ import OpenSSLCrypto
 /// Setup recognises its own sites by their first line, which has the digest of all others: a site that a person has
 /// changed is that person's.
 extension SiteText {
-    private static let mark = "# `syncctl setup` wrote this and replaces it, unless it was changed. SHA-256 of all else: "
+    private static let mark =
+        "# `syncctl setup` wrote this and replaces it, unless it was changed. SHA-256 of all else: "
 
     static func signed(_ text: String) -> String { mark + digest(of: text) + "\n" + text }
 

@@ -28,7 +28,8 @@ public struct AnswerForm: Sendable {
     }
 
     /// Dropbox's app console shows it beside the secret.
-    static let dropboxAppKey = AnswerForm("an app key, of small letters and digits", example: "a1b2c3d4e5f6g7h") { text in
+    static let dropboxAppKey = AnswerForm("an app key, of small letters and digits", example: "a1b2c3d4e5f6g7h") {
+        text in
         !text.isEmpty && text.utf8.allSatisfy { isLetterOrDigit($0) } && text == text.lowercased()
     }
 

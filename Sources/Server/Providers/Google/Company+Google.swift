@@ -42,7 +42,8 @@ private enum GoogleSettings {
     static let clientID = Setting.required(
         "GoogleServerClientId",
         SetupQuestion(
-            "Google: the server's OAuth client id", form: .googleClientID, sandbox: "1234567890-server.apps.googleusercontent.com"))
+            "Google: the server's OAuth client id", form: .googleClientID,
+            sandbox: "1234567890-server.apps.googleusercontent.com"))
     static let clientSecret = Setting.secret(
         "GoogleServerClientSecret",
         .secret(fileName: "google-client-secret", sandbox: "sandbox-google-secret"))

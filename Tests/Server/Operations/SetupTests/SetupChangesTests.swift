@@ -28,12 +28,15 @@ struct SetupChangesTests {
     @Test("A provider is added later, and all else in the file stays byte for byte as it was")
     func addition() throws {
         #expect(try host.setUp().status == 0)
-        let text = try host.text(Self.configuration).replacing("\"sealing\"", with: "\"apiThreads\" :16,\n\n  \"sealing\"")
+        let text = try host.text(Self.configuration).replacing(
+            "\"sealing\"", with: "\"apiThreads\" :16,\n\n  \"sealing\"")
         try host.put(text, Self.configuration)
         try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: host.path(Self.configuration))
         try host.put("a secret of dropbox\n", "/root/dropbox")
 
-        let run = try host.run(["--dropbox-app-key", "dropkey", "--dropbox-app-secret-file", host.path("/root/dropbox")])
+        let run = try host.run([
+            "--dropbox-app-key", "dropkey", "--dropbox-app-secret-file", host.path("/root/dropbox"),
+        ])
 
         #expect(run.status == 0, "\(run.output)")
         #expect(run.output.contains("set DropboxAppKey, DropboxAppSecretFile, allowedSignInTypes.Dropbox in"))
@@ -45,7 +48,8 @@ struct SetupChangesTests {
                 == text.replacing("\"Dropbox\": false", with: "\"Dropbox\": true")
                 .replacing(
                     end,
-                    with: end + ",\n  \"DropboxAppKey\": \"dropkey\",\n  \"DropboxAppSecretFile\": \"dropbox-app-secret\""))
+                    with: end
+                        + ",\n  \"DropboxAppKey\": \"dropkey\",\n  \"DropboxAppSecretFile\": \"dropbox-app-secret\""))
         #expect(try host.mode(Self.configuration) == 0o640)
         #expect(try host.text(Self.configuration + ".previous") == text)
         #expect(try host.checkConfiguration().status == 0)
@@ -103,9 +107,11 @@ struct SetupChangesTests {
         _ = try host.pushOptions()
 
         let run = try host.answer([
-            "https://sync.example.org", "sync.example.org", "/etc/ssl/none.pem", "/etc/ssl/other.pem", "/etc/ssl/sync.pem",
+            "https://sync.example.org", "sync.example.org", "/etc/ssl/none.pem", "/etc/ssl/other.pem",
+            "/etc/ssl/sync.pem",
             "/etc/ssl/other.key", "/etc/ssl/private/sync.key",
-            "1-x", SetupScratchHost.google, "", "a secret", "no-client", "", "", "", "", "com.example.app", "team", "TEAM567890",
+            "1-x", SetupScratchHost.google, "", "a secret", "no-client", "", "", "", "", "com.example.app", "team",
+            "TEAM567890",
             "KEY4567890", host.path("/root/p8"), host.path("/root/apns.p8"), "", "file:///", "", "", "", "",
         ])
 
@@ -113,7 +119,8 @@ struct SetupChangesTests {
         for sentence in [
             "it must be a name alone", "none.pem cannot be used", "is not for sync.example.org", "does not belong to",
             "1-x must be an OAuth client id", "nothing was typed in", "no-client must be an OAuth client id",
-            "team must be an id of ten", "which cannot be used: it must be a P-256 key", "must be the http or https address",
+            "team must be an id of ten", "which cannot be used: it must be a P-256 key",
+            "must be the http or https address",
         ] { #expect(run.output.contains(sentence), "\(sentence): \(run.output)") }
         #expect((try host.members()["appleSignIn"] as? [String: String])?["teamId"] == "TEAM567890")
     }
@@ -133,7 +140,8 @@ struct SetupChangesTests {
         #expect(try host.setUp().status == 0)
         let before = try host.text(Self.site)
         let foreign = try host.run(["--host", "new.example.org"])
-        #expect(foreign.status == 64 && foreign.output.contains("sync.pem is not for new.example.org"), "\(foreign.output)")
+        #expect(
+            foreign.status == 64 && foreign.output.contains("sync.pem is not for new.example.org"), "\(foreign.output)")
         #expect(try host.text(Self.site) == before)
         try host.makeCertificate("/etc/ssl/new.pem", key: "/etc/ssl/new.key", for: "new.example.org")
 
@@ -189,7 +197,8 @@ struct SetupChangesTests {
             "GoogleServerClientId": SetupScratchHost.google, "GoogleServerClientSecret": "older secret of google",
             "DropboxAppKey": "olderkey", "DropboxAppSecret": "older secret of dropbox", "FacebookClientId": "1",
         ]
-        try host.put(String(decoding: try JSONSerialization.data(withJSONObject: older), as: UTF8.self), "/root/Server.json")
+        try host.put(
+            String(decoding: try JSONSerialization.data(withJSONObject: older), as: UTF8.self), "/root/Server.json")
         try host.put("newer secret of dropbox", "/root/dropbox")
 
         let run = try host.setUp(

@@ -34,7 +34,8 @@ struct SetupCommandTests {
         #expect(run.output.contains("skipped  start syncd.target"))
         #expect(run.output.contains("Keep a copy of /etc/syncd/secrets/sealing-key"))
         let check = try Command(
-            SetupScratchHost.program.path, ["check-config", "--config", host.root.appending(path: "/etc/syncd/syncd.json").path])
+            SetupScratchHost.program.path,
+            ["check-config", "--config", host.root.appending(path: "/etc/syncd/syncd.json").path])
         #expect(check.status == 0 && !check.output.contains("warning"), "\(check.output)")
     }
 
@@ -65,7 +66,8 @@ struct SetupCommandTests {
         try jobs.executeScript("DELETE FROM invitations")
         #expect(throws: MariaDBError.self) { try jobs.executeScript("UPDATE invitations SET permission = 'admin'") }
         for role in ["api", "transfer", "jobs"] {
-            #expect(try doctor().contains("\(host.databaseName)_\(role)@localhost may do what its role needs, and no more"))
+            #expect(
+                try doctor().contains("\(host.databaseName)_\(role)@localhost may do what its role needs, and no more"))
         }
 
         try administrator.executeScript(
@@ -78,7 +80,8 @@ struct SetupCommandTests {
         #expect(migrated.output.contains("\(host.databaseName)_jobs@localhost has the rights"), "\(migrated.output)")
         #expect(try Command(SetupScratchHost.program.path, ["migrate", "--check"] + configuration).status == 0)
         #expect(!(try doctor().contains("UPDATE on invitations")))
-        try administrator.executeScript("GRANT SELECT ON `\(host.databaseName)`.* TO \(host.databaseName)_jobs@localhost")
+        try administrator.executeScript(
+            "GRANT SELECT ON `\(host.databaseName)`.* TO \(host.databaseName)_jobs@localhost")
         #expect(try doctor().contains("may do more than the role jobs needs: SELECT on the database"))
     }
 
@@ -126,7 +129,8 @@ struct SetupCommandTests {
                     == host.text("/root/" + source).trimmingCharacters(in: .newlines))
         }
         let check = try Command(
-            SetupScratchHost.program.path, ["check-config", "--config", host.root.appending(path: "/etc/syncd/syncd.json").path])
+            SetupScratchHost.program.path,
+            ["check-config", "--config", host.root.appending(path: "/etc/syncd/syncd.json").path])
         #expect(check.status == 0 && !check.output.contains("warning"), "\(check.output)")
 
         let before = try host.everything()
@@ -170,7 +174,8 @@ struct SetupCommandTests {
                 "--host", "https://sync.example.org/", "--google-client-id", "1-x", "--dropbox-app-key", "Key!",
                 "--set", "MicrosoftClientId=5", "--facebook-app-id", "app", "--apple-client-id", "com.example.app",
                 "--apple-team-id", "T", "--apple-key-id", "KEY4567890",
-                "--apple-private-key-file", host.path("/root/aws"), "--google-client-secret-file", host.path("/root/none"),
+                "--apple-private-key-file", host.path("/root/aws"), "--google-client-secret-file",
+                host.path("/root/none"),
                 "--certificate", "/etc/ssl/other.pem", "--key", "/etc/ssl/old.key",
             ])
 
@@ -260,7 +265,8 @@ struct SetupCommandTests {
     func letsEncrypt() throws {
         let arguments = [
             "setup", "--unattended", "--root", host.root.path, "--host", "sync.example.org", "--database-socket",
-            host.database.socketPath, "--database-name", host.databaseName, "--database-user", host.databaseName, "--google-client-id", SetupScratchHost.google,
+            host.database.socketPath, "--database-name", host.databaseName, "--database-user", host.databaseName,
+            "--google-client-id", SetupScratchHost.google,
             "--google-client-secret-file", host.root.appending(path: "/root/google").path,
         ]
         let first = try Command(SetupScratchHost.program.path, arguments)
@@ -316,7 +322,10 @@ struct SetupCommandTests {
         let configuration = try JSONSerialization.jsonObject(with: Data(host.text("/etc/syncd/syncd.json").utf8))
         let members = try #require(configuration as? [String: Any])
         #expect(members["GoogleServerClientId"] as? String == "2-y.apps.googleusercontent.com")
-        #expect(members["googleClientIds"] as? [String] == ["1-a.apps.googleusercontent.com", "1-b.apps.googleusercontent.com"])
+        #expect(
+            members["googleClientIds"] as? [String] == [
+                "1-a.apps.googleusercontent.com", "1-b.apps.googleusercontent.com",
+            ])
 
     }
 
@@ -352,7 +361,9 @@ struct SetupCommandTests {
         #expect(try host.setUp(["--set", "FacebookClientID=1"]).status == 64)
         #expect(try host.setUp(["--sandbox", "--set", "FacebookClientId=1"], account: nil).status == 64)
         #expect(try Command(SetupScratchHost.program.path, ["setup", "--root", host.root.path]).status == 64)
-        #expect(try Command(SetupScratchHost.program.path, ["setup", "--root", host.root.path, "--certificate", "/c"]).status == 64)
+        #expect(
+            try Command(SetupScratchHost.program.path, ["setup", "--root", host.root.path, "--certificate", "/c"])
+                .status == 64)
         let help = try Command(SetupScratchHost.program.path, ["setup", "--help"])
         for option in ["--host", "--certificate", "--sandbox", "--existing-database", "--unattended", "--dry-run"] {
             #expect(help.output.contains(option))

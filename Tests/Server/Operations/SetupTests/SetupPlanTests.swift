@@ -406,7 +406,8 @@ struct SetupPlanTests {
     @Test(
         "Names that would mean something else in nginx's or MariaDB's language are refused",
         arguments: [
-            "", "192.0.2.1", "https://sync.example.org", "sync.example.org:443", "a b", "a;b", "a{}", "a\"b", "-a.b", "a..b", "a.b.", "ä.de", "\(String(repeating: "a", count: 64)).de",
+            "", "192.0.2.1", "https://sync.example.org", "sync.example.org:443", "a b", "a;b", "a{}", "a\"b", "-a.b",
+            "a..b", "a.b.", "ä.de", "\(String(repeating: "a", count: 64)).de",
         ])
     func names(name: String) {
         var other = answers

@@ -42,7 +42,9 @@ struct TextTests {
         #expect(!text.contains("443") && !text.contains("syncd-locations"))
         #expect(SiteText.isUnchanged(text, template: template))
         #expect(!SiteText.isUnchanged(text.replacing("return 400", with: "return 404"), template: template))
-        #expect(!SitePresence(text.replacing("include syncd/syncd-metrics", with: "# include syncd/syncd-metrics")).isMonitored)
+        #expect(
+            !SitePresence(text.replacing("include syncd/syncd-metrics", with: "# include syncd/syncd-metrics"))
+                .isMonitored)
     }
 
     @Test("Host and certificate of last time are read from the site", arguments: [true, false])
