@@ -140,6 +140,12 @@ class FirstHourTests(unittest.TestCase):
         self.assertIn("let the server read its configuration again", written)
         self.inside("cmp", "/root/facebook", "/run/credentials/syncd-api@1.service/secret_facebook-client-secret")
         self.assertEqual(self.status_over_https(HOST, "/HealthCheck"), "200")
+        self.assertIn("Facebook refuses the server", self.doctor()[1])
+        # And back: the one before is there.
+        self.type("syncctl setup --unattended --facebook-app-id 123456789012345 "
+                  "--facebook-app-secret-file /etc/syncd/secrets/facebook-client-secret.previous")
+        status, told = self.doctor()
+        self.assertEqual(status, 0, told)
 
     def test_wrong_answers(self) -> None:
         """Wrong options are reported together, and the server runs on as it is."""

@@ -65,7 +65,8 @@ struct SetupHost {
                 do { return try call(["systemctl", "reload", "syncd.service"]) } catch let failure as SetupFailure {
                     throw SetupFailure(
                         "\(failure.sentence)\nThe server runs on as before; journalctl -u syncd has the reason, and "
-                            + "\(SetupPaths.previous(SetupPaths.configuration)) the configuration as it was.")
+                            + "\(SetupPaths.previous(SetupPaths.configuration)) the configuration as it was. Once it is "
+                            + "right: systemctl reload syncd")
                 }
             case .startUnits:
                 // The generator updates the units from the configuration.
@@ -217,8 +218,7 @@ struct SetupHost {
         guard AtomicFile.exists(Self.certbot) else { throw SetupFailure("there is no certbot: apt install certbot") }
         var arguments = [
             Self.certbot, "certonly", "--non-interactive", "--agree-tos", "--webroot", "--webroot-path",
-            SetupPaths.webroot,
-            "--domain", host, "--deploy-hook", "systemctl reload nginx",
+            SetupPaths.webroot, "--domain", host, "--deploy-hook", "systemctl reload nginx",
         ]
         if let mailAddress = request.mailAddress {
             arguments += ["--email", mailAddress]
