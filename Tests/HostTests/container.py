@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import pty
+import select
 import signal
 import subprocess
 import time
@@ -52,14 +54,43 @@ class Container:
     def run(self, *command: str, check: bool = True, text_input: str | None = None) -> subprocess.CompletedProcess:
         """Runs a command inside, as root, and waits for it; stdout and stderr are combined."""
         done = subprocess.run(
-            ["nsenter", "--target", str(self.leader), "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--",
-             "/usr/bin/env", "--ignore-environment", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/root",
-             "DEBIAN_FRONTEND=noninteractive", *command],
-            input=text_input, stdin=subprocess.DEVNULL if text_input is None else None, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors="replace", check=False, cwd="/")
+            self._inside(*command), input=text_input, stdin=subprocess.DEVNULL if text_input is None else None,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False, cwd="/")
         if check and done.returncode != 0:
             raise AssertionError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-6000:]}")
         return done
+
+    def _inside(self, *command: str) -> list[str]:
+        return ["nsenter", "--target", str(self.leader), "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--",
+                "/usr/bin/env", "--ignore-environment", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/root",
+                "DEBIAN_FRONTEND=noninteractive", *command]
+
+    def converse(self, answers: dict[str, str], *command: str, seconds: float = 600) -> tuple[int, str]:
+        """Runs a command inside at a terminal of its own, as a person does who knows what to answer to which question.
+
+        An answer is given when what was written ends with its question. Returns the exit status and all that was written.
+        After that many seconds without a word the terminal is taken away, and the command with it.
+        """
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execvp("nsenter", self._inside(*command))
+        written = b""
+        answered = 0
+        while select.select([terminal], [], [], seconds)[0]:
+            try:
+                part = os.read(terminal, 65_536)
+            except OSError:  # EIO: the other side is closed
+                break
+            written += part
+            news = written[answered:].decode(errors="replace")
+            for question, answer in answers.items():
+                if news.rstrip("\n").endswith(question):
+                    answered = len(written)
+                    os.write(terminal, answer.encode() + b"\n")
+                    break
+        os.close(terminal)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return status, written.decode(errors="replace").replace("\r\n", "\n")
 
     def output(self, *command: str) -> str:
         return self.run(*command).stdout.strip()

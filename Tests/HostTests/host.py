@@ -40,9 +40,6 @@ class Host:
         self.container.run(
             "syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--certificate", CERTIFICATE, "--key",
             KEY)
-        if self.container.path("/etc/nginx/syncd/syncd-metrics.conf").exists():
-            self.configure(self.configuration() | {"metrics": {"directory": "/run/syncd/metrics"}})
-            self.container.run("systemctl", "reload", "syncd")
         for instance in INSTANCES:
             wait_for(f"{instance} runs", lambda name=instance: self.is_active(name), START_SECONDS)
         self.planted = {

@@ -14,7 +14,8 @@ from pathlib import Path
 RELEASE = "bookworm"
 BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "eatmydata"]
 # What an operator installs, and what our packages need or recommend.
-WANTED = ["curl", "fish", "logrotate", "mariadb-server", "nginx", "openssl", "python3-pil", "zsh"]
+WANTED = ["certbot", "curl", "fish", "logrotate", "mariadb-server", "nginx", "openssl", "python3-pil", "zsh"]
+NEEDED = ["libfcgi0ldbl", "libcurl4", "libmariadb3"]
 DAYS_TO_KEEP = 7
 
 
@@ -45,12 +46,10 @@ def sources() -> list[str]:
 
 def archive(folder: Path) -> Path:
     """The image as an archive; created again if it is missing or old, which takes a minute or two."""
-    wanted = hashlib.sha256(" ".join([RELEASE, *BASE, *WANTED]).encode()).hexdigest()[:12]
-    kept = folder / f"debian-{wanted}.tar"
+    lists = hashlib.sha256(" ".join([RELEASE, *BASE, *WANTED, *NEEDED]).encode()).hexdigest()[:12]
+    kept = folder / f"debian-{lists}.tar"
     if kept.exists() and time.time() - kept.stat().st_mtime < DAYS_TO_KEEP * 86_400:
         return kept
-    for former in folder.glob("debian*.tar"):
-        former.unlink()
     root = folder / "image"
     shutil.rmtree(root, ignore_errors=True)
     lines = sources()
@@ -63,13 +62,15 @@ def archive(folder: Path) -> Path:
     (root / "etc/resolv.conf").unlink(missing_ok=True)
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     run("chroot", root, "apt-get", "update")
-    run("chroot", root, "apt-get", "install", "--yes", "--download-only", "--no-install-recommends", *WANTED,
-        "libfcgi0ldbl", "libcurl4", "libmariadb3")
+    # With what is recommended, for a person who types "apt install" and no more.
+    run("chroot", root, "apt-get", "install", "--yes", "--download-only", *WANTED, *NEEDED)
     (root / "etc/resolv.conf").write_text("", encoding="ascii")
     run("systemd-machine-id-setup", f"--root={root}")
     temporary = kept.with_suffix(".new")
     run("tar", "--create", "--numeric-owner", "--xattrs", "--file", temporary, "--directory", root, ".")
     shutil.rmtree(root)
+    for other in folder.glob("debian*.tar"):
+        other.unlink()
     os.replace(temporary, kept)
     return kept
 

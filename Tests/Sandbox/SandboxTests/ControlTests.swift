@@ -25,6 +25,29 @@ struct ControlTests {
         #expect(status("localhost", peer: "::1", type: "application/json", site: "cross-site") == 403)
     }
 
+    @Test("The headers of an account's app are also had as text, for curl, with those of a new device")
+    func headersAsText() throws {
+        let sandbox = try TestSandbox()
+        let account = try sandbox.account(["provider": "google", "name": "Alice"])
+        let id = try #require(account["id"]?.string)
+
+        let reply = sandbox.send("GET", "/sandbox/accounts/\(id)", headers: [("Accept", "text/plain")])
+
+        guard case .bytes(let bytes) = reply.body else {
+            Issue.record("no text: \(reply.body)")
+            return
+        }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { $0.split(separator: ":") }
+        #expect(
+            lines.map { String($0[0]) }.sorted() == [
+                "SyncServer-Device-UUID", "SyncServer-authorization-code", "X-token-type", "access_token",
+            ])
+        #expect(lines.contains { $0 == ["X-token-type", " GoogleToken"] })
+        #expect(reply.headers.contains { $0 == ("Content-Type", "text/plain; charset=UTF-8") })
+        #expect(sandbox.send("GET", "/sandbox/accounts/\(id)", headers: [("Accept", "*/*")]).status == 200)
+        #expect(try sandbox.send("GET", "/sandbox/accounts/\(id)").json()["id"]?.string == id)
+    }
+
     @Test("A Facebook user signs in, with and without a version in the path, and the proof is checked")
     func facebook() throws {
         let sandbox = try TestSandbox()

@@ -3,6 +3,7 @@ import Configuration
 import MariaDB
 import Operations
 import Posix
+import Providers
 
 /// Turns a host with the packages installed into a server.
 struct Setup: ParsableCommand {
@@ -16,12 +17,13 @@ struct Setup: ParsableCommand {
             nginx's site. Then brings the tables up to date, starts everything, and asks the server by HTTPS how it is. \
             Before anything is written, it is tested that the server would start with these answers, secrets and keys.
 
-            It may be run again at any time: what is there already is kept as it is, and what is still missing is done. \
-            So it is run twice for a certificate of Let's Encrypt: the first run prepares nginx for certbot, and the \
-            second one puts the certificate to use.
+            It may be run again at any time: what is there already is kept as it is, what is still missing is done, and what \
+            options or answers say is changed: another host's name, another certificate, a provider more, a new secret. Of \
+            each file that it replaces, it keeps the one before. Answers of last time are the defaults.
 
             Exit status: 0 all is done, or only things remain that it names; 1 a step failed, or something is in the \
-            way; 64 the command line is wrong; 77 it must be run by root.
+            way; 64 an option is wrong, nothing was done; 77 it must be run by root; 78 the server would not start with \
+            this configuration, nothing was done.
             """)
 
     @OptionGroup(title: "The server") var options: SetupOptions
@@ -48,36 +50,95 @@ struct Setup: ParsableCommand {
             try setUp()
         } catch let failure as SetupFailure {
             Output.complain(text: "syncctl: \(failure.sentence)")
-            throw ExitCode.failure
+            throw ExitCode(failure.status)
         }
     }
 
     private func setUp() throws {
         ClientLibrary.initialize()
+        var host = SetupHost(root: root == "/" ? "" : root, administrator: nil)
+        let last = try host.lastTime()
         var answers = options.answers
-        var questions = SetupQuestions()
-        if !unattended {
+        var check = SetupCheck(root: host.root, secrets: host.secrets)
+        let givers = try adoptOlderSettings(&answers, &check.secrets)
+        if unattended { last.complete(&answers, certificateIsOpen: options.leavesCertificateOpen) }
+        try refuse(check.objections(to: answers, givenBy: givers))
+        if unattended {
+            if answers.host.isEmpty { throw SetupFailure("--host: the name of this server is missing", status: 64) }
+        } else {
             guard Terminal.isThere else { throw ValidationError("There is nobody to ask: use --unattended.") }
-            let place = (root == "/" ? "" : root) + SetupPaths.configuration
-            try questions.complete(&answers, asksForProviders: !AtomicFile.exists(place))
+            var questions = SetupQuestions(
+                check, last: last, offersCertbot: host.isRunning && AtomicFile.exists(SetupHost.certbot))
+            try questions.complete(
+                &answers, certificateIsOpen: options.leavesCertificateOpen, isChange: options.isChange)
+            check = questions.check
         }
-        let host = SetupHost(
-            root: root == "/" ? "" : root, administrator: try administrator(answers), typedSecrets: questions.typed)
-        let state = try host.observe(&answers)
-        var plan: SetupPlan
-        do { plan = try SetupPlan(answers, on: state) } catch { throw SetupFailure("\(error)") }
-        if plan.obstacles.isEmpty { plan.obstacles = host.objections(to: plan) }
-        guard plan.obstacles.isEmpty else {
-            throw SetupFailure(
-                "nothing was done, as something is in the way\n"
-                    + plan.obstacles.map { "  - \($0)" }.joined(separator: "\n"))
-        }
+        host.secrets = check.secrets
+        host.administrator = try administrator(answers)
         var report = SetupReport(asJSON: isJSON)
-        for sentence in plan.kept { report.add(.kept, sentence) }
-        let outcome = Result { try perform(plan, on: host, answers, &report) }
-        if case .success = outcome { report.remaining += plan.remaining }
-        try report.finish()
+        let outcome = Result {
+            let plan = try plan(for: &answers, on: host)
+            for sentence in plan.kept { report.add(.kept, sentence) }
+            report.remaining = plan.remaining
+            try perform(plan, on: host, answers, &report)
+            guard plan.actions.contains(where: \.needsNewPlan), report.isDone else { return }
+            // With the certificate that there is now.
+            host.keepsPrevious = false
+            let rest = try self.plan(for: &answers, on: host)
+            try perform(rest, on: host, answers, &report)
+        }
+        if case .failure = outcome { report.remaining = [] }
+        if !report.steps.isEmpty { try report.finish() }
         try outcome.get()
+    }
+
+    private func plan(for answers: inout SetupAnswers, on host: SetupHost) throws -> SetupPlan {
+        let state = try host.observe(&answers)
+        let plan: SetupPlan
+        do { plan = try SetupPlan(answers, on: state) } catch { throw SetupFailure("\(error)") }
+        let title = "nothing was done, as something is in the way"
+        guard plan.obstacles.isEmpty else { throw SetupFailure(Self.list(plan.obstacles, title: title)) }
+        let objections = host.objections(to: plan)
+        guard objections.isEmpty else {
+            throw SetupFailure(Self.list(objections, title: title), status: ExitStatus.configuration.rawValue)
+        }
+        return plan
+    }
+
+    /// Takes over what a predecessor's configuration says of services that no option is about.
+    /// - Returns: what the operator knows all answers by.
+    private func adoptOlderSettings(
+        _ answers: inout SetupAnswers, _ secrets: inout SetupSecrets
+    ) throws -> [String: String] {
+        var givers = options.givers
+        guard let path = options.older else { return givers }
+        let older: OlderServerSettings
+        do { older = try OlderServerSettings(readingFrom: path) } catch {
+            throw SetupFailure("--older: nothing was done\n\(error)", status: 64)
+        }
+        for (settings, values) in older.values where !answers.has(settings) {
+            for setting in settings {
+                guard var answer = SetupAnswers.Answer(setting, of: values) else { continue }
+                if setting.isSecret {
+                    guard let name = setting.question?.fileName, let secret = values.secret(setting) else { continue }
+                    secrets.typed[name] = secret
+                    answer = .secret(.typed(name))
+                }
+                answers.settings[setting.key] = answer
+                givers[setting.key] = "\(path), \(setting.key)"
+            }
+        }
+        return givers
+    }
+
+    /// - Throws: ``SetupFailure`` with all that is wrong, if anything is.
+    private func refuse(_ objections: [String]) throws {
+        guard !objections.isEmpty else { return }
+        throw SetupFailure(Self.list(objections, title: "nothing was done, as these are wrong"), status: 64)
+    }
+
+    private static func list(_ sentences: [String], title: String) -> String {
+        title + "\n" + sentences.map { "  - \($0)" }.joined(separator: "\n")
     }
 
     private func perform(

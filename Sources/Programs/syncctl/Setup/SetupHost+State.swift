@@ -2,22 +2,32 @@ import Configuration
 import MariaDB
 import Operations
 import Posix
+import Providers
 
 extension SetupHost {
+    /// What was set up last time: the site, and what the configuration says.
+    /// - Throws: ``SetupFailure`` if the configuration has mistakes.
+    func lastTime() throws -> LastSetup {
+        LastSetup(
+            site: text(of: SetupPaths.site).map(SitePresence.init),
+            configuration: AtomicFile.exists(place(SetupPaths.configuration))
+                ? try described(try presentConfiguration()) : nil)
+    }
+
     /// Examines the current state; changes nothing.
     ///
     /// If a configuration exists, its database takes precedence over that of the answers.
     /// - Throws: ``SetupFailure``.
     func observe(_ answers: inout SetupAnswers) throws -> HostState {
         var state = HostState()
-        state.hasConfiguration = AtomicFile.exists(place(SetupPaths.configuration))
-        if state.hasConfiguration {
+        if AtomicFile.exists(place(SetupPaths.configuration)) {
             let configuration = try presentConfiguration()
             takeDatabase(of: configuration, into: &answers)
-            state.configuredPush = Set(configuration.push.keys)
+            state.configuration = try described(configuration)
         }
         state.hasSecretsFolder = AtomicFile.exists(place(SetupPaths.secrets))
         state.secrets = Set(SecretName.all.filter { AtomicFile.exists(place($0.path)) })
+        state.replacedSecrets = replacedSecrets(answers, among: state.secrets)
         state.site = text(of: SetupPaths.site)
         state.isSiteEnabled = AtomicFile.exists(place(SetupPaths.siteLink))
         state.hasSandboxSite = AtomicFile.exists(place(SetupPaths.sandboxSite))
@@ -40,8 +50,51 @@ extension SetupHost {
 
     private func presentConfiguration() throws -> ServerConfiguration {
         do { return try ServerConfiguration(readingFrom: place(SetupPaths.configuration)) } catch {
-            throw SetupFailure("there is a configuration, and it has mistakes; put them right first\n\(error)")
+            throw SetupFailure(
+                "there is a configuration, and it has mistakes; put them right first\n\(error)",
+                status: ExitStatus.configuration.rawValue)
         }
+    }
+
+    private func described(_ configuration: ServerConfiguration) throws -> HostState.Configuration {
+        let edit: ConfigurationEdit
+        do {
+            edit = try ConfigurationEdit(
+                of: String(decoding: try TextFile.read(place(SetupPaths.configuration)), as: UTF8.self))
+        } catch {
+            throw SetupFailure("\(SetupPaths.configuration): \(error)", status: ExitStatus.configuration.rawValue)
+        }
+        var described = HostState.Configuration()
+        let services =
+            Company.signIns.compactMap { offer in
+                configuration.accounts[offer.accountType].map { (offer.settings, $0) }
+            } + Company.pushes.compactMap { offer in configuration.push[offer.section].map { (offer.settings, $0) } }
+        for (settings, values) in services {
+            for setting in settings where setting.question != nil {
+                described.values[setting.key] = SetupAnswers.Answer(setting, of: values)
+            }
+        }
+        for setting in Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings) where setting.isSecret {
+            described.secretFiles[setting.key] = edit.string(setting.key + "File")
+        }
+        described.enablingKeys = Set(
+            Company.signIns.filter { configuration.accounts[$0.accountType] != nil }.map(\.enablingKey))
+        described.hasMetrics = edit.has("metrics") || edit.has("metrics.directory")
+        described.keepsMetrics = configuration.metricsDirectory != nil
+        described.hasSandbox = configuration.sandbox != nil
+        return described
+    }
+
+    /// The secrets that are there, and differ from what the answers have for them.
+    private func replacedSecrets(_ answers: SetupAnswers, among present: Set<SecretName>) -> Set<SecretName> {
+        var replaced: Set<SecretName> = []
+        for (key, answer) in answers.settings {
+            guard case .secret(let source?) = answer, let name = SecretName(ofSetting: key), present.contains(name),
+                let wanted = try? secrets.read(source), let bytes = try? TextFile.read(place(name.path))
+            else { continue }
+            if SetupSecrets.text(bytes) != SetupSecrets.text(Array(wanted.value.utf8)) { replaced.insert(name) }
+        }
+        return replaced
     }
 
     private func takeDatabase(of configuration: ServerConfiguration, into answers: inout SetupAnswers) {

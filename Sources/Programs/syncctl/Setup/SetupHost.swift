@@ -10,19 +10,22 @@ import Store
 
 /// The host that setup works on, or a folder that stands in for its root.
 struct SetupHost {
-    private static let healthTime: Duration = .seconds(30)
-    private static let httpsPort = 443
+    static let certbot = "/usr/bin/certbot"
+    /// For the authority to look, and to look again.
+    private static let certificateTime: Duration = .seconds(300)
 
     /// The prefix of each absolute path; empty for the host itself.
     let root: String
     /// The account that may create databases and accounts; `nil` if these must not be changed.
-    let administrator: ConnectionSettings?
-    let typedSecrets: [String: Secret]
+    var administrator: ConnectionSettings?
+    var secrets = SetupSecrets()
+    /// Whether a file that is replaced is kept; not the second time in one run.
+    var keepsPrevious = true
 
     func place(_ path: String) -> String { root + path }
 
     /// Whether units can be started, and nginx reloaded.
-    private var isRunning: Bool { root.isEmpty && AtomicFile.exists("/run/systemd/system") }
+    var isRunning: Bool { root.isEmpty && AtomicFile.exists("/run/systemd/system") }
 
     /// Does one step.
     /// - Returns: something that a person should know, if anything.
@@ -35,15 +38,36 @@ struct SetupHost {
                 try makeFolder(SetupPaths.configurationFolder)
                 try Directory.make(place(SetupPaths.secrets))
             case .makeSecret(let name): try write(Self.randomSecret(name), to: name)
-            case .copySecret(let name, let source): try write(try secret(source), to: name)
+            case .copySecret(let name, let source): try write(try secrets.read(source), to: name)
+            case .replaceSecret(let name, let source):
+                let secret = try secrets.read(source)
+                let remark = try keepPrevious(name.path)
+                try write(secret, to: name)
+                return remark
             case .write(let path, let text):
                 try makeFolder(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+                let remark = AtomicFile.exists(place(path)) ? try keepPrevious(path) : nil
                 try AtomicFile.write(Array(text.utf8), to: place(path), permissions: 0o644)
+                return remark
+            case .changeConfiguration(let changes):
+                let path = try AtomicFile.resolved(place(SetupPaths.configuration))
+                let text = try configurationText(with: changes)
+                let remark = try keepPrevious(SetupPaths.configuration)
+                try AtomicFile.write(Array(text.utf8), to: path, like: path)
+                return remark
             case .enableSite: try link(SetupPaths.siteLink, to: SetupPaths.siteLinkTarget)
             case .enableSandboxSite: try link(SetupPaths.sandboxSiteLink, to: SetupPaths.sandboxSiteLinkTarget)
             case .createDatabase, .createDatabaseUser, .createRoleUsers: try administer(action, answers)
             case .migrate: return try migrate()
             case .reloadNginx: return try call(["systemctl", "reload-or-restart", "nginx.service"])
+            case .obtainCertificate(let request): return try obtainCertificate(request, host: answers.host)
+            case .reloadServer:
+                do { return try call(["systemctl", "reload", "syncd.service"]) } catch let failure as SetupFailure {
+                    throw SetupFailure(
+                        "\(failure.sentence)\nThe server runs on as before; journalctl -u syncd has the reason, and "
+                            + "\(SetupPaths.previous(SetupPaths.configuration)) the configuration as it was. Once it is "
+                            + "right: systemctl reload syncd")
+                }
             case .startUnits:
                 // The generator updates the units from the configuration.
                 _ = try call(["systemctl", "daemon-reload"])
@@ -71,6 +95,27 @@ struct SetupHost {
         try AtomicFile.link(place(path), to: target)
     }
 
+    /// Copies a file that is about to be replaced, with its owner and permissions.
+    /// - Returns: where the copy is.
+    private func keepPrevious(_ path: String) throws -> String? {
+        guard keepsPrevious else { return nil }
+        let previous = SetupPaths.previous(path)
+        try AtomicFile.write(try TextFile.read(place(path)), to: place(previous), like: place(path))
+        return "the file as it was is in \(previous)"
+    }
+
+    /// The configuration's text with changes; nothing is written.
+    private func configurationText(with changes: [SettingChange]) throws -> String {
+        do {
+            var edit = try ConfigurationEdit(
+                of: String(decoding: try TextFile.read(place(SetupPaths.configuration)), as: UTF8.self))
+            for change in changes { try edit.set(change.key, toJSON: change.json) }
+            return edit.text
+        } catch let unsuitable as ConfigurationEdit.Unsuitable {
+            throw SetupFailure("\(SetupPaths.configuration): \(unsuitable)", status: ExitStatus.configuration.rawValue)
+        }
+    }
+
     /// Removes the links that these steps have created.
     func undoLinks(among actions: [SetupPlan.Action]) {
         if actions.contains(.enableSite) { try? Directory.removeFile(place(SetupPaths.siteLink)) }
@@ -86,35 +131,19 @@ struct SetupHost {
         return Secret(name == .sealingKey ? Data(bytes).base64EncodedString() : bytes.hexLowercase)
     }
 
-    private func secret(_ source: SetupAnswers.SecretSource) throws -> Secret {
-        switch source {
-        case .wellKnown(let text): return Secret(text)
-        case .typed(let name):
-            guard let secret = typedSecrets[name], !secret.value.isEmpty else {
-                throw SetupFailure("nothing was typed in for \(name)")
-            }
-            return secret
-        case .file(let path, let giver):
-            let file = giver.map { "\($0) names \(path), which" } ?? path
-            var bytes: [UInt8]
-            do { bytes = try TextFile.read(path) } catch { throw SetupFailure("\(file) cannot be read: \(error)") }
-            while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
-            guard !bytes.isEmpty else { throw SetupFailure("\(file) is empty") }
-            return Secret(String(decoding: bytes, as: UTF8.self))
-        }
-    }
-
     /// Why the server would not start with what `plan` writes; writes nothing.
     func objections(to plan: SetupPlan) -> [String] {
         var text: String?
-        var secrets: [String: Secret] = [:]
+        var coming: [String: Secret] = [:]
         var objections: [String] = []
         for action in plan.actions {
             do {
                 switch action {
-                case .makeSecret(let name): secrets[name.rawValue] = try Self.randomSecret(name)
-                case .copySecret(let name, let source): secrets[name.rawValue] = try secret(source)
+                case .makeSecret(let name): coming[name.rawValue] = try Self.randomSecret(name)
+                case .copySecret(let name, let source), .replaceSecret(let name, let source):
+                    coming[name.rawValue] = try secrets.read(source)
                 case .write(SetupPaths.configuration, let wanted): text = wanted
+                case .changeConfiguration(let changes): text = try configurationText(with: changes)
                 default: break
                 }
             } catch let failure as SetupFailure {
@@ -125,7 +154,7 @@ struct SetupHost {
         }
         guard objections.isEmpty, let text else { return objections }
         do throws(ConfigurationError) {
-            _ = try ServerConfiguration(proposed: text, at: place(SetupPaths.configuration), secrets: secrets)
+            _ = try ServerConfiguration(proposed: text, at: place(SetupPaths.configuration), secrets: coming)
             return []
         } catch {
             // Their line numbers refer to a file that does not exist yet.
@@ -139,19 +168,20 @@ struct SetupHost {
         let statements = DatabaseStatements(answers)
         var sql = statements.createDatabase
         if action == .createDatabaseUser {
-            sql = statements.createUser(password: try secret(.file(place(SecretName.databasePassword.path))).value)
+            sql = statements.createUser(
+                password: try secrets.read(.file(place(SecretName.databasePassword.path))).value)
         }
         if action == .createRoleUsers {
             sql = statements.createRoleUsers(
                 passwords: try SecretName.ofRoles.map { name in
-                    (role: name.role ?? "", password: try secret(.file(place(name.path))).value)
+                    (role: name.role ?? "", password: try secrets.read(.file(place(name.path))).value)
                 })
         }
         let text = sql
         try withAdministrator { connection throws(MariaDBError) in try connection.executeScript(text) }
     }
 
-    private func configuration() throws -> ServerConfiguration {
+    func configuration() throws -> ServerConfiguration {
         do { return try ServerConfiguration(readingFrom: place(SetupPaths.configuration)) } catch {
             throw SetupFailure("\(error)")
         }
@@ -183,67 +213,23 @@ struct SetupHost {
         return nil
     }
 
-    private func perform(_ check: SetupPlan.Check, _ answers: SetupAnswers) throws -> String? {
-        switch check {
-        case .configuration:
-            let notes = try configuration().notes
-            return notes.isEmpty ? nil : notes.map(\.description).joined(separator: "\n")
-        case .database:
-            let settings = try configuration().database
-            do {
-                var connection = try Connection(settings)
-                try connection.execute("DO 1")
-            } catch {
-                throw SetupFailure("\(settings): \(Self.detail(of: error))")
-            }
-            return nil
-        case .nginx:
-            guard root.isEmpty else { throw NoRunningSystem() }
-            let outcome = try ChildProcess.run(["nginx", "-t", "-q"])
-            guard outcome.status == 0 else { throw SetupFailure(outcome.output) }
-            return outcome.output.isEmpty ? nil : outcome.output
-        case .health: return try checkHealth(answers)
-        }
-    }
-
-    /// Polls until a responder answers, using the host's name and this machine's address.
-    private func checkHealth(_ answers: SetupAnswers) throws -> String? {
+    private func obtainCertificate(_ request: SetupAnswers.CertificateRequest, host: String) throws -> String? {
         guard isRunning else { throw NoRunningSystem() }
-        CurlLibrary.initialize()
-        let deadline = ContinuousClock.now + Self.healthTime
-        while true {
-            let problem: String
-            do throws(CurlError) {
-                let response = try health(answers, caFile: nil)
-                if response.status == 200 { return nil }
-                problem = "status \(response.status)"
-            } catch .tls {
-                return try checkHealthByOwnCertificate(answers)
-            } catch {
-                problem = String(reflecting: error)
-            }
-            guard ContinuousClock.now < deadline else { throw SetupFailure(problem) }
-            Pause.sleep(.milliseconds(500))
+        guard AtomicFile.exists(Self.certbot) else { throw SetupFailure("there is no certbot: apt install certbot") }
+        var arguments = [
+            Self.certbot, "certonly", "--non-interactive", "--agree-tos", "--webroot", "--webroot-path",
+            SetupPaths.webroot, "--domain", host, "--deploy-hook", "systemctl reload nginx",
+        ]
+        if let mailAddress = request.mailAddress {
+            arguments += ["--email", mailAddress]
+        } else {
+            arguments.append("--register-unsafely-without-email")
         }
-    }
-
-    /// A certificate that this machine does not trust may still be valid: issued by a private authority.
-    private func checkHealthByOwnCertificate(_ answers: SetupAnswers) throws -> String? {
-        let file = SiteText.files(of: answers.certificate, host: answers.host).certificate
-        let examined = CertificateCheck.examine(NginxSite.Certificate(certificate: file, key: nil), names: [])
-        if let fault = examined.first(where: { $0.verdict == .bad }) { throw SetupFailure(fault.finding) }
-        let status: Int
-        do { status = try health(answers, caFile: file).status } catch {
-            throw SetupFailure(
-                "the certificate is not for \(answers.host), or of an authority that this machine does not know: "
-                    + String(reflecting: error))
+        if let directory = request.directory { arguments += ["--server", directory] }
+        let outcome = try ChildProcess.run(arguments, within: Self.certificateTime)
+        guard outcome.status == 0 else {
+            throw SetupFailure("certbot ended with status \(outcome.status):\n\(outcome.output)")
         }
-        guard status == 200 else { throw SetupFailure("status \(status)") }
-        return "it answers, with a certificate that this machine does not trust; phones may not either"
-    }
-
-    private func health(_ answers: SetupAnswers, caFile: String?) throws(CurlError) -> Response {
-        var handle = try EasyHandle(routing: Routing(connectTo: "127.0.0.1:\(Self.httpsPort)", caFile: caFile))
-        return try handle.perform(Request(url: "https://\(answers.host)/HealthCheck"))
+        return "certbot renews it by itself, and then lets nginx read it again"
     }
 }

@@ -15,6 +15,20 @@ struct SetupOptions: ParsableArguments {
     var certificate: String?
     @Option(help: ArgumentHelp("The certificate's private key.", valueName: "file"), completion: .file())
     var key: String?
+    @Flag(
+        help: ArgumentHelp(
+            "Get a certificate with certbot, and agree to the authority's terms: for Let's Encrypt, those at "
+                + "https://letsencrypt.org/repository/."))
+    var certbot = false
+    @Option(help: ArgumentHelp("Whom the authority may write to about the certificate.", valueName: "address"))
+    var acmeMail: String?
+    @Option(help: ArgumentHelp("The directory of another authority that speaks ACME.", valueName: "url"))
+    var acmeServer: String?
+    @Option(
+        help: ArgumentHelp(
+            "A SyncServerII's Server.json, whose ids and secrets of providers are taken where no option gives others.",
+            valueName: "file"), completion: .file(extensions: ["json"]))
+    var older: String?
 
     @Option(help: ArgumentHelp("The server's OAuth client id at Google.", valueName: "id"))
     var googleClientId: String?
@@ -69,7 +83,7 @@ struct SetupOptions: ParsableArguments {
     var set: [String] = []
     @Flag(
         help: ArgumentHelp(
-            "Use the emulated providers of the package syncsandbox, all four of them, instead of real ones."))
+            "Use the emulated providers of the package syncsandbox instead of real ones; for a new server."))
     var sandbox = false
 
     @Option(help: ArgumentHelp("MariaDB's unix socket.", valueName: "path"), completion: .file())
@@ -99,6 +113,13 @@ struct SetupOptions: ParsableArguments {
         guard (certificate == nil) == (key == nil) else {
             throw ValidationError("--certificate and --key belong together.")
         }
+        guard certbot || acmeMail == nil && acmeServer == nil else {
+            throw ValidationError("--acme-mail and --acme-server are for --certbot.")
+        }
+        guard !certbot || certificate == nil else {
+            throw ValidationError("--certbot gets a certificate; --certificate names one.")
+        }
+        guard !sandbox || older == nil else { throw ValidationError("--sandbox has ids and secrets of its own.") }
         let companions: [(values: [String?], names: String)] = [
             ([appleClientId, appleTeamId, appleKeyId], "--apple-client-id, --apple-team-id and --apple-key-id"),
             ([apnsTeamId, apnsKeyId, apnsTopic], "--apns-team-id, --apns-key-id and --apns-topic"),
@@ -133,6 +154,9 @@ struct SetupOptions: ParsableArguments {
     var answers: SetupAnswers {
         var answers = SetupAnswers()
         answers.host = host ?? ""
+        if certbot {
+            answers.certificateRequest = SetupAnswers.CertificateRequest(mailAddress: acmeMail, directory: acmeServer)
+        }
         if let certificate, let key { answers.certificate = .files(certificate: certificate, key: key) }
         answers.database =
             databaseHost.map { .tcp(host: $0, port: databasePort) } ?? .socket(databaseSocket)
@@ -144,21 +168,41 @@ struct SetupOptions: ParsableArguments {
         return answers
     }
 
-    /// The settings that have options of their own, and those given with `--set`.
-    private var namedSettings: [String: SetupAnswers.Answer] {
-        var named: [String: SetupAnswers.Answer] = [:]
-        let texts = [
-            "GoogleServerClientId": googleClientId, "DropboxAppKey": dropboxAppKey,
-            "MicrosoftClientId": microsoftClientId,
-            "FacebookClientId": facebookAppId, "appleSignIn.clientId": appleClientId, "appleSignIn.teamId": appleTeamId,
-            "appleSignIn.keyId": appleKeyId, "apns.teamId": apnsTeamId, "apns.keyId": apnsKeyId,
-            "apns.topic": apnsTopic,
-            "awssns.accessKeyId": snsAccessKeyId, "awssns.region": snsRegion,
-            "awssns.platformApplicationArn": snsPlatformApplicationArn,
+    /// Whether the options leave open which certificate is used.
+    var leavesCertificateOpen: Bool { certificate == nil && !certbot }
+
+    /// Whether the options say what is to be set up, or to be changed on a host that is.
+    var isChange: Bool {
+        host != nil || !leavesCertificateOpen || sandbox || older != nil || !answers.settings.isEmpty
+    }
+
+    /// What the operator knows the answers by, by the keys of the settings.
+    var givers: [String: String] {
+        var givers = Dictionary(uniqueKeysWithValues: (texts + files).map { ($0.key, $0.option) })
+        givers["googleClientIds"] = "--google-app-client-id"
+        for text in set { if let (setting, _) = Self.assignment(text) { givers[setting.key] = "--set \(setting.key)" } }
+        return givers
+    }
+
+    private typealias Given = (key: String, option: String, value: String?)
+
+    private var texts: [Given] {
+        [
+            ("GoogleServerClientId", "--google-client-id", googleClientId),
+            ("DropboxAppKey", "--dropbox-app-key", dropboxAppKey),
+            ("MicrosoftClientId", "--microsoft-client-id", microsoftClientId),
+            ("FacebookClientId", "--facebook-app-id", facebookAppId),
+            ("appleSignIn.clientId", "--apple-client-id", appleClientId),
+            ("appleSignIn.teamId", "--apple-team-id", appleTeamId),
+            ("appleSignIn.keyId", "--apple-key-id", appleKeyId), ("apns.teamId", "--apns-team-id", apnsTeamId),
+            ("apns.keyId", "--apns-key-id", apnsKeyId), ("apns.topic", "--apns-topic", apnsTopic),
+            ("awssns.accessKeyId", "--sns-access-key-id", snsAccessKeyId), ("awssns.region", "--sns-region", snsRegion),
+            ("awssns.platformApplicationArn", "--sns-platform-application-arn", snsPlatformApplicationArn),
         ]
-        for (key, text) in texts { named[Self.known(key)] = text.map { .text($0) } }
-        if !googleAppClientId.isEmpty { named[Self.known("googleClientIds")] = .list(googleAppClientId) }
-        let files = [
+    }
+
+    private var files: [Given] {
+        [
             ("GoogleServerClientSecret", "--google-client-secret-file", googleClientSecretFile),
             ("DropboxAppSecret", "--dropbox-app-secret-file", dropboxAppSecretFile),
             ("MicrosoftClientSecret", "--microsoft-client-secret-file", microsoftClientSecretFile),
@@ -168,6 +212,13 @@ struct SetupOptions: ParsableArguments {
             ("fcm.serviceAccount", "--fcm-service-account-file", fcmServiceAccountFile),
             ("awssns.secretKey", "--sns-secret-key-file", snsSecretKeyFile),
         ]
+    }
+
+    /// The settings that have options of their own, and those given with `--set`.
+    private var namedSettings: [String: SetupAnswers.Answer] {
+        var named: [String: SetupAnswers.Answer] = [:]
+        for (key, _, text) in texts { named[Self.known(key)] = text.map { .text($0) } }
+        if !googleAppClientId.isEmpty { named[Self.known("googleClientIds")] = .list(googleAppClientId) }
         for (key, option, file) in files {
             named[Self.known(key)] = file.map { .secret(.file($0, givenBy: "\(option) (\(key))")) }
         }
@@ -176,8 +227,7 @@ struct SetupOptions: ParsableArguments {
             named[setting.key] = SetupAnswers.Answer(value, to: question, givenBy: "--set \(setting.key)")
         }
         // The secret of a service may be in its place already.
-        for settings in Company.signIns.map(\.settings) + Company.pushes.map(\.settings)
-        where settings.contains(where: { named[$0.key] != nil }) {
+        for settings in LastSetup.offers.map(\.settings) where settings.contains(where: { named[$0.key] != nil }) {
             for setting in settings where setting.isSecret && setting.question != nil && named[setting.key] == nil {
                 named[setting.key] = .secret(nil)
             }

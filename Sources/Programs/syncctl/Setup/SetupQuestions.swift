@@ -1,34 +1,141 @@
+import Configuration
 import Operations
 import Posix
 import Providers
+import SyncProtocol
 
-/// Asks the person at the terminal for what the options leave open.
+/// Asks the person at the terminal for what the options leave open. Each answer is judged when it is given, and asked for
+/// again with a sentence that says what is wrong; what is in brackets is taken for an empty answer.
 struct SetupQuestions {
-    /// The input ended before all questions were answered.
-    struct Unanswered: Error {}
+    /// What the menu of changes has besides the services.
+    private static let hostChange = "host"
+    private static let certificateChange = "certificate"
 
-    /// Typed-in secrets, by file name.
-    private(set) var typed: [String: Secret] = [:]
+    /// Judges the answers, and keeps the secrets that are typed in.
+    private(set) var check: SetupCheck
+    private let last: LastSetup
+    /// Whether certbot can be run.
+    private let offersCertbot: Bool
 
-    /// - Parameter asksForProviders: true if there is no configuration yet.
-    mutating func complete(_ answers: inout SetupAnswers, asksForProviders: Bool) throws {
-        if answers.host.isEmpty {
-            answers.host = try ask("The name in DNS by which phones will reach this server (sync.example.com): ")
-        }
-        if answers.certificate == .letsEncrypt {
-            let file = try ask("File of its certificate with chain; empty for one of Let's Encrypt: ")
-            if !file.isEmpty {
-                answers.certificate = .files(certificate: file, key: try ask("File of the certificate's key: "))
-            }
-        }
-        guard asksForProviders else { return }
-        if !answers.hasStorage { try askForAccounts(&answers) }
-        if !answers.hasPush, answers.sandbox == nil { try askForPush(&answers) }
+    init(_ check: SetupCheck, last: LastSetup, offersCertbot: Bool) {
+        self.check = check
+        self.last = last
+        self.offersCertbot = offersCertbot
     }
 
+    /// Asks for everything on a new host. On one that is set up, asks only what is to be changed, unless the options say.
+    /// - Parameters:
+    ///   - certificateIsOpen: whether the options name no certificate.
+    ///   - isChange: whether the options say what is to be changed.
+    mutating func complete(_ answers: inout SetupAnswers, certificateIsOpen: Bool, isChange: Bool) throws {
+        var services: Set<String> = []
+        var asksForHost = answers.host.isEmpty
+        var asksForCertificate = certificateIsOpen
+        if last.isComplete {
+            let changes = isChange ? [] : try askForChanges()
+            services = changes.subtracting([Self.hostChange, Self.certificateChange])
+            asksForHost = changes.contains(Self.hostChange)
+            asksForCertificate = changes.contains(Self.certificateChange)
+        }
+        if asksForHost { try askForHost(&answers) }
+        last.complete(&answers, certificateIsOpen: certificateIsOpen && !asksForCertificate)
+        if asksForCertificate { try askForCertificate(&answers) }
+        if certificateIsOpen { try keepFitting(&answers) }
+        if answers.certificate == .letsEncrypt, answers.certificateRequest == nil { try offerCertbot(&answers) }
+        if last.configuration == nil {
+            if !answers.hasStorage { try askForAccounts(&answers) }
+            if !answers.hasPush, answers.sandbox == nil { try askForPush(&answers) }
+        }
+        for offer in LastSetup.offers where services.contains(offer.name) { try ask(offer.settings, &answers) }
+    }
+
+    // MARK: Host and certificate
+
+    private func askForChanges() throws -> Set<String> {
+        let host = last.site?.host ?? ""
+        Output.write(["This is \(host), with: \(last.services.joined(separator: ", "))."])
+        let known = [Self.hostChange, Self.certificateChange] + LastSetup.offers.map(\.name)
+        Output.write(["What can be changed or added: \(known.joined(separator: ", "))."])
+        while true {
+            var changes: Set<String> = []
+            var unknown: [String] = []
+            for word in try ask("What is to be changed, with blanks between [nothing]: ").split(separator: " ") {
+                if let name = known.first(where: { $0.lowercased() == word.lowercased() }) {
+                    changes.insert(name)
+                } else {
+                    unknown.append(String(word))
+                }
+            }
+            if unknown.isEmpty || unknown == ["nothing"] { return changes }
+            for word in unknown {
+                let hint = Spelling.suggestion(for: word, among: known).map { "; did you mean \($0)?" } ?? ""
+                Output.write(["\(word) is none of these\(hint)"])
+            }
+        }
+    }
+
+    private func askForHost(_ answers: inout SetupAnswers) throws {
+        answers.host = try ask(
+            "The name in DNS by which phones will reach this server", example: "sync.example.com",
+            standard: last.site?.host
+        ) { text in SetupAnswers.objection(toHost: text).map { "it \($0)" } }
+    }
+
+    private func askForCertificate(_ answers: inout SetupAnswers) throws {
+        var present: (certificate: String, key: String)?
+        if case .files(let certificate, let key)? = last.site?.certificate { present = (certificate, key) }
+        let none = "letsencrypt"
+        let host = answers.host
+        let check = check
+        let file = try ask(
+            "File of its certificate with chain, or \(none) for one of Let's Encrypt",
+            standard: present?.certificate ?? none
+        ) { text in
+            text == none ? nil : check.objections(toCertificate: text, key: nil, host: host).first
+        }
+        guard file != none else {
+            answers.certificate = .letsEncrypt
+            return
+        }
+        let key = try ask(
+            "File of the certificate's key", standard: file == present?.certificate ? present?.key : nil
+        ) { text in check.objections(toCertificate: file, key: text, host: host).first }
+        answers.certificate = .files(certificate: file, key: key)
+    }
+
+    /// A certificate of last time need not be for the host of this time.
+    private func keepFitting(_ answers: inout SetupAnswers) throws {
+        guard case .files(let certificate, let key) = answers.certificate else { return }
+        let objections = check.objections(toCertificate: certificate, key: key, host: answers.host)
+        guard !objections.isEmpty else { return }
+        Output.write(objections)
+        try askForCertificate(&answers)
+    }
+
+    private func offerCertbot(_ answers: inout SetupAnswers) throws {
+        let files = SiteText.files(of: .letsEncrypt, host: answers.host)
+        guard offersCertbot, !AtomicFile.exists(check.root + files.certificate) else { return }
+        let answer = try ask(
+            "Get the certificate now with certbot, and agree to the terms at https://letsencrypt.org/repository/: yes or no",
+            standard: "yes"
+        ) { text in ["yes", "no"].contains(text) ? nil : "it must be yes or no" }
+        guard answer == "yes" else { return }
+        let address = try ask(
+            "A mail address that Let's Encrypt may write to, or none", example: "you@example.com", standard: "none"
+        ) { text in text == "none" || text.contains("@") ? nil : "it must be a mail address, or none" }
+        answers.certificateRequest = SetupAnswers.CertificateRequest(mailAddress: address == "none" ? nil : address)
+    }
+
+    // MARK: Services
+
     private mutating func askForAccounts(_ answers: inout SetupAnswers) throws {
-        Output.write(["With which accounts may people sign in? An empty answer leaves a provider out."])
-        for offer in Company.signIns { try ask(offer.settings, &answers) }
+        while true {
+            Output.write(["With which accounts may people sign in? An empty answer leaves a provider out."])
+            for offer in Company.signIns { try ask(offer.settings, &answers) }
+            if answers.hasStorage { return }
+            let names = Company.signIns.filter { $0.makeStorage != nil }.map(\.accountType.rawValue)
+            Output.write(["At least one with storage is needed: \(names.joined(separator: ", "))."])
+        }
     }
 
     private mutating func askForPush(_ answers: inout SetupAnswers) throws {
@@ -36,25 +143,80 @@ struct SetupQuestions {
         for offer in Company.pushes { try ask(offer.settings, &answers) }
     }
 
-    /// Asks for the settings of one service, unless the first answer is empty.
+    /// Asks for the settings of one service, unless the first answer is empty. What it has already are the defaults.
     private mutating func ask(_ settings: [Setting], _ answers: inout SetupAnswers) throws {
         var isFirst = true
         for setting in settings {
             guard let question = setting.question else { continue }
-            if case .hidden(let fileName) = question.answer {
-                typed[fileName] = Secret(try ask(question.text, isHidden: true))
-                answers.settings[setting.key] = .secret(.typed(fileName))
-                continue
+            let present = last.configuration?.values[setting.key]
+            guard let answer = try answer(to: question, about: setting, present: present, mayBeEmpty: isFirst) else {
+                return
             }
-            let text = try ask(question.text)
-            if isFirst, text.isEmpty { return }
             isFirst = false
-            answers.settings[setting.key] = SetupAnswers.Answer(text, to: question, givenBy: setting.key)
+            answers.settings[setting.key] = answer
         }
     }
 
-    private func ask(_ question: String, isHidden: Bool = false) throws -> String {
-        guard let line = Terminal.ask(question, isHidden: isHidden) else { throw Unanswered() }
+    /// - Returns: `nil` if the service is left out.
+    private mutating func answer(
+        to question: SetupQuestion, about setting: Setting, present: SetupAnswers.Answer?, mayBeEmpty: Bool
+    ) throws -> SetupAnswers.Answer? {
+        let prompt = Self.prompt(question.text, example: question.form?.example, standard: Self.standard(present))
+        while true {
+            let isHidden = if case .hidden = question.answer { true } else { false }
+            let text = try ask(prompt, isHidden: isHidden)
+            if text.isEmpty {
+                if let present { return present }
+                if mayBeEmpty { return nil }
+                if question.answer == .list { return .list([]) }
+            }
+            var answer = SetupAnswers.Answer(text, to: question, givenBy: "the answer")
+            if case .hidden(let name) = question.answer {
+                check.secrets.typed[name] = Secret(text)
+                answer = .secret(.typed(name))
+            }
+            guard let objection = check.objection(to: answer, about: setting, givenBy: "the answer") else {
+                return answer
+            }
+            Output.write([Self.again(objection)])
+        }
+    }
+
+    /// What an empty answer stands for, as it is shown.
+    private static func standard(_ present: SetupAnswers.Answer?) -> String? {
+        switch present {
+        case .text(let text): text
+        case .list(let texts): texts.isEmpty ? "none" : texts.joined(separator: " ")
+        case .secret: "the present one"
+        case nil: nil
+        }
+    }
+
+    // MARK: Asking
+
+    private static func prompt(_ text: String, example: String?, standard: String?) -> String {
+        if let standard { return "\(text) [\(standard)]: " }
+        return example.map { "\(text) (e.g. \($0)): " } ?? "\(text): "
+    }
+
+    private static func again(_ objection: String) -> String { "  \(objection). Once more:" }
+
+    /// Asks until there is nothing to object to.
+    private func ask(
+        _ text: String, example: String? = nil, standard: String? = nil, objection: (String) -> String?
+    ) throws -> String {
+        while true {
+            let line = try ask(Self.prompt(text, example: example, standard: standard))
+            let answer = line.isEmpty ? standard ?? "" : line
+            guard let found = objection(answer) else { return answer }
+            Output.write([Self.again(found)])
+        }
+    }
+
+    private func ask(_ prompt: String, isHidden: Bool = false) throws -> String {
+        guard let line = Terminal.ask(prompt, isHidden: isHidden) else {
+            throw SetupFailure("the input ended before all questions were answered; nothing was changed")
+        }
         var answer = line[...]
         while answer.first == " " { answer.removeFirst() }
         while answer.last == " " { answer.removeLast() }

@@ -29,6 +29,9 @@ struct SetupReport: Encodable {
         case remaining
     }
 
+    /// Whether every step was taken.
+    var isDone: Bool { steps.allSatisfy { $0.outcome == .kept || $0.outcome == .done } }
+
     init(asJSON isJSON: Bool) { self.isJSON = isJSON }
 
     mutating func add(_ outcome: Outcome, _ step: String, remark: String? = nil) {

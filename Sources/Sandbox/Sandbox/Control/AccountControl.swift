@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// The control routes below `/sandbox/accounts`.
 struct AccountControl {
     let server: SandboxServer
@@ -7,7 +9,7 @@ struct AccountControl {
         switch (request.method, path.count) {
         case ("POST", 0):
             let account = try server.makeAccount(try NewAccount(json: try ControlInterface.json(request)))
-            return SandboxResponse(201, json: json(account))
+            return show(account, 201, to: request)
         case ("GET", 0):
             let ids = server.withState { $0.accountOrder }
             return SandboxResponse(200, json: .array(try ids.compactMap { try server.signedInAccount($0) }.map(json)))
@@ -18,7 +20,7 @@ struct AccountControl {
             throw ControlError.notFound("no account \(path[0])")
         }
         switch (request.method, path.dropFirst().first, path.count) {
-        case ("GET", nil, _): return SandboxResponse(200, json: json(account))
+        case ("GET", nil, _): return show(account, 200, to: request)
         case ("POST", let action?, 2) where account.provider == .apple && AppleControl.actions.contains(action):
             return try AppleControl(server: server, account: account).respond(to: request, action, showing: json)
         case ("POST", "expire-access-token", 2):
@@ -44,6 +46,17 @@ struct AccountControl {
             throw ControlError.methodNotAllowed
         default: throw ControlError.notFound("no such route: \(request.path)")
         }
+    }
+
+    /// The account as JSON; or, for `Accept: text/plain`, the headers of its app on a new device, as `curl -H @FILE` takes
+    /// them.
+    private func show(_ account: Account, _ status: Int, to request: SandboxRequest) -> SandboxResponse {
+        let json = json(account)
+        guard request.header("accept") == "text/plain" else { return SandboxResponse(status, json: json) }
+        var text = "SyncServer-Device-UUID: \(UUID().uuidString)\n"
+        for (name, value) in json["headers"]?.object?.members ?? [] { text += "\(name): \(value.string ?? "")\n" }
+        return SandboxResponse(
+            status, headers: [("Content-Type", "text/plain; charset=UTF-8")], body: Array(text.utf8))
     }
 
     /// A code, as after the user has signed in again.

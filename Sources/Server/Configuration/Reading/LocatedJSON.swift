@@ -15,6 +15,8 @@ struct LocatedJSON {
         var name: String
         /// Where the name stands.
         var place: TextPlace
+        /// Where the name's text begins, in Unicode scalars from the beginning of the file.
+        var start: Int
         var value: LocatedJSON
     }
 

@@ -64,7 +64,7 @@ struct LocatedJSONParser {
     }
 
     private mutating func members(depth: Int) throws(Mistake) -> [LocatedJSON.Member] {
-        let start = place
+        let opening = place
         advance()
         var members: [LocatedJSON.Member] = []
         try skipBlanks()
@@ -72,20 +72,22 @@ struct LocatedJSONParser {
         while true {
             try skipBlanks()
             let namePlace = place
+            let start = position
             if next == "}" { throw mistake("a comma must not stand before the closing }") }
             guard next == "\"" else {
                 throw mistake(
                     next == nil
-                        ? "the object that begins at \(start) does not end"
+                        ? "the object that begins at \(opening) does not end"
                         : "a name in quotation marks is expected here")
             }
             let name = try string()
             guard try accept(":") else { throw mistake("a colon is expected after \"\(name)\"") }
-            members.append(LocatedJSON.Member(name: name, place: namePlace, value: try value(depth: depth + 1)))
+            members.append(
+                LocatedJSON.Member(name: name, place: namePlace, start: start, value: try value(depth: depth + 1)))
             if try accept(",") { continue }
             if try accept("}") { return members }
             throw mistake(
-                next == nil ? "the object that begins at \(start) does not end" : "a comma or } is expected here")
+                next == nil ? "the object that begins at \(opening) does not end" : "a comma or } is expected here")
         }
     }
 

@@ -7,14 +7,7 @@ public enum OlderServerDatabase {
     /// `mySQL.host` and so on. Everything else in the file is ignored.
     /// - Throws: ``ConfigurationError``.
     public static func settings(readingFrom path: String) throws(ConfigurationError) -> ConnectionSettings {
-        let bytes: [UInt8]
-        do { bytes = try TextFile.read(path) } catch {
-            throw refusal(path, "the file cannot be read: \(error)")
-        }
-        let root: LocatedJSON
-        do { root = try LocatedJSONParser.parse(bytes) } catch {
-            throw refusal(path, error.sentence, at: error.place)
-        }
+        let root = try root(ofFileAt: path)
         guard case .object(let members) = root.value else { throw refusal(path, "the file must hold one JSON object") }
         let isDatabase: (LocatedJSON.Member) -> Bool = { $0.name == "db" || $0.name.hasPrefix("mySQL") }
         guard members.contains(where: isDatabase) else {
@@ -28,6 +21,17 @@ public enum OlderServerDatabase {
             password: reader.string("database.password") ?? "", database: reader.required("database.name"))
         guard reader.problems.isEmpty else { throw ConfigurationError(path: path, problems: reader.problems) }
         return settings
+    }
+
+    /// The file as JSON.
+    static func root(ofFileAt path: String) throws(ConfigurationError) -> LocatedJSON {
+        let bytes: [UInt8]
+        do { bytes = try TextFile.read(path) } catch {
+            throw refusal(path, "the file cannot be read: \(error)")
+        }
+        do { return try LocatedJSONParser.parse(bytes) } catch {
+            throw refusal(path, error.sentence, at: error.place)
+        }
     }
 
     private static func refusal(_ path: String, _ sentence: String, at place: TextPlace? = nil) -> ConfigurationError {

@@ -9,15 +9,13 @@ public struct SealingSection: Equatable, Sendable {
 
     private static let name = "sealing"
 
-    /// Why the section can only be changed by hand; a sentence.
-    public struct Unsuitable: Error, CustomStringConvertible {
-        public var description: String
-    }
+    /// Why the section can only be changed by hand.
+    public typealias Unsuitable = ConfigurationEdit.Unsuitable
 
     /// The section of a text that the server accepts.
     /// - Throws: ``Unsuitable`` if the key is in the file itself, or the settings are written with dots.
     public init(of text: String) throws(Unsuitable) {
-        let members = try Self.rootMembers(of: text)
+        let members = try ConfigurationEdit.rootMembers(of: text)
         let dotted = members.first { $0.name.hasPrefix(Self.name + ".") }
         if let dotted {
             throw Unsuitable(
@@ -49,7 +47,7 @@ public struct SealingSection: Equatable, Sendable {
     /// `text` with this section in place of the one that it has.
     /// - Throws: ``Unsuitable``.
     public func replacing(in text: String) throws(Unsuitable) -> String {
-        let members = try Self.rootMembers(of: text)
+        let members = try ConfigurationEdit.rootMembers(of: text)
         var scalars = Array(text.unicodeScalars)
         if let section = members.first(where: { $0.name == Self.name }) {
             let old = scalars[section.value.extent]
@@ -86,16 +84,5 @@ public struct SealingSection: Equatable, Sendable {
         encoder.outputFormatting = .withoutEscapingSlashes
         // A text can always be encoded.
         return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
-    }
-
-    private static func rootMembers(of text: String) throws(Unsuitable) -> [LocatedJSON.Member] {
-        let root: LocatedJSON
-        do { root = try LocatedJSONParser.parse(Array(text.utf8)) } catch {
-            throw Unsuitable(description: "\(error.place): \(error.sentence)")
-        }
-        guard case .object(let members) = root.value else {
-            throw Unsuitable(description: "the file must hold one JSON object")
-        }
-        return members
     }
 }

@@ -21,6 +21,7 @@ public enum ConfigurationText {
                 "owningUserAccountCreation",
                 .object([("initialFileName", .text("README.txt")), ("initialFileContents", .text(initialFile))])
             ))
+        members.append(("metrics", .object([("directory", .text(SetupPaths.metrics))])))
         if let sandbox = answers.sandbox {
             members.append(
                 (
@@ -29,11 +30,6 @@ public enum ConfigurationText {
                 ))
         }
         return Value.object(members).text(indented: 0) + "\n"
-    }
-
-    /// The member for one push service, as written in the file.
-    static func push(_ offer: PushOffer, _ answers: SetupAnswers) -> String {
-        members(offer.settings, answers).map { "  \"\($0.0)\": \($0.1.text(indented: 1))" }.joined(separator: ",\n")
     }
 
     /// The members for the settings of one service; those whose keys have a dot are in an object.
@@ -54,12 +50,28 @@ public enum ConfigurationText {
     }
 
     private static func member(_ setting: Setting, _ answers: SetupAnswers) -> (String, Value)? {
-        switch answers.settings[setting.key] {
+        guard let answer = answers.settings[setting.key] else {
+            return setting.question?.answer == .list ? (setting.key, .list([])) : nil
+        }
+        return member(setting, answer)
+    }
+
+    private static func member(_ setting: Setting, _ answer: SetupAnswers.Answer) -> (String, Value)? {
+        switch answer {
         case .text(let text): (setting.key, .text(text))
         case .list(let texts): (setting.key, .list(texts))
         case .secret: SecretName(setting).map { (setting.key + "File", .text($0.rawValue)) }
-        case nil: setting.question?.answer == .list ? (setting.key, .list([])) : nil
         }
+    }
+
+    /// What makes an answer true in a configuration that is there.
+    static func change(_ setting: Setting, to answer: SetupAnswers.Answer) -> SettingChange? {
+        member(setting, answer).map { SettingChange(key: $0.0, json: $0.1.compactText) }
+    }
+
+    /// What lets the processes of an existing configuration keep metrics.
+    static var metricsChange: SettingChange {
+        SettingChange(key: "metrics.directory", json: Value.text(SetupPaths.metrics).compactText)
     }
 
     private static let initialFile = """
@@ -115,6 +127,12 @@ public enum ConfigurationText {
                 let lines = members.map { "\(inner)\(Self.quoted($0.0)): \($0.1.text(indented: depth + 1))" }
                 return "{\n" + lines.joined(separator: ",\n") + end + "}"
             }
+        }
+
+        /// On one line; of a value that is no object.
+        var compactText: String {
+            if case .list(let items) = self { return "[\(items.map(Self.quoted).joined(separator: ", "))]" }
+            return text(indented: 0)
         }
 
         private static func quoted(_ text: String) -> String {

@@ -1,5 +1,22 @@
 /// What is on a host before setup begins.
 public struct HostState: Sendable, Equatable {
+    /// What the configuration says that setup may be asked to change.
+    public struct Configuration: Sendable, Equatable {
+        /// Of the services in use, by the keys of their settings; of a secret only that there is one.
+        public var values: [String: SetupAnswers.Answer] = [:]
+        /// The files that it names, by the keys of the secrets.
+        public var secretFiles: [String: String] = [:]
+        /// The keys of the account types with which people may sign in.
+        public var enablingKeys: Set<String> = []
+        /// Whether it says where metrics are kept, or that there are none.
+        public var hasMetrics = false
+        /// Whether metrics are kept.
+        public var keepsMetrics = false
+        public var hasSandbox = false
+
+        public init() {}
+    }
+
     /// The database server as the administrator sees it.
     public struct Database: Sendable, Equatable {
         public var hasDatabase: Bool
@@ -14,11 +31,12 @@ public struct HostState: Sendable, Equatable {
         }
     }
 
-    public var hasConfiguration = false
-    /// The push services that the configuration has, by their sections.
-    public var configuredPush: Set<String> = []
+    /// `nil` if there is no configuration yet.
+    public var configuration: Configuration?
     /// Which secrets are in their places.
     public var secrets: Set<SecretName> = []
+    /// Of these, the ones for which the answers have another one.
+    public var replacedSecrets: Set<SecretName> = []
     /// Whether the folder of secrets exists.
     public var hasSecretsFolder = false
     /// Contents of nginx's site; `nil` if there is none.

@@ -24,6 +24,13 @@ public struct SecretName: RawRepresentable, Hashable, Sendable {
         rawValue = name
     }
 
+    /// The secret of the setting with this key; `nil` if it is none that setup asks for.
+    public init?(ofSetting key: String) {
+        let settings = Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings)
+        guard let name = settings.first(where: { $0.key == key }).flatMap(SecretName.init) else { return nil }
+        self = name
+    }
+
     /// The passwords of the roles' own accounts in the database.
     public static let ofRoles: [SecretName] = [.apiDatabasePassword, .transferDatabasePassword, .jobsDatabasePassword]
 
@@ -57,4 +64,13 @@ public enum SetupPaths {
     public static let sandboxSiteLink = "/etc/nginx/sites-enabled/syncsandbox.conf"
     public static let sandboxSiteLinkTarget = "../sites-available/syncsandbox.conf"
     public static let webroot = "/var/www/html"
+    /// Where the server's processes keep their metrics; their units make it.
+    public static let metrics = "/run/syncd/metrics"
+
+    /// Where setup keeps a file as it was, when it replaces it; below the configuration's folder, which the removal of the
+    /// package empties.
+    public static func previous(_ path: String) -> String {
+        if path.hasPrefix(configurationFolder + "/") { return path + ".previous" }
+        return "\(configurationFolder)/\(path.split(separator: "/").last ?? "file").previous"
+    }
 }

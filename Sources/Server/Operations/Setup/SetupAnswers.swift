@@ -20,6 +20,20 @@ public struct SetupAnswers: Sendable, Equatable {
                 case .hidden, .file: .secret(.file(text, givenBy: name))
                 }
         }
+
+        /// What a configuration says; `nil` if it does not have the setting. Of a secret only that it is there.
+        public init?(_ setting: Setting, of values: SettingValues) {
+            switch setting.kind {
+            case .texts, .servers: self = .list(values.list(setting))
+            case .secret:
+                guard values.secret(setting) != nil else { return nil }
+                self = .secret(nil)
+            case .text, .redirectURI:
+                guard let text = values.optionalText(setting) else { return nil }
+                self = .text(text)
+            case .bool: return nil
+            }
+        }
     }
 
     /// Where a secret comes from.
@@ -44,6 +58,19 @@ public struct SetupAnswers: Sendable, Equatable {
         case files(certificate: String, key: String)
     }
 
+    /// How certbot is to ask for a certificate, for an operator who agrees to the authority's terms.
+    public struct CertificateRequest: Sendable, Equatable {
+        /// Whom the authority may write to.
+        public var mailAddress: String?
+        /// The URL of the authority's directory (RFC 8555); `nil` for the one that certbot knows.
+        public var directory: String?
+
+        public init(mailAddress: String? = nil, directory: String? = nil) {
+            self.mailAddress = mailAddress
+            self.directory = directory
+        }
+    }
+
     /// Where the sandbox is: the package `syncsandbox` of this host.
     public struct Sandbox: Sendable, Equatable {
         public var connectTo: String
@@ -58,6 +85,8 @@ public struct SetupAnswers: Sendable, Equatable {
     /// The name in DNS by which phones reach the server.
     public var host = ""
     public var certificate = Certificate.letsEncrypt
+    /// `nil` if the operator asks for the certificate himself.
+    public var certificateRequest: CertificateRequest?
     public var database = DatabaseAddress.socket("/run/mysqld/mysqld.sock")
     public var databaseName = "syncserver"
     public var databaseUser = "syncd"
@@ -84,13 +113,8 @@ public struct SetupAnswers: Sendable, Equatable {
     /// What is wrong with the answers, as sentences; empty if a plan can be made of them.
     public func problems() -> [String] {
         var problems: [String] = []
-        let labels = host.split(separator: ".", omittingEmptySubsequences: false)
-        let isName = labels.allSatisfy { label in
-            !label.isEmpty && label.utf8.count <= 63 && !label.hasPrefix("-") && !label.hasSuffix("-")
-                && label.utf8.allSatisfy { Self.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }
-        }
-        if !isName || host.utf8.count > 253 {
-            problems.append("the host must be a name in DNS, such as sync.example.com; \"\(host)\" is none")
+        if let objection = Self.objection(toHost: host) {
+            problems.append("the host \(objection); \"\(host)\" is none")
         }
         for (what, name) in [("database", databaseName), ("database user", databaseUser)]
         where name.isEmpty || name.utf8.count > 64
@@ -98,16 +122,36 @@ public struct SetupAnswers: Sendable, Equatable {
         {
             problems.append("the name of the \(what) may have letters, digits and _, at most 64; \"\(name)\" is none")
         }
-        // These go into nginx's configuration, where a quotation mark or a brace would mean something else.
         if case .files(let certificate, let key) = certificate {
-            for path in [certificate, key]
-            where !path.hasPrefix("/")
-                || !path.utf8.allSatisfy({ Self.isAlphanumeric($0) || "-._/+@".utf8.contains($0) })
-            {
-                problems.append("certificate and key must be absolute paths without blanks; \"\(path)\" is none")
+            for path in [certificate, key] {
+                guard let objection = Self.objection(toSitePath: path) else { continue }
+                problems.append("certificate and key \(objection); \"\(path)\" is none")
             }
         }
         return problems
+    }
+
+    /// What is wrong with a host's name, as the end of a sentence; `nil` if nothing is.
+    public static func objection(toHost host: String) -> String? {
+        if host.contains("://") || host.contains("/") || host.contains(":") {
+            return "must be a name alone, without https://, port and path, such as sync.example.com"
+        }
+        let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+        let isName = labels.allSatisfy { label in
+            !label.isEmpty && label.utf8.count <= 63 && !label.hasPrefix("-") && !label.hasSuffix("-")
+                && label.utf8.allSatisfy { isAlphanumeric($0) || $0 == UInt8(ascii: "-") }
+        }
+        guard isName, host.utf8.count <= 253 else { return "must be a name in DNS, such as sync.example.com" }
+        // No top-level domain is a number (RFC 3696, section 2).
+        let isAddress = labels.last?.utf8.allSatisfy { (0x30...0x39).contains($0) } == true
+        return isAddress ? "must be a name in DNS, such as sync.example.com, and no address" : nil
+    }
+
+    /// What is wrong with a path that goes into nginx's configuration, where a quotation mark or a brace would mean
+    /// something else; as the end of a sentence, `nil` if nothing is.
+    public static func objection(toSitePath path: String) -> String? {
+        path.hasPrefix("/") && path.utf8.allSatisfy { isAlphanumeric($0) || "-._/+@".utf8.contains($0) }
+            ? nil : "must be absolute paths without blanks"
     }
 
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {

@@ -5,6 +5,11 @@ extension SetupPlan.Action {
         case .makeSecretsFolder: "make \(SetupPaths.secrets), for root alone"
         case .makeSecret(let name): "make \(name.path) from random bytes"
         case .copySecret(let name, _): "put the secret into \(name.path)"
+        case .replaceSecret(let name, _): "put the new secret into \(name.path)"
+        case .changeConfiguration(let changes):
+            "set \(changes.map(\.key).joined(separator: ", ")) in \(SetupPaths.configuration)"
+        case .obtainCertificate: "get a certificate for \(answers.host) with certbot"
+        case .reloadServer: "let the server read its configuration again, one process after the other"
         case .createDatabase: "make the database \(answers.databaseName)"
         case .createDatabaseUser:
             "make the database user \(answers.databaseUser), who may do everything in \(answers.databaseName)"
@@ -19,6 +24,7 @@ extension SetupPlan.Action {
         case .check(.configuration): "check \(SetupPaths.configuration)"
         case .check(.database): "check that the server's account gets into the database"
         case .check(.nginx): "check nginx's configuration"
+        case .check(.monitoring): "check that http://127.0.0.1:9180/metrics answers"
         case .check(.health): "check that https://\(answers.host)/HealthCheck answers"
         }
     }

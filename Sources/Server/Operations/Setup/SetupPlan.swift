@@ -7,18 +7,26 @@ public struct SetupPlan: Sendable, Equatable {
         /// A password or key of random bytes.
         case makeSecret(SecretName)
         case copySecret(SecretName, SetupAnswers.SecretSource)
+        /// As it is copied, in place of another one.
+        case replaceSecret(SecretName, SetupAnswers.SecretSource)
         case createDatabase
         /// With all privileges in the database, and none elsewhere.
         case createDatabaseUser
         /// Accounts for the roles, which get their privileges with the tables.
         case createRoleUsers
         case write(path: String, text: String)
+        /// All else in the configuration stays as it is written.
+        case changeConfiguration([SettingChange])
         case enableSite
         case enableSandboxSite
         case migrate
         /// nginx reloads its configuration, if it accepts it.
         case reloadNginx
+        /// With certbot. Afterwards there is more to do: a new plan says what.
+        case obtainCertificate(SetupAnswers.CertificateRequest)
         case startUnits
+        /// The running processes read the configuration again, after another check.
+        case reloadServer
         case check(Check)
     }
 
@@ -26,6 +34,8 @@ public struct SetupPlan: Sendable, Equatable {
         case configuration
         case database
         case nginx
+        /// What this host's own monitoring asks.
+        case monitoring
         /// HealthCheck, over HTTPS and by the host's name.
         case health
     }
@@ -42,10 +52,8 @@ public struct SetupPlan: Sendable, Equatable {
 }
 
 extension SetupPlan {
-    /// The fewest connections of an nginx process that suit a server on the open Internet; Debian's have 768.
-    public static let leastConnections = 4_096
-
-    /// Decides what is to be done. Whatever exists already is kept, since the operator may have changed it.
+    /// Decides what is to be done. What exists already is kept, since the operator may have changed it; but a site that is
+    /// still as setup wrote it follows the answers, and so do the settings and secrets that the answers are about.
     public init(_ answers: SetupAnswers, on host: HostState) throws(SiteText.UnknownTemplate) {
         self.init()
         obstacles = answers.problems()
@@ -53,15 +61,17 @@ extension SetupPlan {
         planDatabase(answers, host)
         planConfiguration(answers, host)
         actions += [.check(.configuration), .check(.database), .migrate]
-        try planSite(answers, host)
+        let site = try planSite(answers, host)
         actions.append(.startUnits)
-        if host.hasCertificate { actions.append(.check(.health)) }
+        if host.configuration != nil, actions.contains(where: \.needsReload) { actions.append(.reloadServer) }
+        planChecks(answers, host, site: site)
+        planCertificate(answers, host)
         if actions.contains(.makeSecret(.sealingKey)) {
             remaining.append(
                 "Keep a copy of \(SecretName.sealingKey.path) on another machine: without it all stored tokens are "
                     + "lost, and all owners have to sign in again.")
         }
-        if answers.sandbox != nil {
+        if answers.sandbox != nil || host.configuration?.hasSandbox == true {
             remaining.append(
                 "This server uses the SANDBOX and reaches no real cloud. For real people: remove sandbox from "
                     + "\(SetupPaths.configuration), and put in the ids and secrets of your own apps.")
@@ -84,18 +94,17 @@ extension SetupPlan {
             }
         }
         planRoleSecrets(answers, host)
-        // No push service is added to an existing configuration, and so no secret of one.
-        let wanted =
-            Company.signIns.flatMap(\.settings) + (host.hasConfiguration ? [] : Company.pushes.flatMap(\.settings))
-        for setting in wanted {
+        for setting in Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings) {
             guard case .secret(let source)? = answers.settings[setting.key], let name = SecretName(setting) else {
                 continue
             }
-            if host.secrets.contains(name) {
+            if let source, host.replacedSecrets.contains(name) {
+                actions.append(.replaceSecret(name, source))
+            } else if host.secrets.contains(name) {
                 kept.append("\(name.path) is there")
             } else if let source {
                 actions.append(.copySecret(name, source))
-            } else if !host.hasConfiguration {
+            } else if host.configuration?.values[setting.key] == nil {
                 obstacles.append("the secret for \(name.path) is missing")
             }
         }
@@ -103,7 +112,7 @@ extension SetupPlan {
 
     /// Accounts of roles are created only with a new configuration: an existing one may lack them for a reason.
     private func makesRoleUsers(_ answers: SetupAnswers, _ host: HostState) -> Bool {
-        answers.usesRoleAccounts && !host.hasConfiguration && host.database != nil
+        answers.usesRoleAccounts && host.configuration == nil && host.database != nil
     }
 
     private mutating func planRoleSecrets(_ answers: SetupAnswers, _ host: HostState) {
@@ -145,17 +154,7 @@ extension SetupPlan {
     }
 
     private mutating func planConfiguration(_ answers: SetupAnswers, _ host: HostState) {
-        guard !host.hasConfiguration else {
-            kept.append("\(SetupPaths.configuration) is there")
-            for offer in Company.pushes
-            where answers.has(offer.settings) && !host.configuredPush.contains(offer.section) {
-                let files = offer.settings.compactMap(SecretName.init).map(\.path).joined(separator: ", ")
-                remaining.append(
-                    "For push, put the secret into \(files) (mode 0600), add this to \(SetupPaths.configuration), and "
-                        + "`systemctl reload syncd`:\n\(ConfigurationText.push(offer, answers))")
-            }
-            return
-        }
+        if let present = host.configuration { return planChanges(answers, present) }
         if !answers.hasStorage {
             let names = Company.all.filter { $0.signIn?.makeStorage != nil }.map(\.name)
             obstacles.append(
@@ -165,54 +164,56 @@ extension SetupPlan {
         actions.append(.write(path: SetupPaths.configuration, text: ConfigurationText.make(answers)))
     }
 
-    private mutating func planSite(_ answers: SetupAnswers, _ host: HostState) throws(SiteText.UnknownTemplate) {
-        let interim = SiteText.untilThereIsACertificate(host: answers.host)
-        var wanted = interim
-        if host.hasCertificate {
-            wanted = try SiteText.complete(
-                host.siteTemplate, host: answers.host, certificate: answers.certificate,
-                staples: host.certificateNamesResponder)
+    /// What the answers change in a configuration that is there: the settings that they are about, and no others.
+    private mutating func planChanges(_ answers: SetupAnswers, _ present: HostState.Configuration) {
+        if answers.sandbox != nil, !present.hasSandbox {
+            obstacles.append(
+                "\(SetupPaths.configuration) is for real providers; --sandbox is for a server that is set up anew")
+            return
         }
-        if host.site == nil || host.site == interim && wanted != interim {
-            actions.append(.write(path: SetupPaths.site, text: wanted))
-        } else if host.site == wanted {
-            kept.append("\(SetupPaths.site) is there")
-        } else {
-            kept.append("\(SetupPaths.site) is there and differs from what these answers would give: it is left alone")
-        }
-        if !host.isSiteEnabled { actions.append(.enableSite) }
-        if answers.sandbox != nil, !host.isSandboxSiteEnabled {
-            if host.hasSandboxSite {
-                actions.append(.enableSandboxSite)
-            } else {
-                remaining.append("Install the sandbox (apt install syncsandbox), and run this setup again.")
+        var changes: [SettingChange] = []
+        for offer in Company.signIns where answers.has(offer.settings) {
+            changes += offer.settings.compactMap { Self.change($0, answers, present) }
+            if !present.enablingKeys.contains(offer.enablingKey) {
+                changes.append(SettingChange(key: offer.enablingKey, json: "true"))
             }
         }
-        actions += [.check(.nginx), .reloadNginx]
-        if let connections = host.nginxConnections, connections < Self.leastConnections {
-            remaining.append(
-                """
-                Each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out. \
-                Before people use this server:
-                  sed -i 's/worker_connections .*;/worker_connections \(Self.leastConnections);/' /etc/nginx/nginx.conf
-                  sed -i '1i worker_rlimit_nofile \(2 * Self.leastConnections);' /etc/nginx/nginx.conf
-                  nginx -t && systemctl reload nginx
-                """)
+        for offer in Company.pushes where answers.has(offer.settings) {
+            changes += offer.settings.compactMap { Self.change($0, answers, present) }
         }
-        guard !host.hasCertificate else { return }
-        let files = SiteText.files(of: answers.certificate, host: answers.host)
-        switch answers.certificate {
-        case .letsEncrypt:
-            remaining.append(
-                """
-                Get a certificate (apt install certbot), and then run this setup again:
-                  certbot certonly --webroot --webroot-path \(SetupPaths.webroot) --domain \(answers.host) \
-                --deploy-hook 'systemctl reload nginx'
-                """)
-        case .files:
-            remaining.append(
-                "Put the certificate into \(files.certificate) and its key into \(files.key), and run this setup again."
-            )
+        if !present.hasMetrics { changes.append(ConfigurationText.metricsChange) }
+        if changes.isEmpty {
+            kept.append("\(SetupPaths.configuration) is there")
+        } else {
+            actions.append(.changeConfiguration(changes))
+        }
+    }
+
+    /// `nil` if the configuration says what the answers say.
+    private static func change(
+        _ setting: Setting, _ answers: SetupAnswers, _ present: HostState.Configuration
+    ) -> SettingChange? {
+        guard let answer = answers.settings[setting.key] else { return nil }
+        if case .secret(let source) = answer {
+            // Without a new one, the configuration may have its own way of naming it.
+            if source == nil, present.values[setting.key] != nil { return nil }
+            if present.secretFiles[setting.key] == SecretName(setting)?.rawValue { return nil }
+        } else if present.values[setting.key] == answer {
+            return nil
+        }
+        return ConfigurationText.change(setting, to: answer)
+    }
+}
+
+extension SetupPlan.Action {
+    /// Whether there is more to do afterwards than can be known before.
+    public var needsNewPlan: Bool { if case .obtainCertificate = self { true } else { false } }
+
+    /// Whether running processes have to read what it changes.
+    fileprivate var needsReload: Bool {
+        switch self {
+        case .changeConfiguration, .copySecret, .replaceSecret: true
+        default: false
         }
     }
 }

@@ -8,7 +8,7 @@ public enum SiteText {
         public var description: String { "the template of nginx's site lacks what setup replaces in it" }
     }
 
-    /// The whole site.
+    /// The whole site, signed.
     /// - Parameter staples: whether the certificate names an OCSP responder; nginx would warn otherwise.
     /// - Throws: ``UnknownTemplate``.
     public static func complete(
@@ -22,16 +22,36 @@ public enum SiteText {
         var text = replace(example.certificate, in: template, by: files.certificate)
         text = replace(example.key, in: text, by: files.key)
         if !staples { text = replace(stapling, in: text, by: stapling.replacingLines { "    # " + $0.dropFirst(4) }) }
-        return replace(exampleHost, in: text, by: host)
+        return signed(replace(exampleHost, in: text, by: host))
     }
 
-    /// What is needed to get a certificate: plain HTTP, for the authority's challenges only.
-    ///
-    /// A later run of setup recognises this text and replaces it with the whole site.
+    /// What is needed to get a certificate, plain HTTP for the authority's challenges only, and what this host's own
+    /// monitoring asks; signed.
     public static func untilThereIsACertificate(host: String) -> String {
+        signed(
+            """
+            # SyncServer's site for \(host) until there is a certificate: run `syncctl setup` again then.
+
+            include syncd/syncd-version.conf;
+            include syncd/syncd-exempt.conf;
+            include syncd/syncd-http.conf;
+            upstream syncd_api {
+                server unix:/run/syncd/api.sock;
+            }
+            include syncd/syncd-metrics.conf;
+
+            """ + challenge(host: host))
+    }
+
+    /// A site that works, and takes the challenges for another host's certificate as well; signed.
+    public static func adding(challengeFor host: String, to site: String) -> String {
+        let text = unsigned(site)
+        let block = challenge(host: host)
+        return signed(text.contains(block) ? text : text + "\n# Until there is a certificate.\n" + block)
+    }
+
+    static func challenge(host: String) -> String {
         """
-        # SyncServer's site for \(host) until there is a certificate; made by `syncctl setup`, which is to be run again
-        # then and replaces it, unless it was changed.
         server {
             listen 80;
             listen [::]:80;

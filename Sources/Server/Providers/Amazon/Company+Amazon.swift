@@ -37,12 +37,13 @@ extension ExternalService {
 private enum SNSSettings {
     static let accessKeyID = Setting.required(
         "awssns.accessKeyId",
-        SetupQuestion("Push through Amazon's SNS, as older servers have it: the access key's id: "))
+        SetupQuestion(
+            "Push through Amazon's SNS, as older servers have it: the access key's id", form: .awsAccessKeyID))
     /// The api registers devices; only the jobs role sends.
     static let secretKey = Setting.secret(
         "awssns.secretKey", readers: [.api, .jobs], .secret(fileName: "aws-secret-key"))
     static let region = Setting.required(
-        "awssns.region", SetupQuestion("Amazon: the region: "),
+        "awssns.region", SetupQuestion("Amazon: the region", form: .any(example: "us-west-2")),
         objection: { text in
             let isName = text.utf8.allSatisfy {
                 ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x30...0x39).contains($0) || $0 == 0x2D
@@ -50,7 +51,10 @@ private enum SNSSettings {
             return isName ? nil : "must be a region's name, such as us-west-2"
         })
     static let platformApplicationARN = Setting.required(
-        "awssns.platformApplicationArn", SetupQuestion("Amazon: the platform application's ARN: "),
+        "awssns.platformApplicationArn",
+        SetupQuestion(
+            "Amazon: the platform application's ARN",
+            form: .any(example: "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp")),
         objection: { text in
             region(ofARN: text) == nil
                 ? "must be the ARN of a platform application, such as "

@@ -59,25 +59,30 @@ extension ExternalService {
 private enum SignInWithAppleSettings {
     /// The app's identifier.
     static let clientID = Setting.required(
-        "appleSignIn.clientId", SetupQuestion("Sign in with Apple: the app's identifier: "))
-    static let teamID = Setting.required("appleSignIn.teamId", SetupQuestion("Apple: the team's id: "))
-    static let keyID = Setting.required("appleSignIn.keyId", SetupQuestion("Apple: the key's id: "))
+        "appleSignIn.clientId", SetupQuestion("Sign in with Apple: the app's identifier", form: .appleIdentifier))
+    static let teamID = Setting.required(
+        "appleSignIn.teamId", SetupQuestion("Apple: the team's id", form: .appleTenCharacters))
+    static let keyID = Setting.required(
+        "appleSignIn.keyId", SetupQuestion("Apple: the key's id", form: .appleTenCharacters))
     static let privateKey = Setting.secret(
         "appleSignIn.privateKey",
-        SetupQuestion("Apple: file of the key (.p8): ", .file(fileName: "apple-private-key")), objection: p8Objection)
+        SetupQuestion("Apple: file of the key (.p8)", .file(fileName: "apple-private-key")), objection: p8Objection)
     /// Older servers' files have an empty one where none is used.
     static let redirectURI = Setting("appleSignIn.redirectURI", .text)
 }
 
 private enum APNsSettings {
-    static let teamID = Setting.required("apns.teamId", SetupQuestion("Push through Apple: the team's id: "))
-    static let keyID = Setting.required("apns.keyId", SetupQuestion("Apple: the id of the key for push: "))
+    static let teamID = Setting.required(
+        "apns.teamId", SetupQuestion("Push through Apple: the team's id", form: .appleTenCharacters))
+    static let keyID = Setting.required(
+        "apns.keyId", SetupQuestion("Apple: the id of the key for push", form: .appleTenCharacters))
     static let privateKey = Setting.secret(
         "apns.privateKey", readers: [.jobs],
-        SetupQuestion("Apple: file of the key for push (.p8): ", .file(fileName: "apns-private-key")),
+        SetupQuestion("Apple: file of the key for push (.p8)", .file(fileName: "apns-private-key")),
         objection: p8Objection)
     /// The app's bundle identifier.
-    static let topic = Setting.required("apns.topic", SetupQuestion("Apple: the app's bundle identifier: "))
+    static let topic = Setting.required(
+        "apns.topic", SetupQuestion("Apple: the app's bundle identifier", form: .appleIdentifier))
     /// That of devices that have not reported theirs.
     static let environment = Setting(
         "apns.environment", .text,

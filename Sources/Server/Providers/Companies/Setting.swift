@@ -59,6 +59,11 @@ public struct Setting: Sendable {
 
     /// Whether its value must never be printed.
     public var isSecret: Bool { if case .secret = kind { true } else { false } }
+
+    /// What is wrong with an answer of the operator, as the end of a sentence; `nil` if nothing is.
+    ///
+    /// Stricter than ``objection``: a form that a company gives to its ids is no reason to stop a server that runs.
+    public func objection(toAnswer text: String) -> String? { question?.form?.objection(to: text) ?? objection(text) }
 }
 
 /// How `syncctl setup` asks for a setting.
@@ -77,21 +82,24 @@ public struct SetupQuestion: Sendable {
         case file(fileName: String)
     }
 
-    /// What the operator reads.
+    /// What the operator reads, without the example and the punctuation at its end.
     public let text: String
     public let answer: Answer
+    /// The form that an answer has, if the company gives it one.
+    public let form: AnswerForm?
     /// The value with the sandbox's well-known registrations; `nil` if there is none.
     public let sandboxValue: String?
 
-    public init(_ text: String, _ answer: Answer = .typed, sandbox: String? = nil) {
+    public init(_ text: String, _ answer: Answer = .typed, form: AnswerForm? = nil, sandbox: String? = nil) {
         self.text = text
         self.answer = answer
+        self.form = form
         sandboxValue = sandbox
     }
 
     /// Asks for the secret that belongs to the value before.
     public static func secret(fileName: String, sandbox: String? = nil) -> SetupQuestion {
-        SetupQuestion("  Its secret (is not shown): ", .hidden(fileName: fileName), sandbox: sandbox)
+        SetupQuestion("  Its secret (is not shown)", .hidden(fileName: fileName), sandbox: sandbox)
     }
 
     /// The name of the secret's file below `/etc/syncd/secrets`; `nil` if the answer is no secret.

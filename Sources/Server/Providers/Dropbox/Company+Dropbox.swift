@@ -34,7 +34,8 @@ extension ExternalService {
 
 private enum DropboxSettings {
     static let appKey = Setting.required(
-        "DropboxAppKey", SetupQuestion("Dropbox: the app key: ", sandbox: "sandboxdropboxkey"))
+        "DropboxAppKey",
+        SetupQuestion("Dropbox: the app key", form: .dropboxAppKey, sandbox: "sandboxdropboxkey"))
     static let appSecret = Setting.secret(
         "DropboxAppSecret", .secret(fileName: "dropbox-app-secret", sandbox: "sandbox-dropbox-secret"))
     /// Of callers that request codes without naming one.

@@ -25,7 +25,8 @@ extension ExternalService {
 
 private enum FacebookSettings {
     static let appID = Setting.required(
-        "FacebookClientId", SetupQuestion("Facebook: the app id: ", sandbox: "123456789012345"))
+        "FacebookClientId",
+        SetupQuestion("Facebook: the app id", form: .facebookAppID, sandbox: "123456789012345"))
     /// The jobs role, which signs nobody in, does not need it.
     static let appSecret = Setting.secret(
         "FacebookClientSecret", readers: [.api, .transfer],

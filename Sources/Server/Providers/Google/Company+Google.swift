@@ -49,20 +49,21 @@ private enum GoogleSettings {
     static let clientID = Setting.required(
         "GoogleServerClientId",
         SetupQuestion(
-            "Google: the server's OAuth client id: ", sandbox: "1234567890-server.apps.googleusercontent.com"))
+            "Google: the server's OAuth client id", form: .googleClientID,
+            sandbox: "1234567890-server.apps.googleusercontent.com"))
     static let clientSecret = Setting.secret(
         "GoogleServerClientSecret",
         .secret(fileName: "google-client-secret", sandbox: "sandbox-google-secret"))
     static let appClientIDs = Setting(
         "googleClientIds", .texts,
         question: SetupQuestion(
-            "Google: client ids of the apps, if they are of another project, with blanks between: ", .list,
-            sandbox: "1234567890-ios.apps.googleusercontent.com"))
+            "Google: client ids of the apps, if they are of another project, with blanks between", .list,
+            form: .googleClientID, sandbox: "1234567890-ios.apps.googleusercontent.com"))
     /// JSON, as Google's console hands it out.
     static let serviceAccount = Setting.secret(
         "fcm.serviceAccount", readers: [.jobs],
         SetupQuestion(
-            "Push through Firebase: file of the service account (JSON): ", .file(fileName: "fcm-service-account")),
+            "Push through Firebase: file of the service account (JSON)", .file(fileName: "fcm-service-account")),
         objection: { text in
             do throws(ServiceAccount.Unusable) {
                 _ = try ServiceAccount(json: text)

@@ -44,7 +44,9 @@ extension ExternalService {
 private enum MicrosoftSettings {
     static let clientID = Setting.required(
         "MicrosoftClientId",
-        SetupQuestion("Microsoft: the application id: ", sandbox: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"))
+        SetupQuestion(
+            "Microsoft: the application id", form: .microsoftApplicationID,
+            sandbox: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"))
     static let clientSecret = Setting.secret(
         "MicrosoftClientSecret",
         .secret(fileName: "microsoft-client-secret", sandbox: "sandbox~microsoft+secret/="))

@@ -27,5 +27,6 @@ extension ExternalService {
 private enum S3Settings {
     static let servers = NamedServers.Settings(
         servers: "s3.endpoints", anyPublicServer: "s3.anyPublicServer",
-        question: "S3: the addresses of the services that people may use, with blanks between them: ")
+        question: "S3: the addresses of the services that people may use, with blanks between them",
+        example: "https://s3.example.com/")
 }

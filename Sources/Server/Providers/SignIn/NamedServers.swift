@@ -36,9 +36,10 @@ extension NamedServers {
         ///   - servers: the key of the list.
         ///   - anyPublicServer: the key of the flag.
         ///   - question: how setup asks for the list.
-        init(servers: String, anyPublicServer: String, question: String) {
+        ///   - example: of an address.
+        init(servers: String, anyPublicServer: String, question: String, example: String) {
             self.servers = Setting(
-                servers, .servers, question: SetupQuestion(question, .list),
+                servers, .servers, question: SetupQuestion(question, .list, form: .any(example: example)),
                 objection: { text in
                     ServerAddress(text) == nil
                         ? "must be the http or https address of a server, without a user, a query or a fragment" : nil

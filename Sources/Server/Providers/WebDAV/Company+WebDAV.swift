@@ -28,5 +28,6 @@ extension ExternalService {
 private enum WebDAVSettings {
     static let servers = NamedServers.Settings(
         servers: "webdav.servers", anyPublicServer: "webdav.anyPublicServer",
-        question: "WebDAV: the addresses of the servers that people may name, such as https://cloud.example.com/: ")
+        question: "WebDAV: the addresses of the servers that people may name, with blanks between them",
+        example: "https://cloud.example.com/")
 }

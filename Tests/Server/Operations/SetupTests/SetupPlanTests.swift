@@ -1,4 +1,5 @@
 import Foundation
+import Providers
 import TestSupport
 import Testing
 
@@ -30,8 +31,26 @@ struct SetupPlanTests {
         try SiteText.complete(template, host: answers.host, certificate: answers.certificate, staples: staples)
     }
 
+    /// What a configuration says that these answers were written to.
+    private func described(_ answers: SetupAnswers) -> HostState.Configuration {
+        var configuration = HostState.Configuration()
+        for offer in Company.signIns where answers.has(offer.settings) {
+            configuration.enablingKeys.insert(offer.enablingKey)
+        }
+        for (key, answer) in answers.settings {
+            configuration.values[key] = answer
+            guard case .secret = answer else { continue }
+            configuration.values[key] = .secret(nil)
+            configuration.secretFiles[key] = SecretName(ofSetting: key)?.rawValue
+        }
+        configuration.hasMetrics = true
+        configuration.keepsMetrics = true
+        configuration.hasSandbox = answers.sandbox != nil
+        return configuration
+    }
+
     /// The same host after `plan`, if all of it went well.
-    private func after(_ plan: SetupPlan, on before: HostState) -> HostState {
+    private func after(_ plan: SetupPlan, of answers: SetupAnswers? = nil, on before: HostState) -> HostState {
         var state = before
         for action in plan.actions {
             switch action {
@@ -40,7 +59,7 @@ struct SetupPlanTests {
             case .createDatabase: state.database?.hasDatabase = true
             case .createDatabaseUser: state.database?.hasUser = true
             case .createRoleUsers: state.database?.roleUsers = Set(SecretName.ofRoles)
-            case .write(SetupPaths.configuration, _): state.hasConfiguration = true
+            case .write(SetupPaths.configuration, _): state.configuration = described(answers ?? self.answers)
             case .write(SetupPaths.site, let text): state.site = text
             case .enableSite: state.isSiteEnabled = true
             case .enableSandboxSite: state.isSandboxSiteEnabled = true
@@ -54,7 +73,7 @@ struct SetupPlanTests {
     private func changes(_ plan: SetupPlan) -> [SetupPlan.Action] {
         plan.actions.filter { action in
             switch action {
-            case .check, .migrate, .reloadNginx, .startUnits: false
+            case .check, .migrate, .reloadNginx, .startUnits, .reloadServer: false
             default: true
             }
         }
@@ -72,7 +91,7 @@ struct SetupPlanTests {
                 .write(path: SetupPaths.configuration, text: ConfigurationText.make(answers)),
                 .check(.configuration), .check(.database), .migrate,
                 .write(path: SetupPaths.site, text: try site(answers)), .enableSite, .check(.nginx), .reloadNginx,
-                .startUnits, .check(.health),
+                .startUnits, .check(.monitoring), .check(.health),
             ])
         #expect(plan.remaining.count == 1)
         #expect(plan.remaining[0].contains("Keep a copy"))
@@ -145,18 +164,122 @@ struct SetupPlanTests {
         }
     }
 
-    @Test("Changes by an administrator are kept")
+    @Test("Changes of nginx's site by an administrator are kept, and what to put in by hand is said")
     func changed() throws {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)
-        state.site? += "# mine\n"
+        state.site?.replace("    include syncd/syncd-locations.conf;", with: "    include mine.conf;")
         var other = answers
-        other.settings["GoogleServerClientId"] = .text("2-y")
+        other.host = "new.example.org"
 
         let plan = try SetupPlan(other, on: state)
 
         #expect(changes(plan) == [])
         #expect(plan.kept.contains { $0.contains(SetupPaths.site) && $0.contains("left alone") })
         #expect(plan.kept.contains { $0.contains(SetupPaths.configuration) })
+        #expect(plan.remaining.contains { $0.contains("server_name new.example.org;") })
+        #expect(!plan.actions.contains(.check(.health)))
+    }
+
+    @Test("A site that is as setup wrote it follows a change of the host, once there is a certificate for it")
+    func otherHost() throws {
+        let before = after(try SetupPlan(answers, on: fresh), on: fresh)
+        var other = answers
+        other.host = "new.example.org"
+        #expect(changes(try SetupPlan(other, on: before)) == [.write(path: SetupPaths.site, text: try site(other))])
+
+        // Until then, the former host is served.
+        var state = before
+        state.hasCertificate = false
+        let first = try SetupPlan(other, on: state)
+        let text = SiteText.adding(challengeFor: other.host, to: try #require(before.site))
+        #expect(changes(first) == [.write(path: SetupPaths.site, text: text)])
+        #expect(text.contains("    server_name sync.example.org;\n\n    ssl_certificate"))
+        #expect(text.contains("    server_name new.example.org;\n    server_tokens off;"))
+        #expect(!first.actions.contains(.check(.health)))
+
+        state = after(first, on: state)
+        #expect(changes(try SetupPlan(other, on: state)) == [])
+        state.hasCertificate = true
+        #expect(changes(try SetupPlan(other, on: state)) == [.write(path: SetupPaths.site, text: try site(other))])
+    }
+
+    @Test("A site that an earlier release wrote, without a signature, is replaced; a changed one is not")
+    func earlierSite() throws {
+        var state = after(try SetupPlan(answers, on: fresh), on: fresh)
+        let signed = try #require(state.site)
+        state.site = SiteText.unsigned(signed)
+        #expect(changes(try SetupPlan(answers, on: state)) == [.write(path: SetupPaths.site, text: signed)])
+        state.site = SiteText.earlierInterim(host: answers.host)
+        #expect(changes(try SetupPlan(answers, on: state)) == [.write(path: SetupPaths.site, text: signed)])
+        state.site = SiteText.unsigned(signed) + "# mine\n"
+        #expect(changes(try SetupPlan(answers, on: state)) == [])
+    }
+
+    @Test("Only the settings that the answers are about are changed, and then the server is reloaded")
+    func changedSettings() throws {
+        var state = after(try SetupPlan(answers, on: fresh), on: fresh)
+        var other = answers
+        other.settings["GoogleServerClientId"] = .text("2-y")
+        other.settings["DropboxAppKey"] = .text("key")
+        other.settings["DropboxAppSecret"] = .secret(.file("/root/dropbox"))
+
+        let plan = try SetupPlan(other, on: state)
+
+        #expect(
+            changes(plan) == [
+                .copySecret(.dropbox, .file("/root/dropbox")),
+                .changeConfiguration([
+                    SettingChange(key: "GoogleServerClientId", json: "\"2-y\""),
+                    SettingChange(key: "DropboxAppKey", json: "\"key\""),
+                    SettingChange(key: "DropboxAppSecretFile", json: "\"dropbox-app-secret\""),
+                    SettingChange(key: "allowedSignInTypes.Dropbox", json: "true"),
+                ]),
+            ])
+        let order = plan.actions.filter { $0 == .startUnits || $0 == .reloadServer }
+        #expect(order == [.startUnits, .reloadServer])
+
+        state.replacedSecrets = [.google]
+        let secret = try SetupPlan(answers, on: state)
+        #expect(changes(secret) == [.replaceSecret(.google, .file("/root/google"))])
+        #expect(secret.actions.contains(.reloadServer))
+        #expect(!(try SetupPlan(answers, on: after(plan, on: fresh)).actions.contains(.reloadServer)))
+    }
+
+    @Test("A configuration of an earlier release gets a place for metrics, unless it says that there is none")
+    func metrics() throws {
+        var state = after(try SetupPlan(answers, on: fresh), on: fresh)
+        state.configuration?.hasMetrics = false
+        state.configuration?.keepsMetrics = false
+        let change = SettingChange(key: "metrics.directory", json: "\"/run/syncd/metrics\"")
+        #expect(changes(try SetupPlan(answers, on: state)) == [.changeConfiguration([change])])
+        #expect(try SetupPlan(answers, on: state).actions.contains(.check(.monitoring)))
+
+        state.configuration?.hasMetrics = true
+        let none = try SetupPlan(answers, on: state)
+        #expect(changes(none) == [] && !none.actions.contains(.check(.monitoring)))
+
+        state.configuration?.keepsMetrics = true
+        state.site?.replace("include syncd/syncd-metrics.conf;", with: "")
+        let apart = try SetupPlan(answers, on: state)
+        #expect(!apart.actions.contains(.check(.monitoring)))
+        #expect(apart.remaining.contains { $0.contains("add the line `include syncd/syncd-metrics.conf;`") })
+    }
+
+    @Test("With the operator's consent certbot gets the certificate, after nginx has been prepared")
+    func certbot() throws {
+        var state = fresh
+        state.hasCertificate = false
+        var other = answers
+        other.certificateRequest = SetupAnswers.CertificateRequest(mailAddress: "a@example.org")
+
+        let plan = try SetupPlan(other, on: state)
+
+        let order = plan.actions.filter { $0 == .reloadNginx || $0.needsNewPlan }
+        #expect(order == [.reloadNginx, .obtainCertificate(.init(mailAddress: "a@example.org"))])
+        #expect(!plan.remaining.contains { $0.contains("certbot") })
+        state = after(plan, on: state)
+        state.hasCertificate = true
+        #expect(changes(try SetupPlan(other, on: state)) == [.write(path: SetupPaths.site, text: try site(answers))])
     }
 
     @Test("Without a certificate nginx is prepared for certbot; with one, the next run serves the site")
@@ -216,7 +339,7 @@ struct SetupPlanTests {
         #expect(try SetupPlan(other, on: fresh).obstacles == ["the secret for \(SecretName.google.path) is missing"])
     }
 
-    @Test("Push services and their secrets go into a new configuration, but not into one that is there")
+    @Test("Push services and their secrets go into a new configuration, and into one that is there")
     func push() throws {
         var other = answers
         other.settings["apns.teamId"] = .text("T")
@@ -235,22 +358,34 @@ struct SetupPlanTests {
         ]
         #expect(first.obstacles.isEmpty && first.actions.filter(copied.contains) == copied)
 
-        var state = after(first, on: fresh)
-        state.configuredPush = ["apns", "fcm", "awssns"]
-        let second = try SetupPlan(other, on: state)
+        let second = try SetupPlan(other, on: after(first, of: other, on: fresh))
         #expect(changes(second) == [] && second.remaining.isEmpty)
 
         // Somebody has made the configuration without push, and tells of it later.
-        state = after(try SetupPlan(answers, on: fresh), on: fresh)
-        let later = try SetupPlan(other, on: state)
-        #expect(changes(later) == [] && later.obstacles.isEmpty && later.remaining.count == 3)
-        #expect(later.remaining[1].contains("/etc/syncd/secrets/apns-private-key (mode 0600)"))
-        #expect(later.remaining[1].contains("  \"apns\": {\n    \"teamId\": \"T\""))
+        let later = try SetupPlan(other, on: after(try SetupPlan(answers, on: fresh), on: fresh))
+        #expect(later.obstacles.isEmpty && later.actions.filter(copied.contains) == copied)
+        guard case .changeConfiguration(let settings)? = changes(later).last else {
+            Issue.record("the configuration is not changed: \(changes(later))")
+            return
+        }
+        #expect(settings.contains(SettingChange(key: "apns.teamId", json: "\"T\"")))
+        #expect(settings.contains(SettingChange(key: "apns.privateKeyFile", json: "\"apns-private-key\"")))
+        #expect(settings.count == 9)
 
         other.settings["fcm.serviceAccount"] = .secret(nil)
         #expect(
             try SetupPlan(other, on: fresh).obstacles
                 == ["the secret for /etc/syncd/secrets/fcm-service-account is missing"])
+    }
+
+    @Test("The sandbox is for a new server: a configuration for real providers is an obstacle")
+    func sandboxLater() throws {
+        var other = answers
+        other.useSandbox()
+
+        let plan = try SetupPlan(other, on: after(try SetupPlan(answers, on: fresh), on: fresh))
+
+        #expect(plan.obstacles.contains { $0.contains("is for real providers") })
     }
 
     @Test("The sandbox adds its apps, its site, and a warning")
@@ -271,7 +406,8 @@ struct SetupPlanTests {
     @Test(
         "Names that would mean something else in nginx's or MariaDB's language are refused",
         arguments: [
-            "", "a b", "a;b", "a{}", "a\"b", "-a.b", "a..b", "a.b.", "ä.de", "\(String(repeating: "a", count: 64)).de",
+            "", "192.0.2.1", "https://sync.example.org", "sync.example.org:443", "a b", "a;b", "a{}", "a\"b", "-a.b",
+            "a..b", "a.b.", "ä.de", "\(String(repeating: "a", count: 64)).de",
         ])
     func names(name: String) {
         var other = answers
@@ -288,6 +424,7 @@ struct SetupPlanTests {
 
 extension SecretName {
     fileprivate static let google = SecretName(rawValue: "google-client-secret")
+    fileprivate static let dropbox = SecretName(rawValue: "dropbox-app-secret")
     fileprivate static let microsoft = SecretName(rawValue: "microsoft-client-secret")
     fileprivate static let apns = SecretName(rawValue: "apns-private-key")
     fileprivate static let fcm = SecretName(rawValue: "fcm-service-account")

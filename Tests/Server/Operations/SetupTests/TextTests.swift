@@ -33,6 +33,31 @@ struct TextTests {
         #expect(text.contains("\n    # ssl_stapling on;\n    # ssl_stapling_verify on;\n"))
     }
 
+    @Test("Until there is a certificate, the site has challenges and this host's own monitoring, and nothing else")
+    func interim() throws {
+        let text = SiteText.untilThereIsACertificate(host: "a.example.org")
+        let site = SitePresence(text)
+
+        #expect(site.host == "a.example.org" && site.certificate == nil && site.isMonitored)
+        #expect(!text.contains("443") && !text.contains("syncd-locations"))
+        #expect(SiteText.isUnchanged(text, template: template))
+        #expect(!SiteText.isUnchanged(text.replacing("return 400", with: "return 404"), template: template))
+        #expect(
+            !SitePresence(text.replacing("include syncd/syncd-metrics", with: "# include syncd/syncd-metrics"))
+                .isMonitored)
+    }
+
+    @Test("Host and certificate of last time are read from the site", arguments: [true, false])
+    func presence(isLetsEncrypt: Bool) throws {
+        let certificate: SetupAnswers.Certificate =
+            isLetsEncrypt ? .letsEncrypt : .files(certificate: "/c.pem", key: "/k.pem")
+        let text = try SiteText.complete(template, host: "a.example.org", certificate: certificate, staples: true)
+
+        #expect(SitePresence(text).host == "a.example.org")
+        #expect(SitePresence(text).certificate == certificate)
+        #expect(SitePresence("").host == nil)
+    }
+
     @Test("A template without the expected placeholders is rejected")
     func unknownTemplate() {
         #expect(throws: SiteText.UnknownTemplate.self) {
@@ -66,5 +91,6 @@ struct TextTests {
         #expect(root["GoogleServerClientId"] as? String == "q\"\\\u{1}\nä")
         #expect(root["googleClientIds"] as? [String] == ["one", "two"])
         #expect((root["database"] as? [String: Any])?["port"] as? Int == 3_307)
+        #expect((root["metrics"] as? [String: Any])?["directory"] as? String == "/run/syncd/metrics")
     }
 }

@@ -1,0 +1,86 @@
+import Operations
+import Posix
+import Providers
+
+/// Judges answers one by one, when they are given: by their form, and by the files that they name.
+struct SetupCheck {
+    /// The prefix of the paths of certificate and key.
+    let root: String
+    var secrets: SetupSecrets
+
+    /// What is wrong with a certificate and its key, as sentences.
+    /// - Parameters:
+    ///   - key: `nil` to judge the certificate alone.
+    ///   - host: whom it is for; empty if that is not known.
+    func objections(toCertificate certificate: String, key: String?, host: String) -> [String] {
+        for path in [certificate, key].compactMap(\.self) {
+            if let objection = SetupAnswers.objection(toSitePath: path) {
+                return ["certificate and key \(objection); \"\(path)\" is none"]
+            }
+        }
+        let files = NginxSite.Certificate(certificate: root + certificate, key: key.map { root + $0 })
+        return CertificateCheck.examine(files, names: host.isEmpty ? [] : [host])
+            .filter { $0.code != nil && $0.code != .certificateExpiring }.map(\.finding)
+    }
+
+    /// What is wrong with the answer about a setting, as a sentence; `nil` if nothing is.
+    /// - Parameter giver: what the operator knows the answer by.
+    func objection(to answer: SetupAnswers.Answer, about setting: Setting, givenBy giver: String) -> String? {
+        switch answer {
+        case .text(let text): return objection(to: text, about: setting).map { "\(giver): \(text) \($0)" }
+        case .list(let texts):
+            let first = texts.lazy.compactMap { text in objection(to: text, about: setting).map { "\(text) \($0)" } }
+                .first
+            return first.map { "\(giver): \($0)" }
+        case .secret(nil): return nil
+        case .secret(let source?):
+            do throws(SetupFailure) {
+                guard let objection = setting.objection(try secrets.read(source).value) else { return nil }
+                if case .file(let path, _) = source {
+                    return "\(giver) names \(path), which cannot be used: \(objection)"
+                }
+                return "\(giver) cannot be used: \(objection)"
+            } catch {
+                return error.sentence
+            }
+        }
+    }
+
+    private func objection(to text: String, about setting: Setting) -> String? {
+        text.isEmpty ? "must not be empty" : setting.objection(toAnswer: text)
+    }
+
+    /// Everything that is wrong with the answers, as sentences.
+    /// - Parameter givers: what the operator knows the answers by: options, by the keys of settings.
+    func objections(to answers: SetupAnswers, givenBy givers: [String: String]) -> [String] {
+        var objections: [String] = []
+        var host = answers.host
+        if !host.isEmpty, let objection = SetupAnswers.objection(toHost: host) {
+            objections.append("--host: \(host) \(objection)")
+            host = ""
+        }
+        if case .files(let certificate, let key) = answers.certificate {
+            objections += self.objections(toCertificate: certificate, key: key, host: host).map {
+                "--certificate, --key: \($0)"
+            }
+        }
+        guard answers.sandbox == nil else { return objections }
+        for settings in Company.signIns.map(\.settings) + Company.pushes.map(\.settings) {
+            for setting in settings {
+                guard let answer = answers.settings[setting.key] else { continue }
+                let giver = givers[setting.key] ?? setting.key
+                if let objection = objection(to: answer, about: setting, givenBy: giver) {
+                    objections.append(objection)
+                }
+            }
+        }
+        for offer in Company.pushes where answers.has(offer.settings) {
+            var values = SettingValues()
+            for setting in offer.settings {
+                if case .text(let text)? = answers.settings[setting.key] { values.set(setting, to: text) }
+            }
+            objections += offer.objections(values).map { "\(givers[$0.setting.key] ?? $0.setting.key) \($0.text)" }
+        }
+        return objections
+    }
+}
