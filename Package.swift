@@ -206,7 +206,9 @@ let package = Package(
                 "TestSupport",
                 "syncctl",
             ]),
-        tests("Server/Operations", "SetupTests", ["MariaDB", "OpenSSLCrypto", "Operations", "TestSupport", "syncctl"]),
+        tests(
+            "Server/Operations", "SetupTests",
+            ["MariaDB", "OpenSSLCrypto", "Operations", "Providers", "TestSupport", "syncctl"]),
         tests(
             "Server/Operations", "ImportTests",
             [

@@ -32,6 +32,7 @@ extension SetupHost {
         state.isSiteEnabled = AtomicFile.exists(place(SetupPaths.siteLink))
         state.hasSandboxSite = AtomicFile.exists(place(SetupPaths.sandboxSite))
         state.isSandboxSiteEnabled = AtomicFile.exists(place(SetupPaths.sandboxSiteLink))
+        state.makesBackups = AtomicFile.exists(place(SetupPaths.backupTimerLink))
         state.nginxConnections = NginxSite.read(folder: place("/etc/nginx")).workerConnections
         guard let template = text(of: SetupPaths.siteTemplate) else {
             throw SetupFailure("\(place(SetupPaths.siteTemplate)) cannot be read; it belongs to the package syncserver")

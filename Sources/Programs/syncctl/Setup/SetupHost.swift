@@ -72,6 +72,10 @@ struct SetupHost {
                 // The generator updates the units from the configuration.
                 _ = try call(["systemctl", "daemon-reload"])
                 return try call(["systemctl", "enable", "--now", "syncd.target"])
+            case .startBackups:
+                _ = try call(["systemctl", "enable", "--now", SetupPaths.backupTimer])
+                _ = try call(["systemctl", "start", "syncd-backup.service"])
+                return "in /var/backups/syncd; copies on another host, and of the secrets, are for you to arrange"
             case .check(let check): return try perform(check, answers)
             }
         } catch let error as PosixError {

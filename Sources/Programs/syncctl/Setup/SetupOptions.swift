@@ -24,6 +24,7 @@ struct SetupOptions: ParsableArguments {
     var acmeMail: String?
     @Option(help: ArgumentHelp("The directory of another authority that speaks ACME.", valueName: "url"))
     var acmeServer: String?
+    @Flag(help: "Make a backup every night, into /var/backups/syncd, and one now.") var nightlyBackups = false
     @Option(
         help: ArgumentHelp(
             "A SyncServerII's Server.json, whose ids and secrets of providers are taken where no option gives others.",
@@ -154,6 +155,7 @@ struct SetupOptions: ParsableArguments {
     var answers: SetupAnswers {
         var answers = SetupAnswers()
         answers.host = host ?? ""
+        answers.makesBackups = nightlyBackups
         if certbot {
             answers.certificateRequest = SetupAnswers.CertificateRequest(mailAddress: acmeMail, directory: acmeServer)
         }
@@ -173,7 +175,7 @@ struct SetupOptions: ParsableArguments {
 
     /// Whether the options say what is to be set up, or to be changed on a host that is.
     var isChange: Bool {
-        host != nil || !leavesCertificateOpen || sandbox || older != nil || !answers.settings.isEmpty
+        host != nil || !leavesCertificateOpen || sandbox || nightlyBackups || older != nil || !answers.settings.isEmpty
     }
 
     /// What the operator knows the answers by, by the keys of the settings.

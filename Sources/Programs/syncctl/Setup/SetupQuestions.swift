@@ -45,6 +45,7 @@ struct SetupQuestions {
         if last.configuration == nil {
             if !answers.hasStorage { try askForAccounts(&answers) }
             if !answers.hasPush, answers.sandbox == nil { try askForPush(&answers) }
+            if !answers.makesBackups { answers.makesBackups = try confirm("Make a backup every night: yes or no") }
         }
         for offer in LastSetup.offers where services.contains(offer.name) { try ask(offer.settings, &answers) }
     }
@@ -115,15 +116,20 @@ struct SetupQuestions {
     private func offerCertbot(_ answers: inout SetupAnswers) throws {
         let files = SiteText.files(of: .letsEncrypt, host: answers.host)
         guard offersCertbot, !AtomicFile.exists(check.root + files.certificate) else { return }
-        let answer = try ask(
-            "Get the certificate now with certbot, and agree to the terms at https://letsencrypt.org/repository/: yes or no",
-            standard: "yes"
-        ) { text in ["yes", "no"].contains(text) ? nil : "it must be yes or no" }
-        guard answer == "yes" else { return }
+        let question =
+            "Get the certificate now with certbot, and agree to the terms at https://letsencrypt.org/repository/: yes or no"
+        guard try confirm(question) else { return }
         let address = try ask(
             "A mail address that Let's Encrypt may write to, or none", example: "you@example.com", standard: "none"
         ) { text in text == "none" || text.contains("@") ? nil : "it must be a mail address, or none" }
         answers.certificateRequest = SetupAnswers.CertificateRequest(mailAddress: address == "none" ? nil : address)
+    }
+
+    /// Whether the answer is yes, as an empty one is.
+    private func confirm(_ question: String) throws -> Bool {
+        try ask(question, standard: "yes") { text in
+            ["yes", "no"].contains(text) ? nil : "it must be yes or no"
+        } == "yes"
     }
 
     // MARK: Services

@@ -53,6 +53,8 @@ public struct HostState: Sendable, Equatable {
     public var hasCertificate = false
     /// Whether that certificate names an OCSP responder.
     public var certificateNamesResponder = false
+    /// Whether the timer of the backups is enabled.
+    public var makesBackups = false
     /// `nil` if setup is to leave database and user alone.
     public var database: Database?
 

@@ -64,6 +64,9 @@ public enum SetupPaths {
     public static let sandboxSiteLink = "/etc/nginx/sites-enabled/syncsandbox.conf"
     public static let sandboxSiteLinkTarget = "../sites-available/syncsandbox.conf"
     public static let webroot = "/var/www/html"
+    public static let backupTimer = "syncd-backup.timer"
+    /// Made by systemctl(1) when it enables the timer.
+    public static let backupTimerLink = "/etc/systemd/system/timers.target.wants/syncd-backup.timer"
     /// Where the server's processes keep their metrics; their units make it.
     public static let metrics = "/run/syncd/metrics"
 

@@ -95,6 +95,8 @@ public struct SetupAnswers: Sendable, Equatable {
     /// Answers about companies' services, by the keys of their settings. A service is set up if there is any about it.
     public var settings: [String: Answer] = [:]
     public var sandbox: Sandbox?
+    /// Whether a backup is to be made every night.
+    public var makesBackups = false
 
     public init() {}
 

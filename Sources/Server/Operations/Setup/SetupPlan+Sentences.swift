@@ -21,6 +21,7 @@ extension SetupPlan.Action {
         case .migrate: "bring the tables to what this release needs"
         case .reloadNginx: "let nginx read its configuration again"
         case .startUnits: "start syncd.target, now and with the machine"
+        case .startBackups: "make a backup now, and one every night"
         case .check(.configuration): "check \(SetupPaths.configuration)"
         case .check(.database): "check that the server's account gets into the database"
         case .check(.nginx): "check nginx's configuration"

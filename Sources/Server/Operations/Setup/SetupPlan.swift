@@ -25,6 +25,8 @@ public struct SetupPlan: Sendable, Equatable {
         /// With certbot. Afterwards there is more to do: a new plan says what.
         case obtainCertificate(SetupAnswers.CertificateRequest)
         case startUnits
+        /// Every night, and one now.
+        case startBackups
         /// The running processes read the configuration again, after another check.
         case reloadServer
         case check(Check)
@@ -64,6 +66,13 @@ extension SetupPlan {
         let site = try planSite(answers, host)
         actions.append(.startUnits)
         if host.configuration != nil, actions.contains(where: \.needsReload) { actions.append(.reloadServer) }
+        if host.makesBackups {
+            kept.append("a backup is made every night")
+        } else if answers.makesBackups {
+            actions.append(.startBackups)
+        } else {
+            remaining.append("Have a backup made every night: systemctl enable --now \(SetupPaths.backupTimer)")
+        }
         planChecks(answers, host, site: site)
         planCertificate(answers, host)
         if actions.contains(.makeSecret(.sealingKey)) {

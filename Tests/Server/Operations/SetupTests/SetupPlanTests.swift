@@ -14,6 +14,7 @@ struct SetupPlanTests {
         template = try String(
             contentsOf: PrivateStack.repository.appending(path: "nginx/syncd.conf"), encoding: .utf8)
         answers.host = "sync.example.org"
+        answers.makesBackups = true
         answers.settings["GoogleServerClientId"] = .text("1-x")
         answers.settings["GoogleServerClientSecret"] = .secret(.file("/root/google"))
     }
@@ -63,6 +64,7 @@ struct SetupPlanTests {
             case .write(SetupPaths.site, let text): state.site = text
             case .enableSite: state.isSiteEnabled = true
             case .enableSandboxSite: state.isSandboxSiteEnabled = true
+            case .startBackups: state.makesBackups = true
             default: break
             }
         }
@@ -91,10 +93,24 @@ struct SetupPlanTests {
                 .write(path: SetupPaths.configuration, text: ConfigurationText.make(answers)),
                 .check(.configuration), .check(.database), .migrate,
                 .write(path: SetupPaths.site, text: try site(answers)), .enableSite, .check(.nginx), .reloadNginx,
-                .startUnits, .check(.monitoring), .check(.health),
+                .startUnits, .startBackups, .check(.monitoring), .check(.health),
             ])
         #expect(plan.remaining.count == 1)
         #expect(plan.remaining[0].contains("Keep a copy"))
+    }
+
+    @Test("Who wants no nightly backups is told how to have them, until they are made")
+    func backups() throws {
+        var without = answers
+        without.makesBackups = false
+        var state = fresh
+        let advice = "Have a backup made every night: systemctl enable --now syncd-backup.timer"
+
+        #expect(try SetupPlan(without, on: state).remaining.contains(advice))
+        #expect(try !SetupPlan(answers, on: state).remaining.contains(advice))
+        state.makesBackups = true
+        #expect(try !SetupPlan(without, on: state).remaining.contains(advice))
+        #expect(try !SetupPlan(answers, on: state).actions.contains(.startBackups))
     }
 
     @Test("For an nginx with few connections, the operator is told once what to change", arguments: [768, 4_096])
