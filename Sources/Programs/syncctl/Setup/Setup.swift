@@ -67,8 +67,7 @@ struct Setup: ParsableCommand {
             if answers.host.isEmpty { throw SetupFailure("--host: the name of this server is missing", status: 64) }
         } else {
             guard Terminal.isThere else { throw ValidationError("There is nobody to ask: use --unattended.") }
-            var questions = SetupQuestions(
-                check, last: last, offersCertbot: host.isRunning && AtomicFile.exists(SetupHost.certbot))
+            var questions = SetupQuestions(check, last: last, isRunningHost: host.isRunning)
             try questions.complete(
                 &answers, certificateIsOpen: options.leavesCertificateOpen, isChange: options.isChange)
             check = questions.check

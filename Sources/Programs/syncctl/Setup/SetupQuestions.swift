@@ -14,13 +14,13 @@ struct SetupQuestions {
     /// Judges the answers, and keeps the secrets that are typed in.
     private(set) var check: SetupCheck
     private let last: LastSetup
-    /// Whether certbot can be run.
-    private let offersCertbot: Bool
+    /// Whether units can be started, and certbot can be run.
+    private let isRunningHost: Bool
 
-    init(_ check: SetupCheck, last: LastSetup, offersCertbot: Bool) {
+    init(_ check: SetupCheck, last: LastSetup, isRunningHost: Bool) {
         self.check = check
         self.last = last
-        self.offersCertbot = offersCertbot
+        self.isRunningHost = isRunningHost
     }
 
     /// Asks for everything on a new host. On one that is set up, asks only what is to be changed, unless the options say.
@@ -45,7 +45,9 @@ struct SetupQuestions {
         if last.configuration == nil {
             if !answers.hasStorage { try askForAccounts(&answers) }
             if !answers.hasPush, answers.sandbox == nil { try askForPush(&answers) }
-            if !answers.makesBackups { answers.makesBackups = try confirm("Make a backup every night: yes or no") }
+            if isRunningHost, !answers.makesBackups {
+                answers.makesBackups = try confirm("Make a backup every night: yes or no")
+            }
         }
         for offer in LastSetup.offers where services.contains(offer.name) { try ask(offer.settings, &answers) }
     }
@@ -115,7 +117,7 @@ struct SetupQuestions {
 
     private func offerCertbot(_ answers: inout SetupAnswers) throws {
         let files = SiteText.files(of: .letsEncrypt, host: answers.host)
-        guard offersCertbot, !AtomicFile.exists(check.root + files.certificate) else { return }
+        guard isRunningHost, AtomicFile.exists(SetupHost.certbot), !AtomicFile.exists(files.certificate) else { return }
         let question =
             "Get the certificate now with certbot, and agree to the terms at https://letsencrypt.org/repository/: yes or no"
         guard try confirm(question) else { return }
