@@ -33,9 +33,9 @@ public struct OperatorTool: Sendable {
             ])
     }
 
-    /// Starts a command that a test may end before its time; what it says is discarded.
-    public func start(_ arguments: String...) throws -> ChildProcess {
-        try ChildProcess([program] + arguments + ["--config", configuration])
+    /// Starts a command that a test may end before its time; what it says goes to a descriptor, or is discarded.
+    public func start(_ arguments: String..., output: Int32? = nil) throws -> ChildProcess {
+        try ChildProcess([program] + arguments + ["--config", configuration], output: output)
     }
 
     /// Runs a command that is about no server.

@@ -1,3 +1,4 @@
+import Glibc
 import Operations
 import Posix
 
@@ -20,6 +21,12 @@ enum Output {
     static func write(_ report: any Report, asJSON: Bool) throws {
         if asJSON { write(json: try report.json()) } else { write(report.lines) }
     }
+
+    /// Empties a terminal's screen; what follows begins at its top (ECMA-48: CUP, ED).
+    static func clearScreen() { print("\u{1B}[H\u{1B}[2J", terminator: "") }
+
+    /// Passes on what was written so far, also to a pipe.
+    static func flush() { fflush(nil) }
 
     /// Writes to standard error, for everything that is not a result.
     static func complain(_ lines: [String]) { LogFile.standardError.write(line: PrintableText.lines(lines)) }

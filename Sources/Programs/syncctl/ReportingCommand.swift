@@ -8,8 +8,11 @@ protocol ReportingCommand: ParsableCommand {
 }
 
 extension ReportingCommand {
-    func run() throws {
-        let report = try report()
+    func run() throws { try tell(report()) }
+
+    /// Writes the report.
+    /// - Throws: `ExitCode` if it tells of something wrong.
+    func tell(_ report: any Report) throws {
         try Output.write(report, asJSON: options.isJSON)
         if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }
     }

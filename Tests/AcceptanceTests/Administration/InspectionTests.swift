@@ -1,4 +1,5 @@
 import Foundation
+import Posix
 import TestSupport
 import Testing
 
@@ -50,6 +51,24 @@ struct InspectionTests {
                 #expect(!output.contains(header.value))
             }
         }
+    }
+
+    @Test("Who watches the status sees what changes, until the command is interrupted")
+    func watched() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "watch-\(UUID().uuidString)")
+        try Data().write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let output = try FileHandle(forWritingTo: file)
+        let watch = try tool.start("status", "--watch", "--interval", "1", output: output.fileDescriptor)
+        defer { watch.send(SIGKILL) }
+        func text() throws -> String { try String(contentsOf: file, encoding: .utf8) }
+        try await eventually("a first look") { try text().contains("\n  groups  ") }
+
+        _ = try server.signUpOwningUser(name: "Watched")
+        try await eventually("a user more is marked") { try text().contains("\n* users  ") }
+
+        watch.send(SIGINT)
+        #expect(try watch.wait() == 128 + SIGINT)
     }
 
     @Test("A file's history is shown from the upload to the deletion")

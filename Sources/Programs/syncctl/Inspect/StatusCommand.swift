@@ -10,6 +10,17 @@ struct StatusCommand: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var host: HostMaintenanceFolder
+    @Flag(help: "Shows it again and again, with marks for what has changed, until it is interrupted.") var watch = false
+    @Option(help: ArgumentHelp("Seconds between two looks, with --watch.", valueName: "seconds")) var interval = 2
+
+    func validate() throws {
+        guard (1...3_600).contains(interval) else { throw ValidationError("--interval must be from 1 to 3600.") }
+    }
+
+    func run() throws {
+        if watch { try StatusWatch(interval: .seconds(interval), asJSON: options.isJSON).run(report) }
+        try tell(report())
+    }
 
     func report() throws -> any Report {
         let installation = try Installation(options)
