@@ -285,8 +285,19 @@ extension PrivateStackTests {
             let alice = try server.signUpOwningUser()
             try await host.startNginx()
             let worker = try #require(try server.processes("syncd_jobs").first)
-            worker.send(SIGSTOP)
             defer { worker.send(SIGCONT) }
+            // Whoever is stopped in the middle of a transaction keeps its locks.
+            try await eventually("the worker stands still, and has no locks") {
+                worker.send(SIGSTOP)
+                do {
+                    _ = try server.askDatabase(
+                        "SET innodb_lock_wait_timeout = 1; SELECT outbox_id FROM outbox FOR UPDATE")
+                    return true
+                } catch is TestServer.DatabaseComplaint {
+                    worker.send(SIGCONT)
+                    return false
+                }
+            }
             let masterVersion = try #require(try alice.index().masterVersion)
             let file = TestFile("to be deleted")
             try alice.publish(file, masterVersion: masterVersion)
@@ -294,6 +305,9 @@ extension PrivateStackTests {
             _ = try server.askDatabase("UPDATE outbox SET available_at = NOW(3) - INTERVAL 1 HOUR")
 
             try expectFindings(["jobsStandStill"])
+
+            worker.send(SIGCONT)
+            try await eventually("the work is done") { try host.doctor().findings.isEmpty }
         }
 
         // MARK: Backups
