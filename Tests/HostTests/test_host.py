@@ -800,6 +800,21 @@ class HostTests(unittest.TestCase):
         self.host.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")], "curl", "python3-pil")
         self.inside("sh", "-c", "cd /root/tree && debian/tests/first-upload")
 
+    def test_readme_of_the_sandbox(self) -> None:
+        """What README.Debian of syncsandbox says can be typed as it is, and is what setup does."""
+        readme = self.host.container.path("/usr/share/doc/syncsandbox/README.Debian").read_text(encoding="utf-8")
+        typed = re.findall(r"(?m)^    (.*)$", readme)
+        self.assertEqual(
+            [line.split()[0] for line in typed],
+            ["apt", "ln", "systemctl", "curl", "syncctl", '"sandbox":', "systemctl"])
+        self.assertEqual(json.loads("{" + typed[5] + "}"), {"sandbox": self.host.configuration()["sandbox"]})
+
+        self.inside("rm", "/etc/nginx/sites-enabled/syncsandbox.conf")
+        self.inside("systemctl", "reload", "nginx")
+        for command in typed[1:4]:
+            self.inside("sh", "-c", command)
+        self.inside("sh", "-c", typed[6])
+
     def left(self) -> list[str]:
         """Files and folders of ours, but the secrets themselves."""
         return sorted(self.inside(
