@@ -19,7 +19,7 @@ struct RemovalStatementsCommand: ParsableCommand {
         guard case .unixSocket = configuration.database.address, let name = configuration.database.database else {
             return
         }
-        let users = [configuration.database.user] + configuration.roleAccounts.values.map(\.user)
-        Output.write(RemovalStatements(database: name, accounts: users).lines)
+        let statements = DatabaseStatements(database: name, owner: configuration.database.user, isLocal: true)
+        Output.write(statements.removal(roles: configuration.roleAccounts.values.map(\.user)))
     }
 }

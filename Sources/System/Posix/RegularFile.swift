@@ -90,6 +90,16 @@ public enum Directory {
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw PosixError(call: "mkdir", code: errno) }
     }
 
+    /// Creates the directories that are missing on the way to a file, readable for everybody (mode 0755).
+    /// - Throws: ``PosixError``.
+    public static func makeParents(of path: String) throws(PosixError) {
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        guard !folder.isEmpty, !AtomicFile.exists(folder) else { return }
+        try makeParents(of: folder)
+        try make(folder)
+        try AtomicFile.setPermissions(of: folder, to: 0o755)
+    }
+
     /// The names in the directory at `path`, sorted, without those that begin with a dot; none if it does not exist.
     /// - Throws: ``PosixError``.
     public static func names(in path: String) throws(PosixError) -> [String] {

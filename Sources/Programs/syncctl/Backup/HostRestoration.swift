@@ -116,12 +116,16 @@ struct HostRestoration {
         administrator.user = "root"
         administrator.password = ""
         administrator.database = nil
-        let accounts = DatabaseAccounts(
-            database: settings.database ?? "", owner: .init(user: settings.user, password: settings.password),
-            roles: configuration.roleAccounts.values.map { .init(user: $0.user, password: $0.password) })
+        let statements = DatabaseStatements(
+            database: settings.database ?? "", owner: settings.user, isLocal: true)
+        let roles = configuration.roleAccounts.values.map {
+            DatabaseStatements.Account(user: $0.user, password: $0.password)
+        }
+        var script = [statements.createDatabase, statements.createOwner(password: settings.password)]
+        if !roles.isEmpty { script.append(statements.createRoles(roles)) }
         do throws(MariaDBError) {
             var connection = try Connection(administrator)
-            try connection.executeScript(accounts.script)
+            try connection.executeScript(script.joined(separator: ";\n"))
         } catch {
             throw CommandFailure(
                 .unavailable, "MariaDB's administrator, root by the unix socket, cannot create the database: \(error)")
@@ -149,7 +153,8 @@ struct HostRestoration {
             try Self.waitUntilHealthy()
         }
         enableSite()
-        report.remaining.append("systemctl enable --now syncd-backup.timer    # this host is to make backups, too")
+        report.remaining.append(
+            "systemctl enable --now \(SetupPaths.backupTimer)    # this host is to make backups, too")
         report.remaining.append("syncctl fsck; syncctl doctor")
     }
 

@@ -35,7 +35,7 @@ struct SetupHost {
         do {
             switch action {
             case .makeSecretsFolder:
-                try makeFolder(SetupPaths.configurationFolder)
+                try Directory.makeParents(of: place(SetupPaths.secrets))
                 try Directory.make(place(SetupPaths.secrets))
             case .makeSecret(let name): try write(Self.randomSecret(name), to: name)
             case .copySecret(let name, let source): try write(try secrets.read(source), to: name)
@@ -45,7 +45,7 @@ struct SetupHost {
                 try write(secret, to: name)
                 return remark
             case .write(let path, let text):
-                try makeFolder(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+                try Directory.makeParents(of: place(path))
                 let remark = AtomicFile.exists(place(path)) ? try keepPrevious(path) : nil
                 try AtomicFile.write(Array(text.utf8), to: place(path), permissions: 0o644)
                 return remark
@@ -86,16 +86,8 @@ struct SetupHost {
 
     // MARK: Files
 
-    /// Creates a world-readable folder and its parents.
-    private func makeFolder(_ path: String) throws {
-        guard !path.isEmpty, !AtomicFile.exists(place(path)) else { return }
-        try makeFolder(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
-        try Directory.make(place(path))
-        try AtomicFile.setPermissions(of: place(path), to: 0o755)
-    }
-
     private func link(_ path: String, to target: String) throws {
-        try makeFolder(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+        try Directory.makeParents(of: place(path))
         try AtomicFile.link(place(path), to: target)
     }
 
@@ -172,13 +164,15 @@ struct SetupHost {
         let statements = DatabaseStatements(answers)
         var sql = statements.createDatabase
         if action == .createDatabaseUser {
-            sql = statements.createUser(
+            sql = statements.createOwner(
                 password: try secrets.read(.file(place(SecretName.databasePassword.path))).value)
         }
         if action == .createRoleUsers {
-            sql = statements.createRoleUsers(
-                passwords: try SecretName.ofRoles.map { name in
-                    (role: name.role ?? "", password: try secrets.read(.file(place(name.path))).value)
+            sql = statements.createRoles(
+                try SecretName.ofRoles.map { name in
+                    DatabaseStatements.Account(
+                        user: answers.databaseUser(ofRole: name.role ?? ""),
+                        password: try secrets.read(.file(place(name.path))).value)
                 })
         }
         let text = sql

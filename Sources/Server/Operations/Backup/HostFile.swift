@@ -90,7 +90,7 @@ public struct HostFiles {
         guard Self.allows(file.path) else { return nil }
         let place = root + file.path
         guard AtomicFile.exists(place) else {
-            try makeFolder(String(place[..<(place.lastIndex(of: "/") ?? place.startIndex)]))
+            try Directory.makeParents(of: place)
             try write(file, to: place)
             return .written
         }
@@ -103,12 +103,5 @@ public struct HostFiles {
 
     private func write(_ file: HostFile, to place: String) throws(PosixError) {
         try AtomicFile.write(Array(file.text.utf8), to: place, permissions: 0o644)
-    }
-
-    private func makeFolder(_ path: String) throws(PosixError) {
-        guard !path.isEmpty, !AtomicFile.exists(path) else { return }
-        try makeFolder(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
-        try Directory.make(path)
-        try AtomicFile.setPermissions(of: path, to: 0o755)
     }
 }

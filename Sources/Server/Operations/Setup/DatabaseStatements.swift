@@ -1,50 +1,81 @@
-/// SQL that only an administrator may run. It cannot be prepared with bound values, so names are checked and the
-/// password is quoted.
+/// SQL that only an administrator may run: it creates the database with its accounts, and removes them. It cannot be
+/// prepared with bound values, so names and passwords are quoted.
 public struct DatabaseStatements: Sendable {
+    /// An account of the database, with its password.
+    public struct Account: Sendable {
+        public var user: String
+        public var password: String
+
+        public init(user: String, password: String) {
+            self.user = user
+            self.password = password
+        }
+    }
+
+    /// Accounts of MariaDB itself, which a configuration may name but which no removal may drop.
+    private static let administrators: Set<String> = ["root", "mysql", "mariadb.sys"]
+
     private let name: String
-    private let account: String
+    private let owner: String
     private let host: String
-    private let answers: SetupAnswers
+
+    /// - Parameters:
+    ///   - database: its name.
+    ///   - owner: the user with all rights in it.
+    ///   - isLocal: whether connections come through the socket of this host; through TCP the server may be on any.
+    public init(database: String, owner: String, isLocal: Bool) {
+        name = database
+        self.owner = owner
+        host = isLocal ? "localhost" : "%"
+    }
 
     /// - Parameter answers: without ``SetupAnswers/problems()``.
     public init(_ answers: SetupAnswers) {
-        self.answers = answers
-        name = answers.databaseName
-        // A connection through the socket is local; through TCP the server may be on any host.
-        host = if case .socket = answers.database { "localhost" } else { "%" }
-        account = "'\(answers.databaseUser)'@'\(host)'"
+        let isLocal = if case .socket = answers.database { true } else { false }
+        self.init(database: answers.databaseName, owner: answers.databaseUser, isLocal: isLocal)
     }
 
     public var createDatabase: String {
-        "CREATE DATABASE IF NOT EXISTS `\(name)` CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
+        "CREATE DATABASE IF NOT EXISTS \(Self.identifier(name)) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
     }
 
-    /// Creates the account together with its privileges, so that there is never one without the other. Only for an
-    /// account that does not exist: this would change an existing one's password.
-    ///
-    /// In a grant, `_` matches any character, unless it is escaped.
-    public func createUser(password: String) -> String {
-        "GRANT ALL PRIVILEGES ON `\(pattern)`.* TO \(account) IDENTIFIED BY \(Self.quoted(password))"
+    /// Creates the owner together with its privileges, so that there is never one without the other. An existing one gets
+    /// this password.
+    public func createOwner(password: String) -> String {
+        "GRANT ALL PRIVILEGES ON \(pattern).* TO \(account(owner)) IDENTIFIED BY \(Self.quoted(password))"
     }
 
-    /// Creates the accounts of the roles, without privileges yet, and lets the server's account grant privileges in its
-    /// own database: `syncctl migrate` grants each role what it needs, whenever the tables change. An existing account
-    /// keeps its password.
-    public func createRoleUsers(passwords: [(role: String, password: String)]) -> String {
-        let accounts = passwords.map { role, password in
-            "CREATE USER IF NOT EXISTS '\(answers.databaseUser(ofRole: role))'@'\(host)' IDENTIFIED BY "
-                + Self.quoted(password)
+    /// Creates the accounts of the roles, without privileges yet, and lets the owner grant privileges in its own database:
+    /// `syncctl migrate` grants each role what it needs, whenever the tables change. An existing account keeps its
+    /// password.
+    public func createRoles(_ roles: [Account]) -> String {
+        let accounts = roles.map {
+            "CREATE USER IF NOT EXISTS \(account($0.user)) IDENTIFIED BY \(Self.quoted($0.password))"
         }
-        return (accounts + ["GRANT USAGE ON `\(pattern)`.* TO \(account) WITH GRANT OPTION"]).joined(separator: ";\n")
+        return (accounts + ["GRANT USAGE ON \(pattern).* TO \(account(owner)) WITH GRANT OPTION"])
+            .joined(separator: ";\n")
     }
 
-    /// The database name as a pattern for grants.
+    /// Drops the database, the owner, and the accounts of the roles, a statement a line.
+    public func removal(roles: [String]) -> [String] {
+        let users = Set(roles + [owner]).subtracting(Self.administrators).sorted()
+        return ["DROP DATABASE IF EXISTS \(Self.identifier(name));"]
+            + users.map { "DROP USER IF EXISTS \(account($0));" }
+    }
+
+    private func account(_ user: String) -> String { "\(Self.quoted(user))@'\(host)'" }
+
+    /// The database name as a pattern for grants, in which `_` and `%` match other characters unless they are escaped.
     private var pattern: String {
-        name.split(separator: "_", omittingEmptySubsequences: false).joined(separator: "\\_")
+        Self.identifier(name.map { $0 == "_" || $0 == "%" ? "\\\($0)" : String($0) }.joined())
+    }
+
+    private static func identifier(_ name: String) -> String {
+        "`" + name.map { $0 == "`" ? "``" : String($0) }.joined() + "`"
     }
 
     /// A text as an SQL literal, for sessions without NO_BACKSLASH_ESCAPES, as ours are.
-    static func quoted(_ text: String) -> String {
+    private static func quoted(_ text: String) -> String {
         var result = "'"
         for character in text.unicodeScalars {
             if character == "'" || character == "\\" { result += "\\" }

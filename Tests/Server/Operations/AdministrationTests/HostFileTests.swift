@@ -121,16 +121,4 @@ struct HostFileTests {
         #expect(try HostFiles(root: root).restore(HostFile(path: path, text: "x")) == nil)
         #expect(!FileManager.default.fileExists(atPath: root))
     }
-
-    @Test("Database and accounts are created as the configuration names them, whatever the names are")
-    func accounts() {
-        let suffix = String(UInt32.random(in: 0 ... .max))
-        let accounts = DatabaseAccounts(
-            database: "sync_`it's`_\(suffix)", owner: .init(user: "o'wner\(suffix)", password: #"p'a\ss"#),
-            roles: [.init(user: "role\(suffix)", password: "r")])
-
-        #expect(accounts.script.contains("`sync\\_``it's``\\_\(suffix)`.* TO 'o\\'wner\(suffix)'@'localhost'"))
-        #expect(accounts.script.contains(#"IDENTIFIED BY 'p\'a\\ss' WITH GRANT OPTION"#))
-        #expect(accounts.script.contains("CREATE USER IF NOT EXISTS 'role\(suffix)'@'localhost' IDENTIFIED BY 'r'"))
-    }
 }

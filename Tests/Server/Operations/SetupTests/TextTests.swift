@@ -65,19 +65,6 @@ struct TextTests {
         }
     }
 
-    @Test("A password is quoted, and _ in a grant is escaped")
-    func statements() {
-        var answers = SetupAnswers()
-        answers.databaseName = "sync_a"
-        let statements = DatabaseStatements(answers)
-
-        #expect(
-            statements.createUser(password: #"it's \ "x""#)
-                == #"GRANT ALL PRIVILEGES ON `sync\_a`.* TO 'syncd'@'localhost' IDENTIFIED BY 'it\'s \\ "x"'"#)
-        answers.database = .tcp(host: "db", port: 3_306)
-        #expect(DatabaseStatements(answers).createUser(password: "p").contains("TO 'syncd'@'%' "))
-    }
-
     @Test("For any answers, the configuration is JSON that contains them")
     func configuration() throws {
         var answers = SetupAnswers()

@@ -14,7 +14,7 @@ public enum BackupCheck {
     public static func examine(
         records folder: String, maximumAgeHours: Int, now: WireDate, within limit: Duration
     ) -> [Diagnosis] {
-        let timer = try? UnitsCheck.state(of: "syncd-backup.timer", within: limit)
+        let timer = try? UnitsCheck.state(of: SetupPaths.backupTimer, within: limit)
         return judge(
             made: try? BackupRecord(.made, in: folder), copied: try? BackupRecord(.copied, in: folder),
             isScheduled: timer?.isEnabled ?? false, maximumAgeHours: maximumAgeHours, now: now)
@@ -29,7 +29,7 @@ public enum BackupCheck {
                     ? Diagnosis(.backupOld, "no backup has been made on this host yet", fix: starting)
                     : Diagnosis(
                         .backupMissing, "this host makes no backups",
-                        fix: "systemctl enable --now syncd-backup.timer, on one host of the database")
+                        fix: "systemctl enable --now \(SetupPaths.backupTimer), on one host of the database")
             ]
         }
         let limit = Int64(maximumAgeHours) * 3_600
@@ -39,7 +39,7 @@ public enum BackupCheck {
             diagnoses.append(
                 Diagnosis(
                     .backupOld, "the last good backup is of \(made.takenAt) UTC, \(Quantity.seconds(age(made))) ago",
-                    fix: isScheduled ? starting : "systemctl enable --now syncd-backup.timer; \(starting)"))
+                    fix: isScheduled ? starting : "systemctl enable --now \(SetupPaths.backupTimer); \(starting)"))
         }
         if let copied, age(copied) > limit {
             diagnoses.append(
