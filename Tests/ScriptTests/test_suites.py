@@ -18,22 +18,28 @@ sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
 from testrun.account import Account  # noqa: E402
+from testrun.stalls import StallWatch  # noqa: E402
 from testrun.steps import Steps, closing_line, unittest_results, verdicts  # noqa: E402
 from testrun.suites import TESTS_AT_ONCE, Suite, SuiteRunner, suites_of  # noqa: E402
 
 PROGRAM = """\
     #!/usr/bin/python3
-    # Tests good, good2, bad (two issues), warned, and, unless they are skipped, crashing and hanging.
+    # Tests good, good2, bad (two issues), shaken (one, only the first time), warned, crashing and hanging, as far as
+    # the patterns choose them.
     import json, os, re, signal, sys
     arguments = sys.argv[1:]
     stream = open(arguments[arguments.index("--event-stream-output-path") + 1], "w")
     def write(record, **payload):
         stream.write(json.dumps({"version": 0, "kind": record, "payload": payload}) + "\\n")
         stream.flush()
-    patterns = [arguments[index + 1] for index, word in enumerate(arguments) if word == "--skip"]
+    def patterns(option):
+        return [arguments[index + 1] for index, word in enumerate(arguments) if word == option]
     names = os.environ["FAKE_TESTS"].split()
     ids = {name: f"T.S/{name}()/File.swift:1:6" for name in names}
-    ids = {name: id for name, id in ids.items() if not any(re.search(pattern, id) for pattern in patterns)}
+    ids = {name: id for name, id in ids.items() if not any(re.search(pattern, id) for pattern in patterns("--skip"))}
+    is_again = bool(patterns("--filter"))
+    if is_again:
+        ids = {name: id for name, id in ids.items() if any(re.search(pattern, id) for pattern in patterns("--filter"))}
     write("test", kind="suite", id="T.S", name="S")
     for name, id in ids.items():
         write("test", kind="function", id=id, name=name + "()", displayName="It is " + name)
@@ -44,7 +50,7 @@ PROGRAM = """\
             os.kill(os.getpid(), signal.SIGSEGV)
         if name == "hanging":
             signal.pause()
-        if name == "bad":
+        if name == "bad" or name == "shaken" and not is_again:
             for text in ("first", "second"):
                 write("event", kind="issueRecorded", testID=id, issue={
                     "isKnown": False, "sourceLocation": {"fileID": "T/File.swift", "line": 7}},
@@ -53,12 +59,24 @@ PROGRAM = """\
             write("event", kind="issueRecorded", testID=id, issue={"isKnown": True}, messages=[])
         write("event", kind="testEnded", testID=id)
     write("event", kind="runEnded")
-    sys.exit(1 if "bad" in ids else 3 if "late" in ids else 0)
+    sys.exit(1 if "bad" in ids or "shaken" in ids and not is_again else 3 if "late" in ids else 0)
 """
 
 
+class StillMachine(StallWatch):
+    """One that has always stood still, or never."""
+
+    def __init__(self, stalls: bool):
+        super().__init__()
+        self.close()
+        self._stalls = stalls
+
+    def seconds_between(self, begin: float, end: float) -> float:
+        return end - begin + 1 if self._stalls else 0
+
+
 class SuiteTests(unittest.TestCase):
-    def run_tests(self, names: str) -> tuple[Account, str]:
+    def run_tests(self, names: str, *, stalls: bool = False) -> tuple[Account, str]:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         program = Path(folder.name) / "program"
@@ -68,7 +86,7 @@ class SuiteTests(unittest.TestCase):
         output = io.StringIO()
         with unittest.mock.patch.dict("os.environ", {"FAKE_TESTS": names}), contextlib.redirect_stdout(output):
             # Patience for half a second, of five minutes.
-            SuiteRunner(program, account, Path(folder.name), 1 / 600).run([Suite("S", (), 2)])
+            SuiteRunner(program, account, Path(folder.name), StillMachine(stalls), 1 / 600).run([Suite("S", (), 2)])
             account.close()
         return account, output.getvalue()
 
@@ -79,12 +97,13 @@ class SuiteTests(unittest.TestCase):
         self.assertNotIn("It is", output)
         self.assertEqual(output.splitlines()[-1], "3 passed, 0 failed")
 
-    def test_a_failure_is_named_with_its_place(self) -> None:
+    def test_a_failure_is_named_with_its_place_and_again_at_the_end(self) -> None:
         account, output = self.run_tests("good bad good2")
 
         self.assertEqual((account.passed, len(account.failures)), (2, 1))
         self.assertIn("FAILED T.S/bad()/File.swift:1:6 “It is bad”\n       T/File.swift:7: first\n", output)
         self.assertIn("second", output)
+        self.assertIn("What failed:\n  T.S/bad()/File.swift:1:6 “It is bad”\n    T/File.swift:7: first\n", output)
         self.assertEqual(output.splitlines()[-1], "2 passed, 1 failed")
 
     def test_a_crash_hides_no_other_result(self) -> None:
@@ -105,6 +124,20 @@ class SuiteTests(unittest.TestCase):
 
         self.assertEqual((account.passed, len(account.failures)), (2, 1))
         self.assertIn("S: the process ended with 3 after its tests", output)
+
+    def test_what_failed_while_the_machine_stood_still_runs_once_more(self) -> None:
+        account, output = self.run_tests("good shaken bad crashing good2", stalls=True)
+
+        self.assertEqual(account.passed, 3)
+        self.assertEqual([name.split("(")[0] for name in account.failures], ["T.S/bad", "T.S/crashing"])
+        self.assertIn("so they run once more: T.S/shaken()/File.swift:1:6, T.S/bad", output)
+        self.assertEqual(output.splitlines()[-1], "3 passed, 2 failed")
+
+    def test_what_fails_on_a_machine_that_runs_is_not_repeated(self) -> None:
+        account, output = self.run_tests("good shaken")
+
+        self.assertEqual((account.passed, len(account.failures)), (1, 1))
+        self.assertNotIn("once more", output)
 
     def test_every_test_belongs_to_just_one_suite(self) -> None:
         suites = suites_of(["StoreTests.A/a()", "AcceptanceTests.B/b()", "StoreTests.C/c()"])
@@ -138,7 +171,7 @@ class StepTests(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         account = Account()
-        steps = Steps(account, Path(folder.name))
+        steps = Steps(account, Path(folder.name), StillMachine(False))
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             self.assertFalse(steps.run("One", ["/bin/sh", "-c", "echo complaint >&2; exit 7"]))
@@ -146,6 +179,30 @@ class StepTests(unittest.TestCase):
             self.assertTrue(steps.run("Two", ["/bin/sh", "-c", "echo 3 passed, 0 failed"], counted_by=closing_line))
         self.assertEqual((account.passed, account.failures), (3, ["One", "None"]))
         self.assertIn("complaint", output.getvalue())
+
+    def test_a_step_that_failed_while_the_machine_stood_still_runs_once_more(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        account = Account()
+        steps = Steps(account, Path(folder.name), StillMachine(True))
+        script = 'test -e "$0" && exec echo 2 passed, 0 failed; touch "$0"; echo 1 passed, 1 failed; exit 1'
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertTrue(steps.run("One", ["/bin/sh", "-c", script, f"{folder.name}/mark"], counted_by=closing_line))
+        self.assertEqual((account.passed, account.failures), (2, []))
+
+
+class StallTests(unittest.TestCase):
+    def test_a_beat_that_comes_late_is_a_stall_and_one_in_time_is_none(self) -> None:
+        watch = StallWatch()
+        self.addCleanup(watch.close)
+        begin = watch.last_beat
+        for moment in (begin + 4, begin + 8, begin + 42, begin + 43):
+            watch.beat(moment)
+        self.assertEqual([(stall.begin, stall.end) for stall in watch.stalls], [(begin + 8, begin + 42)])
+        self.assertEqual(watch.seconds_between(begin, begin + 50), 34)
+        self.assertEqual(watch.seconds_between(begin + 40, begin + 50), 2)
+        self.assertEqual(watch.seconds_between(begin, begin + 8), 0)
+        self.assertEqual(watch.seconds_between(begin + 42, begin + 50), 0)
 
 
 if __name__ == "__main__":

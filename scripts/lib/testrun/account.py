@@ -4,6 +4,8 @@ import sys
 import threading
 import time
 
+LINES_OF_A_REASON = 3
+
 
 class Account:
     """Shared by threads."""
@@ -11,6 +13,7 @@ class Account:
     def __init__(self) -> None:
         self.passed = 0
         self.failures: list[str] = []
+        self._details: dict[str, str] = {}
         self._begin = time.monotonic()
         self._lock = threading.Lock()
 
@@ -25,10 +28,16 @@ class Account:
             self.passed += number
 
     def fail(self, name: str, detail: str = "") -> None:
-        """Counts a failure and prints it at once; `name` comes again in the summary."""
+        """Counts a failure and prints it at once; name and reason come again in the summary."""
         with self._lock:
             self.failures.append(name)
+            self._details[name] = detail
         self.say("\n       ".join([f"FAILED {name}", *detail.strip().splitlines()]))
+
+    def withdraw(self, name: str) -> None:
+        """No longer counts a failure."""
+        with self._lock:
+            self.failures.remove(name)
 
     def close(self) -> int:
         """The summary, whose last line is the plain count; the exit status."""
@@ -37,5 +46,7 @@ class Account:
             print("\nWhat failed:")
             for name in self.failures:
                 print(f"  {name}")
+                for line in self._details[name].strip().splitlines()[:LINES_OF_A_REASON]:
+                    print(f"    {line[:300]}")
         print(f"{self.passed} passed, {len(self.failures)} failed", flush=True)
         return 1 if self.failures or not self.passed else 0

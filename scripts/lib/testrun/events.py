@@ -12,6 +12,7 @@ class Progress:
 
     path: Path
     names: dict[str, str] = field(default_factory=dict)
+    begun: dict[str, float] = field(default_factory=dict)
     running: dict[str, float] = field(default_factory=dict)  # by test: the last sign of life
     ended: list[str] = field(default_factory=list)
     issues: dict[str, list[str]] = field(default_factory=dict)  # by test, "" for what belongs to none
@@ -43,6 +44,7 @@ class Progress:
                 self.names[payload["id"]] = payload.get("displayName") or payload["name"]
             case "event", "testStarted" | "testCaseStarted" | "testCaseEnded" if test in self.names:
                 self.running[test] = time.monotonic()
+                self.begun.setdefault(test, self.running[test])
             case "event", "testEnded" | "testSkipped" if test in self.names:
                 self.running.pop(test, None)
                 self.ended.append(test)

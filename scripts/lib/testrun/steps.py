@@ -3,10 +3,12 @@
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from .account import Account
+from .stalls import StallWatch
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LINES_SHOWN = 25
@@ -37,24 +39,26 @@ def unittest_results(text: str) -> tuple[int, list[str]]:
 class Steps:
     """Runs commands one after the other, or some of them beside each other. None of them ends the run."""
 
-    def __init__(self, account: Account, logs: Path):
+    def __init__(self, account: Account, logs: Path, stalls: StallWatch):
         self.account = account
         self.logs = logs
+        self.stalls = stalls
         logs.mkdir(parents=True, exist_ok=True)
 
     def run(self, name: str, command: list, *, environment: dict[str, str] | None = None,
             counted_by: Callable[[str], tuple[int, list[str]]] = lambda _: (0, [])) -> bool:
-        """True if the command succeeded. Its output is in a log; if it failed, the end of that is shown."""
+        """True if the command succeeded. Its output is in a log; if it failed, the end of that is shown.
+
+        A command that failed while the whole machine stood still runs once more.
+        """
         self.account.say(name)
         log = self.logs / f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}.log"
-        with open(log, "wb") as output:
-            try:
-                status = subprocess.run(
-                    [str(part) for part in command], cwd=REPOSITORY, env=environment, stdin=subprocess.DEVNULL,
-                    stdout=output, stderr=subprocess.STDOUT, check=False).returncode
-            except OSError as error:
-                output.write(f"{command[0]}: {error.strerror}\n".encode())
-                status = 127
+        begin = time.monotonic()
+        status = run_command(command, log, environment)
+        if status != 0 and self.stalls.seconds_between(begin, time.monotonic()) > 0:
+            self.account.say(f"{name}: the machine stood still while it failed, so it runs once more")
+            log.rename(log.with_suffix(".stalled.log"))
+            status = run_command(command, log, environment)
         text = log.read_text(encoding="utf-8", errors="replace")
         passed, failed = counted_by(text)
         self.account.count_passed(passed)
@@ -74,3 +78,15 @@ class Steps:
             thread.start()
         for thread in threads:
             thread.join()
+
+
+def run_command(command: list, log: Path, environment: dict[str, str] | None) -> int:
+    """Its exit status; what it says is in the log."""
+    with open(log, "wb") as output:
+        try:
+            return subprocess.run(
+                [str(part) for part in command], cwd=REPOSITORY, env=environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+        except OSError as error:
+            output.write(f"{command[0]}: {error.strerror}\n".encode())
+            return 127

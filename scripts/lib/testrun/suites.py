@@ -1,7 +1,8 @@
 """Swift's tests, each suite or test target in a process of its own.
 
 After a crash or a hang no result of other tests is lost: the tests of the process that have not ended are started
-again in another process, without the test that caused it.
+again in another process, without the test that caused it. Tests that failed while the whole machine stood still are run
+once more.
 """
 
 import os
@@ -11,11 +12,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .account import Account
 from .events import Progress
+from .stalls import StallWatch
 
 # Tests begun and not ended at any moment. A test that waits for something gets on again when one of these pauses; were
 # all of them begun at once, as the runner would do, that could take minutes, and phones and clouds do not wait so long.
@@ -44,6 +46,23 @@ class Suite:
     width: int
 
 
+@dataclass(frozen=True)
+class Failure:
+    """One that was reported, under what name and when."""
+
+    name: str
+    time: float
+
+
+@dataclass
+class Result:
+    """What came of a suite so far."""
+
+    passed: int = 0
+    failed: dict[str, Failure] = field(default_factory=dict)  # by test
+    begun: dict[str, float] = field(default_factory=dict)
+
+
 def suites_of(tests: Iterable[str]) -> list[Suite]:
     """All suites, the longest first; `tests` are names as --list-tests prints them."""
     targets = dict.fromkeys(test.partition(".")[0] for test in tests)
@@ -57,10 +76,11 @@ def suites_of(tests: Iterable[str]) -> list[Suite]:
 
 
 class SuiteRunner:
-    def __init__(self, program: Path, account: Account, logs: Path, patience: float = 1.0):
+    def __init__(self, program: Path, account: Account, logs: Path, stalls: StallWatch, patience: float = 1.0):
         self.program = program
         self.account = account
         self.logs = logs
+        self.stalls = stalls
         self.patience = patience
         self._free = TESTS_AT_ONCE
         self._changed = threading.Condition()
@@ -97,24 +117,43 @@ class SuiteRunner:
 
     def run_suite(self, suite: Suite) -> None:
         begin = time.monotonic()
-        passed = failed = 0
+        result = self._run_to_the_end(suite, suite.name)
+        shaken = [test for test, failure in result.failed.items() if test in result.begun
+                  and self.stalls.seconds_between(result.begun[test], failure.time) > 0]
+        if shaken and not self._is_stopping:
+            self._repeat(suite, shaken, result)
+        self.account.count_passed(result.passed)
+        seconds = int(time.monotonic() - begin)
+        self.account.say(f"{suite.name}: {result.passed} passed, {len(result.failed)} failed "
+                         f"({seconds // 60}:{seconds % 60:02})")
+
+    def _repeat(self, suite: Suite, tests: list[str], result: Result) -> None:
+        """Runs tests once more that failed while the machine stood still; only what comes of that counts."""
+        self.account.say(f"{suite.name}: the machine stood still while these failed, so they run once more: "
+                         f"{', '.join(tests)}")
+        for test in tests:
+            self.account.withdraw(result.failed.pop(test).name)
+        filters = [argument for test in tests for argument in ("--filter", f"^{literally(test)}")]
+        again = self._run_to_the_end(Suite(suite.name, tuple(filters), suite.width), f"{suite.name}-again")
+        result.passed += again.passed
+        result.failed |= again.failed
+
+    def _run_to_the_end(self, suite: Suite, stem: str) -> Result:
+        """Starts the suite until all of its tests have had their turn; its logs begin with `stem`."""
+        result = Result()
         done: list[str] = []
         for attempt in range(1, 100):
-            progress, culprits = self._attempt(suite, attempt, done)
+            progress, culprits = self._attempt(suite, stem if attempt == 1 else f"{stem}-{attempt}", done, result)
             ended = [test for test in progress.ended if test not in done]
-            failing = [test for test in ended if test in progress.issues]
-            passed += len(ended) - len(failing)
-            failed += len(failing) + len(culprits)
+            result.passed += sum(1 for test in ended if test not in progress.issues)
+            result.begun |= progress.begun
             done += ended + culprits
             if progress.is_complete or self._is_stopping or not (ended or culprits):
                 break
-        self.account.count_passed(passed)
-        seconds = int(time.monotonic() - begin)
-        self.account.say(f"{suite.name}: {passed} passed, {failed} failed ({seconds // 60}:{seconds % 60:02})")
+        return result
 
-    def _attempt(self, suite: Suite, attempt: int, done: list[str]) -> tuple[Progress, list[str]]:
+    def _attempt(self, suite: Suite, stem: str, done: list[str], result: Result) -> tuple[Progress, list[str]]:
         """Runs a suite without those tests; also returns the tests that made the process crash, or hung."""
-        stem = suite.name if attempt == 1 else f"{suite.name}-{attempt}"
         log, events = self.logs / f"{stem}.log", self.logs / f"{stem}.events"
         events.unlink(missing_ok=True)
         skip = ["--skip", "^(" + "|".join(map(literally, done)) + ")"] if done else []
@@ -131,7 +170,7 @@ class SuiteRunner:
             try:
                 while process.poll() is None and not self._is_stopping:
                     progress.read()
-                    self._report(suite, progress, reported)
+                    self._report(suite, progress, reported, result)
                     hanging = [test for test, since in progress.running.items()
                                if time.monotonic() - since > limit_of(test) * self.patience]
                     if hanging:
@@ -142,36 +181,42 @@ class SuiteRunner:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         progress.read()
-        self._report(suite, progress, reported)
-        return progress, self._culprits(suite, progress, hanging, process.returncode, log)
+        self._report(suite, progress, reported, result)
+        return progress, self._culprits(suite, progress, hanging, process.returncode, log, result)
 
-    def _report(self, suite: Suite, progress: Progress, reported: dict[str, int]) -> None:
+    def _report(self, suite: Suite, progress: Progress, reported: dict[str, int], result: Result) -> None:
         """Prints what has failed since the last call: the first issues of each test."""
         for test, issues in progress.issues.items():
             known = reported.setdefault(test, 0)
             if known == 0:
-                self.account.fail(f"{test or suite.name} “{progress.names.get(test, '')}”", issues[0])
+                self._fail(result, test, f"{test or suite.name} “{progress.names.get(test, '')}”", issues[0])
             for issue in issues[max(known, 1):ISSUES_SHOWN]:
                 self.account.say(f"       {test}, too:\n       {issue}")
             reported[test] = len(issues)
 
-    def _culprits(self, suite: Suite, progress: Progress, hanging: list[str], status: int, log: Path) -> list[str]:
+    def _culprits(self, suite: Suite, progress: Progress, hanging: list[str], status: int, log: Path,
+                  result: Result) -> list[str]:
         """Tests that cannot be started again, each of them counted as a failure."""
         if hanging:
             for test in hanging:
-                self.account.fail(f"{test} “{progress.names.get(test)}” came to no end", f"The log is {log}")
+                self._fail(result, test, f"{test} “{progress.names.get(test)}” came to no end", f"The log is {log}")
             return hanging
         if not progress.is_complete:
             # Any of those that ran may have done it.
             running = list(progress.running)
             end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
             for test in running or [suite.name]:
-                self.account.fail(f"{test} “{progress.names.get(test, '')}” was running when the process ended with "
-                                  f"{status}", end)
+                self._fail(result, test, f"{test} “{progress.names.get(test, '')}” was running when the process ended "
+                                         f"with {status}", end)
             return running
         if status != 0 and not progress.issues:
-            self.account.fail(f"{suite.name}: the process ended with {status} after its tests", f"The log is {log}")
+            self._fail(result, suite.name, f"{suite.name}: the process ended with {status} after its tests",
+                       f"The log is {log}")
         return []
+
+    def _fail(self, result: Result, test: str, name: str, detail: str) -> None:
+        result.failed[test] = Failure(name, time.monotonic())
+        self.account.fail(name, detail)
 
 
 def limit_of(test: str) -> float:
