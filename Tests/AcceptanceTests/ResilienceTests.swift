@@ -62,14 +62,14 @@ extension PrivateStackTests {
             let before = try ourProcesses()
             let database = try #require(try server.processes("mariadb").first)
 
-            database.send(SIGSTOP)
+            database.freeze()
             do {
                 try await expectUnavailable(alice, within: .seconds(30))
             } catch {
-                database.send(SIGCONT)
+                database.thaw()
                 throw error
             }
-            database.send(SIGCONT)
+            database.thaw()
 
             try await eventually("service resumes") {
                 guard try server.call("GET", "HealthCheck").status == 200 else { return false }

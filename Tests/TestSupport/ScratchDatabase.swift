@@ -117,31 +117,15 @@ public final class ScratchDatabase: Sendable {
     }
 
     /// Freezes the server: it accepts connections and says nothing until ``thaw()``.
-    ///
-    /// Returns when all its threads have stopped, or after 5 s.
-    public func freeze() {
-        guard let pid = serverPID else { return }
-        kill(pid, SIGSTOP)
-        let deadline = ContinuousClock.now + .seconds(5)
-        while !Self.isStopped(pid), ContinuousClock.now < deadline { usleep(1000) }
-    }
+    public func freeze() { serverProcess?.freeze() }
 
     /// Ends ``freeze()``.
-    public func thaw() { if let pid = serverPID { kill(pid, SIGCONT) } }
+    public func thaw() { serverProcess?.thaw() }
 
-    private var serverPID: pid_t? {
+    private var serverProcess: StackProcess? {
         let text = (try? String(contentsOfFile: folder + "/db.pid", encoding: .utf8)) ?? ""
         guard let pid = pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)), pid > 1 else { return nil }
-        return pid
-    }
-
-    /// Whether each thread of the process is in state T (proc(5), `/proc/PID/task/TID/stat`).
-    private static func isStopped(_ pid: pid_t) -> Bool {
-        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")) ?? []
-        return tasks.allSatisfy { task in
-            let line = (try? String(contentsOfFile: "/proc/\(pid)/task/\(task)/stat", encoding: .utf8)) ?? ""
-            return line.isEmpty || line.contains(") T ")
-        }
+        return StackProcess(pid)
     }
 
     /// Root must say that it means to run the server as root.

@@ -17,8 +17,27 @@ public struct StackProcess: Sendable, Hashable {
         return ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []).count > 1
     }
 
-    /// Sends a signal, such as `SIGKILL` or `SIGSTOP`.
+    /// Sends a signal, such as `SIGKILL`.
     public func send(_ signal: Int32) { kill(id, signal) }
+
+    /// Freezes it: it does nothing until ``thaw()``.
+    ///
+    /// Returns when all its threads have stopped, or after 5 s: on another processor they may run on a little after the
+    /// signal was sent, and answer.
+    public func freeze() {
+        send(SIGSTOP)
+        let deadline = ContinuousClock.now + .seconds(5)
+        while !isFrozen, ContinuousClock.now < deadline { usleep(1000) }
+    }
+
+    /// Ends ``freeze()``.
+    public func thaw() { send(SIGCONT) }
+
+    /// Whether each thread is in state T (proc(5), `/proc/PID/task/TID/stat`).
+    private var isFrozen: Bool {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
+        return tasks.allSatisfy { task in (try? text("task/\(task)/stat"))?.contains(") T ") ?? true }
+    }
 
     /// Memory resident now, in bytes.
     public func residentBytes() throws -> Int { try kilobytes("VmRSS") * 1024 }

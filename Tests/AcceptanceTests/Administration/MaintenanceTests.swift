@@ -108,8 +108,8 @@ extension PrivateStackTests {
             #expect(refused.status == 69 && refused.output.contains("--this-host"), "\(refused.output)")
             // From here on no process of the server replies to anything.
             let responders = try server.processes("syncd_api") + server.processes("syncd_transfer")
-            for process in responders { process.send(SIGSTOP) }
-            defer { for process in responders { process.send(SIGCONT) } }
+            for process in responders { process.freeze() }
+            defer { for process in responders { process.thaw() } }
 
             #expect(try tool.run(["maintenance", "on", Self.text] + folder).status == 0)
 
@@ -118,7 +118,7 @@ extension PrivateStackTests {
             expectClosed(try alice.download(TestFile("hello"), masterVersion: 0))
             try expectText(Self.text, at: server)
 
-            for process in responders { process.send(SIGCONT) }
+            for process in responders { process.thaw() }
             try await Threads.run { try stack.restore() }
             expectClosed(try alice.checkCredentials())
             let status = try tool.run(["status"] + folder.dropFirst())

@@ -285,16 +285,16 @@ extension PrivateStackTests {
             let alice = try server.signUpOwningUser()
             try await host.startNginx()
             let worker = try #require(try server.processes("syncd_jobs").first)
-            defer { worker.send(SIGCONT) }
+            defer { worker.thaw() }
             // Whoever is stopped in the middle of a transaction keeps its locks.
             try await eventually("the worker stands still, and has no locks") {
-                worker.send(SIGSTOP)
+                worker.freeze()
                 do {
                     _ = try server.askDatabase(
                         "SET innodb_lock_wait_timeout = 1; SELECT outbox_id FROM outbox FOR UPDATE")
                     return true
                 } catch is TestServer.DatabaseComplaint {
-                    worker.send(SIGCONT)
+                    worker.thaw()
                     return false
                 }
             }
@@ -306,7 +306,7 @@ extension PrivateStackTests {
 
             try expectFindings(["jobsStandStill"])
 
-            worker.send(SIGCONT)
+            worker.thaw()
             try await eventually("the work is done") { try host.doctor().findings.isEmpty }
         }
 
