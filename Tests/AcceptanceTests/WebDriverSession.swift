@@ -6,7 +6,7 @@ import Testing
 struct WebDriverSession {
     /// How elements are called in replies (WebDriver, section 12.1).
     private static let elementKey = "element-6066-11e4-a52e-4f735466cecf"
-    private static let variable = "CONSENT_WEBDRIVER"
+    private static let variable = "WEBDRIVER_URL"
 
     private let driver: HTTPAddress
     private let session: String
