@@ -28,7 +28,7 @@ class Window:
                 "width": width, "height": height, "pixelRatio": 1.0, "mobile": width < 600, "touch": False}},
         }
         session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": {
-            "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})
+            "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
         self.session = f"/session/{session['sessionId']}"
         self.post("/timeouts", {"implicit": 20_000})
 
@@ -76,6 +76,16 @@ class Window:
         """What the console has said since the last call."""
         entries = self.post("/se/log", {"type": "browser"})
         return [f"{entry['level']}: {entry['message']}" for entry in entries]
+
+    def requests(self) -> list[str]:
+        """The addresses that pages have asked for since the last call."""
+        events = [json.loads(entry["message"])["message"] for entry in self.post("/se/log", {"type": "performance"})]
+        return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+
+    def emulate(self, medium: str = "", scheme: str = "light") -> None:
+        """Shows pages as on another medium, such as `print`, or as somebody sees them who prefers dark ones."""
+        self.post("/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+            "media": medium, "features": [{"name": "prefers-color-scheme", "value": scheme}]}})
 
     def picture(self, file: Path) -> None:
         """Writes a picture of the whole page, in PNG."""

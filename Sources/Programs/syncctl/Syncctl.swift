@@ -19,7 +19,10 @@ struct Syncctl: ParsableCommand {
                 name: "Setting up",
                 subcommands: [Setup.self, CheckConfig.self, Migrate.self, GenerateKey.self, Import.self]),
             CommandGroup(
-                name: "Looking", subcommands: [StatusCommand.self, Users.self, Groups.self, Files.self, Jobs.self]),
+                name: "Looking",
+                subcommands: [
+                    StatusCommand.self, ReportCommand.self, Users.self, Groups.self, Files.self, Jobs.self,
+                ]),
             CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self, Try.self]),
             CommandGroup(
                 name: "Keeping",

@@ -27,6 +27,8 @@ struct MetricsDirectory: Sendable {
         var values: [UInt64]
         /// Running processes: role, start in seconds since 1970.
         var processes: [(role: Int, start: UInt64)]
+        /// When the directory was made, in seconds since 1970: that is since when everything is counted.
+        var start: Int64
     }
 
     /// Creates this process's file.
@@ -44,7 +46,7 @@ struct MetricsDirectory: Sendable {
         numbers.set(UInt64(role), at: 1)
         numbers.set(UInt64(clamping: start), at: 2)
         // A host whose processes restart and that is never scraped would fill up.
-        if try Directory.names(in: path).count > Self.manyFiles { _ = try collect() }
+        if try Directory.names(in: path).count > Self.manyFiles { _ = try collect(since: lock.made()) }
         withExtendedLifetime(lock) {}
         return numbers
     }
@@ -53,19 +55,19 @@ struct MetricsDirectory: Sendable {
     /// - Throws: ``PosixError``.
     func sum() throws(PosixError) -> Sum {
         let lock = try FileLock(path + "/lock", waiting: Self.patience)
-        let sum = try collect()
+        let sum = try collect(since: lock.made())
         withExtendedLifetime(lock) {}
         return sum
     }
 
     // MARK: Under the lock
 
-    private func collect() throws(PosixError) -> Sum {
+    private func collect(since start: Int64) throws(PosixError) -> Sum {
         var totals = try Totals(readingFrom: path + "/totals")
         let names = try Directory.names(in: path).filter { $0.hasPrefix(Self.prefix) }
         // Files that are gone need not be remembered.
         totals.contents.formIntersection(names)
-        var living = Sum(values: Array(repeating: 0, count: layout.count), processes: [])
+        var living = Sum(values: Array(repeating: 0, count: layout.count), processes: [], start: start)
         var keysByDigest: [UInt64: [String]] = [:]
         var dead: [String] = []
         for name in names {

@@ -145,6 +145,9 @@ public final class ServerMetrics: Sendable {
             "syncd_build_info", "The version of the server that answered this scrape; always 1.",
             [(labels: "version=\"\(version)\"", value: 1)])
         exposition.add(sum.processes)
+        exposition.addGauge(
+            "syncd_counters_start_time_seconds", "Since when the counters of this host count, in seconds since 1970.",
+            [(labels: "", value: Double(sum.start))])
         for (index, family) in Self.layout.families.enumerated() {
             let base = Self.layout.bases[index]
             let end = index + 1 < Self.layout.bases.count ? Self.layout.bases[index + 1] : Self.layout.count

@@ -5,12 +5,14 @@ struct TextTable {
     private let header: [String]
     private var rows: [[String]] = []
 
-    init(_ header: String...) {
-        self.header = header
-    }
+    init(_ header: String...) { self.init(header) }
+
+    init(_ header: [String]) { self.header = header }
 
     /// Adds a row. Unprintable characters are escaped here, so that column widths match what is shown.
-    mutating func add(_ row: String...) { rows.append(row.map(PrintableText.escaping)) }
+    mutating func add(_ row: String...) { add(row) }
+
+    mutating func add(_ row: [String]) { rows.append(row.map(PrintableText.escaping)) }
 
     /// The table without trailing blanks.
     var lines: [String] {
@@ -60,5 +62,43 @@ enum Quantity {
         case ..<86_400: "\(count / 3_600) h \(count % 3_600 / 60) min"
         default: "\(count / 86_400) d \(count % 86_400 / 3_600) h"
         }
+    }
+    /// Such as `950`, `1.5k`, `20M`: for axes, where there is no room for more.
+    static func rounded(_ number: Double) -> String {
+        var value = number
+        var unit = 0
+        let units = ["", "k", "M", "G", "T", "P", "E"]
+        while value >= 999.5, unit < units.count - 1 {
+            value /= 1_000
+            unit += 1
+        }
+        return digits(value) + units[unit]
+    }
+
+    /// Such as `350 ms`, `2.5 s`, `5 min`.
+    static func duration(_ seconds: Double) -> String {
+        switch seconds {
+        case ..<0.000_05: seconds > 0 ? "< 0.1 ms" : "0 ms"
+        case ..<0.9995: "\(digits(seconds * 1_000)) ms"
+        case ..<119.5: "\(digits(seconds)) s"
+        default: "\(digits(seconds / 60)) min"
+        }
+    }
+
+    /// Such as `1,234,567`.
+    static func grouped(_ number: Int) -> String {
+        var text = String(number.magnitude)
+        var index = text.endIndex
+        while text.distance(from: text.startIndex, to: index) > 3 {
+            index = text.index(index, offsetBy: -3)
+            text.insert(",", at: index)
+        }
+        return (number < 0 ? "-" : "") + text
+    }
+
+    /// With one digit after the point below ten.
+    private static func digits(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        return tenths >= 100 || tenths % 10 == 0 ? "\(Int(value.rounded()))" : "\(tenths / 10).\(tenths % 10)"
     }
 }

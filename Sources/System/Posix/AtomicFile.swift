@@ -75,6 +75,12 @@ public enum AtomicFile {
         return unsafe lstat(path, &status) == 0
     }
 
+    /// Whether `path` is a regular file, and not a link to one (lstat(2)).
+    public static func isRegular(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     /// Sets the permission bits (chmod(2)).
     /// - Throws: ``PosixError``.
     public static func setPermissions(of path: String, to permissions: UInt32) throws(PosixError) {

@@ -23,4 +23,12 @@ public struct FileLock: ~Copyable {
     }
 
     deinit { close(descriptor) }
+
+    /// When the lock file was made, in seconds since 1970: nobody ever writes to it (fstat(2), `st_mtim`).
+    /// - Throws: ``PosixError``.
+    public borrowing func made() throws(PosixError) -> Int64 {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw PosixError(call: "fstat", code: errno) }
+        return Int64(status.st_mtim.tv_sec)
+    }
 }

@@ -59,6 +59,22 @@ final class ExpositionTests {
             ])
     }
 
+    @Test("It says since when the counters count: a process that starts later does not change that")
+    func start() throws {
+        let metrics = try metrics()
+        let name = "syncd_counters_start_time_seconds"
+        let first = try #require(try lines(metrics, name).first)
+        let made = try #require(Int64(first.dropFirst(name.count + 1)))
+        #expect(abs(Date().timeIntervalSince1970 - Double(made)) < 3_600)
+
+        let long: [FileAttributeKey: Any] = [.modificationDate: Date(timeIntervalSince1970: 1_700_000_000)]
+        try FileManager.default.setAttributes(long, ofItemAtPath: path + "/lock")
+        let other = try self.metrics(.transfer)
+        other.requestBegan(.index)
+
+        #expect(try lines(other, name) == ["\(name) 1700000000"])
+    }
+
     @Test("A request is counted by endpoint and status, and in the duration histogram")
     func request() throws {
         let metrics = try metrics()

@@ -19,7 +19,12 @@ public struct QuotaStanding: Equatable, Sendable, Encodable {
     }
 
     /// Rounded down.
-    public var percent: Int { limit > 0 ? Int(Int64(used) * 100 / Int64(limit)) : 100 }
+    public var percent: Int { Self.percent(used: used, limit: limit) }
+
+    static func percent(used: Int, limit: Int) -> Int {
+        limit > 0 ? Int(Int64(used) * 100 / Int64(limit)) : 100
+    }
+
     public var isNear: Bool { percent >= Self.nearPercent }
 }
 

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OpenSSLCrypto
+import Posix
 import Store
 import SyncProtocol
 

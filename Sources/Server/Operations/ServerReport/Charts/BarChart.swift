@@ -1,0 +1,118 @@
+import Glibc
+
+/// Horizontal bars, one below the other, each with its name and its figure above it, so that neither is cut off on a phone.
+struct BarChart: Chart {
+    /// A part of a bar.
+    struct Part {
+        var value: Double
+        var tone: Tone
+        /// What it is, for whoever points at it.
+        var meaning: String
+
+        init(_ value: Double, _ tone: Tone, _ meaning: String) {
+            self.value = value
+            self.tone = tone
+            self.meaning = meaning
+        }
+    }
+
+    struct Bar {
+        var name: String
+        /// In words or digits.
+        var figure: String
+        var parts: [Part]
+
+        init(_ name: String, _ figure: String, _ parts: [Part]) {
+            self.name = name
+            self.figure = figure
+            self.parts = parts
+        }
+    }
+
+    /// How the parts of a bar stand to each other.
+    enum Arrangement {
+        /// One begins where the one before ends.
+        case stacked
+        /// All begin at the left; a part hides those that are shorter, so they must be in descending order.
+        case overlaid
+    }
+
+    /// What a value is in units to the right.
+    enum Scale: Equatable {
+        case linear(maximum: Double)
+        /// The same factor has the same width everywhere; what is below the minimum is drawn as if it were the minimum.
+        case logarithmic(minimum: Double, maximum: Double, ticks: [Tick])
+    }
+
+    private static let rowHeight = 38.0
+    private static let barHeight = 12.0
+    /// So that what is not nothing is seen.
+    private static let leastWidth = 2.0
+    private static let tickHeight = 18.0
+    /// Of name and figure together, in the widest font that browsers take.
+    private static let maximumCharacters = 54
+
+    var bars: [Bar]
+    var arrangement: Arrangement
+    var scale: Scale
+    var legend: [LegendEntry]
+
+    /// - Parameter scale: by default a linear one up to the longest bar.
+    init(_ bars: [Bar], _ arrangement: Arrangement = .stacked, scale: Scale? = nil, legend: [LegendEntry] = []) {
+        self.bars = bars
+        self.arrangement = arrangement
+        self.scale =
+            scale ?? .linear(maximum: bars.map { bar in bar.parts.map(\.value).reduce(0, +) }.max() ?? 0)
+        self.legend = legend
+    }
+
+    var description: String { bars.map { "\($0.name): \($0.figure)." }.joined(separator: " ") }
+
+    var drawing: Drawing {
+        var ticks: [Tick] = []
+        if case .logarithmic(_, _, let given) = scale { ticks = given }
+        let bottom = Double(bars.count) * Self.rowHeight
+        var drawing = Drawing(height: bottom + (ticks.isEmpty ? 0 : Self.tickHeight))
+        for tick in ticks {
+            let x = position(of: tick.value)
+            drawing.addRule(from: (x, 0), to: (x, bottom))
+            drawing.addText(tick.label, x: max(x, 16), y: bottom + 13, .middle, isQuiet: true)
+        }
+        for (index, bar) in bars.enumerated() {
+            let top = Double(index) * Self.rowHeight
+            drawing.addText(Self.shortened(bar.name, beside: bar.figure), x: 0, y: top + 14)
+            drawing.addText(bar.figure, x: Drawing.width, y: top + 14, .right)
+            // Where there are ticks, they say how long a bar could be.
+            if ticks.isEmpty { drawing.addTrack(x: 0, y: top + 20, width: Drawing.width, height: Self.barHeight) }
+            add(bar, to: &drawing, y: top + 20)
+        }
+        return drawing
+    }
+
+    private func add(_ bar: Bar, to drawing: inout Drawing, y: Double) {
+        var start = 0.0
+        for part in bar.parts where part.value > 0 {
+            let begin = arrangement == .stacked ? min(position(of: start), Drawing.width - Self.leastWidth) : 0
+            let end = position(of: arrangement == .stacked ? start + part.value : part.value)
+            drawing.addBar(
+                x: begin, y: y, width: max(end - begin, Self.leastWidth), height: Self.barHeight, part.tone,
+                tip: "\(bar.name): \(part.meaning)")
+            start += part.value
+        }
+    }
+
+    private static func shortened(_ name: String, beside figure: String) -> String {
+        let room = max(8, maximumCharacters - figure.count)
+        return name.count <= room ? name : name.prefix(room - 1) + "…"
+    }
+
+    private func position(of value: Double) -> Double {
+        let share =
+            switch scale {
+            case .linear(let maximum): maximum > 0 ? value / maximum : 0
+            case .logarithmic(let minimum, let maximum, _):
+                value > minimum ? log10(value / minimum) / log10(maximum / minimum) : 0
+            }
+        return min(max(share, 0), 1) * Drawing.width
+    }
+}

@@ -1,0 +1,10 @@
+import Posix
+
+/// A chart that a page can show.
+protocol Chart {
+    var drawing: Drawing { get }
+    /// Empty if one tone says all.
+    var legend: [LegendEntry] { get }
+    /// What the picture shows, in a sentence or two.
+    var description: String { get }
+}

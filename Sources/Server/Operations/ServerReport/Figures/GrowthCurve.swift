@@ -1,0 +1,60 @@
+import SyncProtocol
+
+/// How many there are of something, by the days on which they were made.
+///
+/// The database knows when a row was made, and of some kinds that it has ended since, but not when. So the curve of what is
+/// there is that of today's population by its age, and not what somebody would have counted on those days.
+public struct GrowthCurve: Equatable, Sendable, Encodable {
+    /// The end of a day, UTC.
+    public struct Point: Equatable, Sendable, Encodable {
+        /// Days since 1970-01-01.
+        var day: Int
+        /// How many of those that are there today were made until then.
+        public var count: Int
+        /// How many were made until then, those included that have ended since.
+        public var madeInAll: Int
+
+        private enum CodingKeys: CodingKey { case date, count, madeInAll }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(GrowthCurve.date(ofDay: day), forKey: .date)
+            try container.encode(count, forKey: .count)
+            try container.encode(madeInAll, forKey: .madeInAll)
+        }
+    }
+
+    /// Only days on which something was made; ascending.
+    public private(set) var points: [Point] = []
+
+    /// Adds what was made on a day; days must ascend, and may repeat.
+    mutating func add(_ count: Int, madeInAll: Int, onDay day: Int) {
+        let last = points.last ?? Point(day: day, count: 0, madeInAll: 0)
+        if last.day == day, !points.isEmpty { points.removeLast() }
+        points.append(Point(day: day, count: last.count + count, madeInAll: last.madeInAll + madeInAll))
+    }
+
+    /// The points that a table shows: the last of each day, month or year, whichever gives at most `limit`, the newest first.
+    /// If even years are too many, the oldest are left out.
+    func milestones(limit: Int) -> [(period: String, point: Point)] {
+        // The beginnings of 2026-11-25, 2026-11 and 2026.
+        for length in [10, 7, 4] {
+            var found: [(period: String, point: Point)] = []
+            for point in points.reversed() {
+                let period = String(Self.date(ofDay: point.day).prefix(length))
+                if found.last?.period != period { found.append((period, point)) }
+            }
+            if found.count <= limit || length == 4 { return Array(found.prefix(limit)) }
+        }
+        return []
+    }
+
+    /// Such as `2026-11-25`.
+    static func date(ofDay day: Int) -> String {
+        String(WireDate(secondsSince1970: Int64(day) * 86_400).description.prefix(10))
+    }
+
+    static func day(of date: WireDate) -> Int {
+        Int((Double(date.secondsSince1970) / 86_400).rounded(.down))
+    }
+}

@@ -1,0 +1,24 @@
+/// A part of a report: a picture, and its numbers in a table.
+struct ReportSection {
+    enum Content {
+        case figures((any Chart)?, ReportTable)
+        /// There are no numbers, and that is how it is.
+        case nothing(String)
+        case missing(ServerReport.Gap.Source)
+    }
+
+    /// Letters and hyphens, unique within a report.
+    var id: String
+    var title: String
+    /// What is counted, since when, and what is not.
+    var remark: String
+    var content: Content
+
+    /// - Parameter content: `nil` if its source is missing.
+    init(_ id: String, _ title: String, _ remark: String, from source: ServerReport.Gap.Source, _ content: Content?) {
+        self.id = id
+        self.title = title
+        self.remark = remark
+        self.content = content ?? .missing(source)
+    }
+}
