@@ -81,7 +81,7 @@ enum Quantity {
         case ..<0.000_05: seconds > 0 ? "< 0.1 ms" : "0 ms"
         case ..<0.9995: "\(digits(seconds * 1_000)) ms"
         case ..<119.5: "\(digits(seconds)) s"
-        default: "\(digits(seconds / 60)) min"
+        default: "\(digits(min(seconds, 1e9) / 60)) min"
         }
     }
 

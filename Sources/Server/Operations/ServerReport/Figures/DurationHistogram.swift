@@ -21,7 +21,9 @@ struct DurationHistogram: Equatable {
     ///   - label: of which the histogram is about one value.
     init(_ samples: MetricSamples, _ name: String, _ label: String, _ value: String) {
         for sample in samples[name + "_bucket"] where sample.labels[label] == value {
-            guard let bound = sample.labels["le"].flatMap({ $0 == "+Inf" ? .infinity : Double($0) }) else { continue }
+            guard let bound = sample.labels["le"].flatMap({ $0 == "+Inf" ? .infinity : Double($0) }), bound > 0 else {
+                continue
+            }
             buckets.append((bound, sample.value))
         }
         buckets.sort { $0.bound < $1.bound }

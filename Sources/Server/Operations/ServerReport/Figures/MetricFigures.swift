@@ -66,25 +66,28 @@ public struct MetricFigures: Equatable, Sendable, Encodable {
             let histogram = DurationHistogram(samples, "syncd_request_duration_seconds", "endpoint", endpoint)
             all.add(histogram)
             return Endpoint(
-                endpoint: endpoint, requests: statuses.values.reduce(0, &+), statuses: statuses,
+                endpoint: endpoint, requests: statuses.values.reduce(0, +), statuses: statuses,
                 latency: Latency(histogram))
         }.sorted { ($1.requests, $0.endpoint) < ($0.requests, $1.endpoint) }
         latency = Latency(all)
         providers = Self.table(samples, "syncd_provider_requests_total", by: "provider", and: "outcome").map {
-            Provider(provider: $0, requests: $1.values.reduce(0, &+), outcomes: $1)
+            Provider(provider: $0, requests: $1.values.reduce(0, +), outcomes: $1)
         }.sorted { ($1.requests, $0.provider) < ($0.requests, $1.provider) }
         quotaRefusals = samples.counts("syncd_quota_refusals_total", by: "quota").filter { $0.value > 0 }
-        let bytes = samples.counts("syncd_transfer_bytes_total", by: "direction")
-        uploadedBytes = bytes["upload"] ?? 0
-        downloadedBytes = bytes["download"] ?? 0
+        func bytes(_ direction: String) -> Int {
+            let sample = samples["syncd_transfer_bytes_total"].first { $0.labels["direction"] == direction }
+            return Int(min(max(sample?.value ?? 0, 0), 1e18))
+        }
+        uploadedBytes = bytes("upload")
+        downloadedBytes = bytes("download")
     }
 
     /// Requests of all endpoints by status.
     var statuses: [String: Int] {
-        endpoints.reduce(into: [:]) { sums, endpoint in sums.merge(endpoint.statuses, uniquingKeysWith: &+) }
+        endpoints.reduce(into: [:]) { sums, endpoint in sums.merge(endpoint.statuses, uniquingKeysWith: +) }
     }
 
-    var requests: Int { endpoints.map(\.requests).reduce(0, &+) }
+    var requests: Int { endpoints.map(\.requests).reduce(0, +) }
 
     /// Counters by the values of two labels, without zeros.
     private static func table(
@@ -94,7 +97,7 @@ public struct MetricFigures: Equatable, Sendable, Encodable {
         for sample in samples[name] {
             let count = MetricSamples.count(sample.value)
             guard count > 0, let row = sample.labels[first], let column = sample.labels[second] else { continue }
-            table[row, default: [:]][column, default: 0] &+= count
+            table[row, default: [:]][column, default: 0] += count
         }
         return table
     }

@@ -8,7 +8,7 @@ struct MetricSamples {
 
     private var families: [String: [Sample]] = [:]
 
-    /// Reads a scrape; lines that make no sense are skipped.
+    /// Reads a scrape; lines that make no sense are skipped, and values that are no finite numbers.
     init(_ text: String) {
         for line in text.split(separator: "\n") where !line.hasPrefix("#") {
             guard let (name, sample) = Self.read(line) else { continue }
@@ -26,15 +26,13 @@ struct MetricSamples {
     func counts(_ name: String, by label: String) -> [String: Int] {
         var sums: [String: Int] = [:]
         for sample in self[name] {
-            sums[sample.labels[label] ?? "", default: 0] &+= Self.count(sample.value)
+            sums[sample.labels[label] ?? "", default: 0] += Self.count(sample.value)
         }
         return sums
     }
 
-    /// A counter's value as a whole number; what is none counts as nothing.
-    static func count(_ value: Double) -> Int {
-        value > 0 && value < 9e18 ? Int(value.rounded()) : 0
-    }
+    /// A counter's value as a whole number, limited so that thousands of them can be added.
+    static func count(_ value: Double) -> Int { Int(min(max(value, 0), 1e15).rounded()) }
 
     /// A name, labels in braces if there are any, a value, and perhaps a time.
     private static func read(_ line: Substring) -> (name: String, sample: Sample)? {
@@ -51,7 +49,9 @@ struct MetricSamples {
             guard rest.first == "}" else { return nil }
             rest.removeFirst()
         }
-        guard !name.isEmpty, let value = rest.split(separator: " ").first.flatMap({ Double($0) }) else { return nil }
+        guard !name.isEmpty, let value = rest.split(separator: " ").first.flatMap({ Double($0) }),
+            value.isFinite
+        else { return nil }
         return (String(name), Sample(labels: labels, value: value))
     }
 
