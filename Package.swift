@@ -153,7 +153,7 @@ let package = Package(
                 "Curl", "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "Configuration", "HTTPTransport",
                 "Operations", "Providers", "Store", "Vault", logging, argumentParser,
             ]),
-        program("Programs", "syncsandbox", ["FastCGI", "Posix", "SyncProtocol", "Sandbox", argumentParser]),
+        program("Programs", "syncsandbox", ["Curl", "FastCGI", "Posix", "SyncProtocol", "Sandbox", argumentParser]),
         program("Programs", "syncdir", ["SyncAccounts", "SyncClient", "SyncDirectory", argumentParser]),
         program("Programs", "simulate", ["SyncClientTesting", argumentParser]),
         .executableTarget(

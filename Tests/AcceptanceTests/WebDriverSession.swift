@@ -6,7 +6,7 @@ import Testing
 struct WebDriverSession {
     /// How elements are called in replies (WebDriver, section 12.1).
     private static let elementKey = "element-6066-11e4-a52e-4f735466cecf"
-    private static let variable = "CONSENT_WEBDRIVER"
+    private static let variable = "WEBDRIVER_URL"
 
     private let driver: HTTPAddress
     private let session: String
@@ -34,6 +34,15 @@ struct WebDriverSession {
     func end() { _ = try? Self.call(driver, "DELETE", "/session/\(session)") }
 
     func open(_ url: String) throws { try post("/url", ["url": url]) }
+
+    /// The address of the page.
+    func url() throws -> String { try #require(try Self.call(driver, "GET", "/session/\(session)/url").value?.text) }
+
+    /// Waits until the page with that address has given way to another.
+    func leave(_ page: String) throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try url() == page { try #require(ContinuousClock.now < deadline, "\(page) stays") }
+    }
 
     /// The markup of the page.
     func source() throws -> String {

@@ -1,4 +1,5 @@
 public import ArgumentParser
+internal import Curl
 internal import FastCGI
 internal import Posix
 public import Sandbox
@@ -21,6 +22,12 @@ struct SandboxCommand: ParsableCommand {
     @Option(help: "Unix socket to make and listen on, if none is handed over.")
     var socket: String?
 
+    @Option(help: "https URL of a SyncServer, for the phones of the page for people; without it there are none.")
+    var server: String?
+
+    @Option(help: "File with the authorities that sign that server's certificate, if the system does not know them.")
+    var serverCa: String?
+
     @Option(help: "Requests served at the same time (1-1024).")
     var threads = 32
 
@@ -29,12 +36,16 @@ struct SandboxCommand: ParsableCommand {
 
     func validate() throws {
         guard (1...1024).contains(threads) else { throw ValidationError("--threads is 1 to 1024, is \(threads)") }
+        if let server, !server.hasPrefix("https://") {
+            throw ValidationError("--server is a URL that begins with https://")
+        }
     }
 
     func run() throws {
         Signals.ignoreBrokenPipes()
         Signals.prepareWaking()
         Signals.block()
+        CurlLibrary.initialize()
         try FastCGILibrary.initialize()
         let listening: ListeningSocket
         if let socket {
@@ -45,7 +56,9 @@ struct SandboxCommand: ParsableCommand {
             throw ValidationError("no listening socket was handed over; give --socket PATH")
         }
         let server = try SandboxServer(
-            directory: StateDirectory(state), breaks: Set(breaks), wait: { Pause.sleep(.milliseconds($0)) })
+            directory: StateDirectory(state), breaks: Set(breaks),
+            appServer: server.map { AppServer(address: $0, authorities: serverCa) },
+            wait: { Pause.sleep(.milliseconds($0)) })
         let workers = try Workers(count: threads, socket: listening, server: server)
         let manager = ServiceManager()
         manager.ready("Emulating Google, Dropbox and Facebook")

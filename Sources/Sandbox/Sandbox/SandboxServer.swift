@@ -23,6 +23,8 @@ public final class SandboxServer: Sendable {
     public typealias Wait = @Sendable (_ milliseconds: Int) -> Void
 
     let directory: StateDirectory
+    /// The server that the phones of the page for people talk to; `nil` if there are none.
+    let appServer: AppServer?
     let breaks: Set<Break>
     let appleKeys: AppleKeys
     /// When each of Apple's refresh tokens was last checked.
@@ -36,8 +38,8 @@ public final class SandboxServer: Sendable {
     /// Creates a sandbox that resumes from the state directory.
     /// - Throws: ``StorageError`` if the directory cannot be read.
     public init(
-        directory: StateDirectory, breaks: Set<Break> = [], clock: @escaping @Sendable () -> Date = { Date() },
-        wait: @escaping Wait
+        directory: StateDirectory, breaks: Set<Break> = [], appServer: AppServer? = nil,
+        clock: @escaping @Sendable () -> Date = { Date() }, wait: @escaping Wait
     ) throws(StorageError) {
         self.directory = directory
         appleKeys = AppleKeys(directory: directory)
@@ -45,6 +47,7 @@ public final class SandboxServer: Sendable {
             of: .microsoft, issuer: "https://login.microsoftonline.com/{tenantid}/v2.0", directory: directory)
         facebookKeys = IdentityTokenKeys(of: .facebook, directory: directory)
         self.breaks = breaks
+        self.appServer = appServer
         self.wait = wait
         machineClock = clock
         state = Mutex(try SandboxState(restoredFrom: directory))

@@ -35,6 +35,10 @@ struct SandboxState: Sendable {
     var pushes: [DeliveredPush] = []
     /// The scripted state of device tokens; tokens without an entry work.
     var pushTokens: [String: PushTokenScript] = [:]
+    /// Phones of the page for people, by account; forgotten when the sandbox ends.
+    var phones: [String: Phone] = [:]
+    /// The invitation that one of them made last.
+    var newestInvitation: String?
     /// Access tokens of the service account, with their expiry times.
     var serviceTokens: [String: Date] = [:]
     /// Issued secrets that are not stored in an account: signed tokens are created on each request.

@@ -145,7 +145,7 @@ struct ConsentTests {
 
         let html = String(decoding: try response.content(), as: UTF8.self)
         #expect(response.status == 200 && response.header("Content-Type") == "text/html; charset=UTF-8")
-        #expect(html.contains("<option value=\"\(SandboxPage.escape(browser.id))\">Alice &lt;Example&gt;"))
+        #expect(html.contains("<option value=\"\(PageText.escape(browser.id))\">Alice &lt;Example&gt;"))
         #expect(!html.contains("Elsewhere") && !html.contains("<Example>"))
         #expect(html.contains("<form method=post action=\"/\(browser.page.split(separator: "/", maxSplits: 1)[1])?"))
         #expect(try browser.sandbox.violations() == [])

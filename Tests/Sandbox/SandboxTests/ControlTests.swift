@@ -135,6 +135,6 @@ struct ControlTests {
         #expect(!page.contains("<b>Alice"))
         #expect(page.contains("\\u{202e}gnp") && !page.unicodeScalars.contains("\u{202e}"))
         #expect(page.contains("<h3>Images</h3>"))
-        #expect(page.contains("<img src=\"/sandbox/accounts/\(user.id)/files/cat%20%22.jpg?folder=Images\""))
+        #expect(page.contains("<img class=tile src=\"/sandbox/accounts/\(user.id)/files/cat%20%22.jpg?folder=Images\""))
     }
 }

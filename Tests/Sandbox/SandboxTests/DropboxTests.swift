@@ -370,10 +370,10 @@ struct DropboxTests {
     @Test("The page for people shows the folder")
     func page() throws {
         let user = try DropboxUser(TestSandbox())
-        _ = user.send("upload", ["path": "/cat.jpg"], Self.bytes)
+        _ = user.send("upload", ["path": "/cat.jpg"], [0xFF, 0xD8, 0xFF])
 
         let html = String(decoding: try user.sandbox.send("GET", "/sandbox").content(), as: UTF8.self)
 
-        #expect(html.contains("class=\"dropbox\">Dropbox") && html.contains("cat.jpg") && html.contains("<img"))
+        #expect(html.contains("class=\"badge dropbox\">Dropbox") && html.contains("cat.jpg") && html.contains("<img"))
     }
 }

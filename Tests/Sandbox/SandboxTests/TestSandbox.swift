@@ -18,12 +18,15 @@ final class TestSandbox: Sendable {
     let server: SandboxServer
     let directory: StateDirectory
 
-    init(breaks: Set<SandboxServer.Break> = [], directory: StateDirectory? = nil) throws {
+    init(
+        breaks: Set<SandboxServer.Break> = [], directory: StateDirectory? = nil, appServer: AppServer? = nil
+    ) throws {
         let directory = try directory ?? StateDirectory.ofOneTest()
         self.directory = directory
         let waited = WaitedTime()
         server = try SandboxServer(
-            directory: directory, breaks: breaks, clock: { Date(timeIntervalSince1970: 1_800_000_000) },
+            directory: directory, breaks: breaks, appServer: appServer,
+            clock: { Date(timeIntervalSince1970: 1_800_000_000) },
             wait: { waited.add($0) })
         waitedTime = waited
     }

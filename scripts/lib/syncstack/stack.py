@@ -150,9 +150,15 @@ class Stack:
             Responders(layout, "syncd-transfer", role("transfer"), count, layout.transfer_socket, clock("transfer"), names),
             Responders(layout, "syncd-jobs", role("jobs"), 1, None, clock("jobs"), names),
             Responders(layout, "sandbox", [
-                self._program(settings, "syncsandbox"), "--state", layout.sandbox,
+                self._program(settings, "syncsandbox"), "--state", layout.sandbox, *self._phones(settings),
                 "--threads", self._sandbox_threads(count)], 1, layout.sandbox_socket),
         ]
+
+    def _phones(self, settings: dict) -> list:
+        """Which server the phones of the sandbox's page talk to."""
+        if "ports" not in settings:
+            return []
+        return ["--server", f"https://127.0.0.1:{settings['ports']['https']}", "--server-ca", self.layout.ca_file]
 
     def _sandbox_threads(self, responders: int) -> int:
         """One for each slow download that the server may have in progress: clouds have room for them."""

@@ -17,7 +17,7 @@ struct ConsentPage {
 
     /// The form, which is submitted to the URL it came from.
     func response(at request: SandboxRequest) -> SandboxResponse {
-        let escape = SandboxPage.escape
+        let escape = PageText.escape
         var html = "<h1>\(escape(asked.appName)) wants to use your \(Self.name(provider)) account</h1>"
         html += "<form method=post action=\"\(escape(request.path + "?" + request.queryText))\">"
         html += "<p><label>Account <select name=account>"
@@ -36,13 +36,13 @@ struct ConsentPage {
 
     /// Shows why the request was rejected.
     static func failure(_ status: Int, _ code: String, _ text: String, provider: Provider) -> SandboxResponse {
-        let escape = SandboxPage.escape
+        let escape = PageText.escape
         return page(status, "<h1>Error \(status): \(escape(code))</h1><p>\(escape(text))</p>", provider: provider)
     }
 
     /// Shows the outcome if no app can be informed.
     static func message(_ text: String, provider: Provider) -> SandboxResponse {
-        page(200, "<p>\(SandboxPage.escape(text))</p>", provider: provider)
+        page(200, "<p>\(PageText.escape(text))</p>", provider: provider)
     }
 
     private static func name(_ provider: Provider) -> String { provider.rawValue.capitalized }

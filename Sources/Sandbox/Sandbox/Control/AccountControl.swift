@@ -39,6 +39,12 @@ struct AccountControl {
             let state = try OneDriveState(json: try ControlInterface.json(request)["state"] ?? .null)
             try server.changeAccount(account.id) { $0.oneDriveState = state }
             return SandboxResponse(204)
+        case ("GET", "view", 3...):
+            return try FilePage(server: server, account: account).response(
+                to: request, name: path.dropFirst(2).joined(separator: "/"))
+        case (_, "phone", _):
+            return try PhoneControl(server: server).respond(
+                to: request, of: account, path: Array(path.dropFirst(2)))
         case (_, "files", _):
             return try FileControl(server: server, account: account).respond(
                 to: request, path: Array(path.dropFirst(2)))
@@ -51,12 +57,16 @@ struct AccountControl {
     /// The account as JSON; or, for `Accept: text/plain`, the headers of its app on a new device, as `curl -H @FILE` takes
     /// them.
     private func show(_ account: Account, _ status: Int, to request: SandboxRequest) -> SandboxResponse {
-        let json = json(account)
-        guard request.header("accept") == "text/plain" else { return SandboxResponse(status, json: json) }
+        guard request.header("accept") == "text/plain" else { return SandboxResponse(status, json: json(account)) }
         var text = "SyncServer-Device-UUID: \(UUID().uuidString)\n"
-        for (name, value) in json["headers"]?.object?.members ?? [] { text += "\(name): \(value.string ?? "")\n" }
+        for (name, value) in headers(of: account) { text += "\(name): \(value)\n" }
         return SandboxResponse(
             status, headers: [("Content-Type", "text/plain; charset=UTF-8")], body: Array(text.utf8))
+    }
+
+    /// The headers of the account's app, except for the device's.
+    func headers(of account: Account) -> [(name: String, value: String)] {
+        (json(account)["headers"]?.object?.members ?? []).map { (name: $0.name, value: $0.value.string ?? "") }
     }
 
     /// A code, as after the user has signed in again.

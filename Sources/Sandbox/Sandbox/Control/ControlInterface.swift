@@ -1,7 +1,7 @@
 /// The sandbox's own routes below `/sandbox`, for tests and for people on this machine.
 ///
-/// Only loopback peers, only under a loopback host name, and POST only as `application/json`: so no web page in a
-/// browser can use it, not even after DNS rebinding to this machine.
+/// Only loopback peers, only under a loopback host name, and POST only as `application/json`, or as a form of its own
+/// pages: so no other web page in a browser can use it, not even after DNS rebinding to this machine.
 struct ControlInterface {
     let server: SandboxServer
     private static let longestBody = 1 << 20
@@ -36,7 +36,22 @@ struct ControlInterface {
         if let site = request.header("sec-fetch-site"), site != "same-origin", site != "none" {
             throw .forbidden("the control interface is not for other web sites")
         }
-        if request.method == "POST", request.mediaType != "application/json" { throw .wrongContentType }
+        guard request.method == "POST" else { return }
+        guard takesForm(request) else {
+            if request.mediaType != "application/json" { throw .wrongContentType }
+            return
+        }
+        guard PageForm.isForm(request) else { throw .wrongContentType }
+        guard PageForm.isFromOwnPage(request) else {
+            throw .forbidden("forms are taken from the sandbox's own pages only")
+        }
+    }
+
+    /// Whether a form of the pages for people is sent to this address.
+    private func takesForm(_ request: SandboxRequest) -> Bool {
+        let segments = request.segments
+        return segments == ["sandbox", "people"]
+            || segments.starts(with: ["sandbox", "accounts"]) && segments.dropFirst(3).first == "phone"
     }
 
     private func route(_ request: SandboxRequest) throws -> SandboxResponse {
@@ -46,6 +61,7 @@ struct ControlInterface {
         }
         switch (request.method, segments.dropFirst().first, segments.count) {
         case ("GET", nil, _): return SandboxPage(server: server).response()
+        case ("POST", "people", 2): return try PhoneControl(server: server).addPerson(request)
         case (_, "accounts", _):
             return try AccountControl(server: server).respond(to: request, path: Array(segments.dropFirst(2)))
         case ("POST", "faults", 2): return try addFault(request)
@@ -75,7 +91,7 @@ struct ControlInterface {
             try change(try Self.json(request))
             return SandboxResponse(200, json: server.withState { $0.settings }.json)
         case (_, "faults", 2), (_, "requests", 2), (_, "tokens", 2), (_, "violations", 2), (_, "clock", 2),
-            (_, "settings", 2), (_, "redirect-uris", 2):
+            (_, "settings", 2), (_, "redirect-uris", 2), (_, "people", 2):
             throw ControlError.methodNotAllowed
         default: throw ControlError.notFound("no such route: \(request.path)")
         }

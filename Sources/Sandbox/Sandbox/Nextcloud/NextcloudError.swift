@@ -30,7 +30,7 @@ enum NextcloudError: Error {
     static func response(_ status: Int, _ exception: String, _ message: String) -> SandboxResponse {
         let text =
             "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<d:error xmlns:d=\"DAV:\" xmlns:s=\"http://sabredav.org/ns\">\n"
-            + "  <s:exception>\(exception)</s:exception>\n  <s:message>\(SandboxPage.escape(message))</s:message>\n"
+            + "  <s:exception>\(exception)</s:exception>\n  <s:message>\(PageText.escape(message))</s:message>\n"
             + "</d:error>\n"
         var headers: [(name: String, value: String)] = [("Content-Type", "application/xml; charset=utf-8")]
         if status == 401 { headers.append(("WWW-Authenticate", "Basic realm=\"Nextcloud\", charset=\"UTF-8\"")) }

@@ -71,7 +71,7 @@ struct NextcloudLogin {
             )
         }
         guard let flow else { throw NextcloudError.forbidden }
-        let escape = SandboxPage.escape
+        let escape = PageText.escape
         var html = "<!doctype html><html lang=en><meta charset=utf-8><title>Nextcloud (sandbox)</title>"
         html += "<h1>\(escape(flow.appName)) wants to access your account</h1>"
         html += "<form method=post action=\"\(escape(request.path))\"><p><label>Account <select name=account>"

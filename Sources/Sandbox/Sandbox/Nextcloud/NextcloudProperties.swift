@@ -78,7 +78,7 @@ struct NextcloudProperties {
         if let prefix = prefixes[name.namespace] {
             return ("<\(prefix):\(name.name)>", "</\(prefix):\(name.name)>")
         }
-        return ("<x:\(name.name) xmlns:x=\"\(SandboxPage.escape(name.namespace))\">", "</x:\(name.name)>")
+        return ("<x:\(name.name) xmlns:x=\"\(PageText.escape(name.namespace))\">", "</x:\(name.name)>")
     }
 
     /// The value as XML; `nil` for a property that the entry does not have.
@@ -88,8 +88,8 @@ struct NextcloudProperties {
         case (Self.dav, "current-user-principal"):
             "<d:href>/remote.php/dav/principals/users/\(PercentEncoding.encode(account.id))/</d:href>"
         case (Self.ownCloud, "checksums"):
-            entry.checksum.map { "<oc:checksum>\(SandboxPage.escape($0))</oc:checksum>" }
-        default: text(name, entry).map(SandboxPage.escape)
+            entry.checksum.map { "<oc:checksum>\(PageText.escape($0))</oc:checksum>" }
+        default: text(name, entry).map(PageText.escape)
         }
     }
 

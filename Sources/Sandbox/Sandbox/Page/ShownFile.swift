@@ -8,7 +8,20 @@ struct ShownFile {
     let sizeBytes: Int
     let mimeType: String
     let modifiedAt: Date
+    /// What its contents are called in the account's directory.
+    let object: String
     var isTrashed = false
+
+    /// Where the control interface has it, below `files` or `view`.
+    func address(in route: String, of account: Account) -> String {
+        "\(PageLayout.address(of: account))\(route)/\(PercentEncoding.encode(name))"
+            + "?folder=\(PercentEncoding.encode(folder))"
+    }
+}
+
+extension Date {
+    /// For people, to the minute.
+    var shown: String { PageText.escape(String(text.prefix(16)).replacing("T", with: " ")) }
 }
 
 extension SandboxState {
@@ -19,7 +32,8 @@ extension SandboxState {
             let files = listing.files.map { file in
                 ShownFile(
                     name: file.name, folder: listing.folderName(of: file), sizeBytes: file.size ?? 0,
-                    mimeType: file.mimeType, modifiedAt: file.modifiedAt, isTrashed: drive.isTrashed(file))
+                    mimeType: file.mimeType, modifiedAt: file.modifiedAt, object: file.id,
+                    isTrashed: drive.isTrashed(file))
             }
             return (files, drive.usedBytes, "My Drive")
         }
@@ -28,7 +42,7 @@ extension SandboxState {
             let shown = files.map { file in
                 ShownFile(
                     name: file.name, folder: String(file.folder.dropFirst()), sizeBytes: file.size ?? 0,
-                    mimeType: MediaType.guess(file.name), modifiedAt: file.serverModifiedAt)
+                    mimeType: MediaType.guess(file.name), modifiedAt: file.serverModifiedAt, object: file.id)
             }
             return (shown, folder.usedBytes, "Apps/Sandbox")
         }
@@ -36,7 +50,7 @@ extension SandboxState {
             let shown = files.entries.values.filter { !$0.isFolder }.sorted { $0.fileID < $1.fileID }.map { file in
                 ShownFile(
                     name: file.name, folder: String(file.folder.dropFirst()), sizeBytes: file.size ?? 0,
-                    mimeType: MediaType.guess(file.name), modifiedAt: file.modifiedAt)
+                    mimeType: MediaType.guess(file.name), modifiedAt: file.modifiedAt, object: file.object)
             }
             return (shown, files.usedBytes, "Nextcloud")
         }
@@ -44,7 +58,7 @@ extension SandboxState {
             let files = OneDriveListing(drive: drive).files.map { file in
                 ShownFile(
                     name: file.name, folder: drive.folderPath(of: file), sizeBytes: file.size,
-                    mimeType: file.mimeType, modifiedAt: file.modifiedAt)
+                    mimeType: file.mimeType, modifiedAt: file.modifiedAt, object: file.id)
             }
             return (files, drive.usedBytes, "OneDrive")
         }

@@ -1,0 +1,62 @@
+internal import Posix
+
+/// How a page shows the contents of a file.
+enum ShownContent: Equatable {
+    /// In an `img`, which runs no script, not even one inside an SVG; with the media type to serve it with.
+    case picture(String)
+    /// As it is, escaped: any UTF-8 without control characters, so markup too.
+    case text(String)
+    /// Not at all.
+    case bytes
+
+    private static let drawing = "image/svg+xml"
+    /// Media types of pictures that browsers decode. None begins with bytes that could be text.
+    private static let photographs: Set<String> = [
+        "image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp",
+    ]
+
+    /// What is shown of a file of that type.
+    /// - Parameters:
+    ///   - beginning: its first bytes, or all of them.
+    ///   - isWhole: whether these are all; otherwise a character that is cut off at their end is left out.
+    init(mimeType: String, beginning: ArraySlice<UInt8>, isWhole: Bool) {
+        let type = mimeType.prefix { $0 != ";" }.lowercased()
+        if type == Self.drawing {
+            self = .picture(type)
+        } else if let text = Self.text(beginning, isWhole: isWhole) {
+            self = .text(text)
+        } else if Self.photographs.contains(type) {
+            self = .picture(type)
+        } else {
+            self = .bytes
+        }
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>, isWhole: Bool) -> String? {
+        guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || (0x09...0x0D).contains($0) }) else { return nil }
+        for cut in 0...(isWhole ? 0 : min(3, bytes.count)) {
+            if let text = String(validating: bytes.dropLast(cut), as: UTF8.self) { return text }
+        }
+        return nil
+    }
+}
+
+extension ShownFile {
+    /// How this file is shown, with at most `limit` bytes of text, and whether that is all of it.
+    func content(in directory: StateDirectory, of account: Account, limit: Int) -> (ShownContent, isWhole: Bool) {
+        let count = min(limit, sizeBytes)
+        var bytes = [UInt8](repeating: 0, count: count)
+        let path = directory.contentPath(account.id, object)
+        var read = 0
+        do throws(PosixError) {
+            let file = try RegularFile(path, for: .reading)
+            var span = bytes.mutableSpan
+            read = try file.read(into: &span, at: 0)
+        } catch {
+            // It was deleted just now.
+            return (.bytes, true)
+        }
+        let isWhole = count == sizeBytes
+        return (ShownContent(mimeType: mimeType, beginning: bytes[..<read], isWhole: isWhole), isWhole)
+    }
+}
