@@ -13,19 +13,19 @@ extension GigabyteTests {
         func fourGibibytes() async throws { try await stream(Self.size, at: .google) }
 
         @Test(
-            "1 GiB streams up and down in constant memory through Dropbox", .tags(.large),
-            .enabled(if: hasRoom(for: 2 << 30)))
-        func oneGibibyteThroughDropbox() async throws { try await stream(1 << 30, at: .dropbox) }
+            "2 GiB stream up and down in constant memory through Dropbox", .tags(.large),
+            .enabled(if: hasRoom(for: 4 << 30)))
+        func twoGibibytesThroughDropbox() async throws { try await stream(2 << 30, at: .dropbox) }
 
         @Test(
-            "1 GiB streams up and down in constant memory through Nextcloud, in chunks", .tags(.large),
-            .enabled(if: hasRoom(for: 2 << 30)))
-        func oneGibibyteThroughNextcloud() async throws { try await stream(1 << 30, at: .webdav) }
+            "2 GiB stream up and down in constant memory through Nextcloud, in chunks", .tags(.large),
+            .enabled(if: hasRoom(for: 4 << 30)))
+        func twoGibibytesThroughNextcloud() async throws { try await stream(2 << 30, at: .webdav) }
 
         @Test(
-            "1 GiB streams up and down in constant memory through S3, in parts", .tags(.large),
-            .enabled(if: hasRoom(for: 2 << 30)))
-        func oneGibibyteThroughS3() async throws {
+            "2 GiB stream up and down in constant memory through S3, in parts", .tags(.large),
+            .enabled(if: hasRoom(for: 4 << 30)))
+        func twoGibibytesThroughS3() async throws {
             let server = try TestServer.forGigabytes()
             let host = "rclone.sandbox.test"
             try server.sandbox.addBackend(host: host, port: try StorageServerProcess.of(.s3Rclone).port)
@@ -33,7 +33,7 @@ extension GigabyteTests {
             let user = try server.signUp(SandboxAccount(inBucketAt: "https://\(host)", prefix: prefix))
             let bucket = try S3Bucket(.s3Rclone)
             try await stream(
-                1 << 30, of: user, hash: .google,
+                2 << 30, of: user, hash: .google,
                 sizes: { name in try bucket.objects(behind: prefix + "/").filter { $0.name == name }.map(\.size) },
                 remove: { name in try bucket.remove(prefix + "/" + name) })
         }

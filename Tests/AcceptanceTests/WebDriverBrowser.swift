@@ -33,8 +33,11 @@ struct WebDriverBrowser: ConsentBrowser {
         defer { session.end() }
         try session.open(url)
         for decision in decisions {
+            let page = try session.url()
             try session.click("option[value=\"\(account)\"]")
             try session.click("button[value=\(decision.rawValue)]")
+            // The next page has the same elements; this one's would be found until it is gone.
+            try session.leave(page)
         }
         // What the program shows last, and nothing else, has no form.
         _ = try session.find("body > p:only-of-type")

@@ -35,6 +35,15 @@ struct WebDriverSession {
 
     func open(_ url: String) throws { try post("/url", ["url": url]) }
 
+    /// The address of the page.
+    func url() throws -> String { try #require(try Self.call(driver, "GET", "/session/\(session)/url").value?.text) }
+
+    /// Waits until the page with that address has given way to another.
+    func leave(_ page: String) throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try url() == page { try #require(ContinuousClock.now < deadline, "\(page) stays") }
+    }
+
     /// The markup of the page.
     func source() throws -> String {
         try #require(try Self.call(driver, "GET", "/session/\(session)/source").value?.text)

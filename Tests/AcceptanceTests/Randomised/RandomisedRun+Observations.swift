@@ -8,6 +8,7 @@ extension RandomisedRun {
         let other = random.pick(cast.callers) ?? caller
         try look(.index(group: request.group ?? random.pick(possibilities.likeliest.groups.keys.sorted())), by: other)
         if let group = request.group { try look(.getUploads(group: group), by: caller) }
+        if random.chance(20) { try resumeDownload() }
         guard possibilities.worlds.count > 1 else { return }
         try look(.index(group: request.group), by: caller)
         try look(.index(group: nil), by: caller)

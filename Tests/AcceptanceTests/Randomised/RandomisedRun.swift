@@ -11,6 +11,8 @@ struct RandomisedRun {
     var tally = Tally()
     /// The tags of replies to Index, and what the replies said.
     var tags: [String: (tag: String, answer: Answer)] = [:]
+    /// Those of the newest downloads that are taken for interrupted ones.
+    var brokenDownloads: [BrokenDownload] = []
     /// The list of operations.
     private(set) var journal: [String] = []
     /// When the run began, by the server's clock, in the form of the log.
@@ -108,7 +110,9 @@ struct RandomisedRun {
         let call = PhoneCall(request)
         let reply: Reply?
         do {
-            reply = try Reply(server.address.perform(httpCall(request, by: caller)), to: call)
+            let raw = try server.address.perform(httpCall(request, by: caller))
+            reply = try Reply(raw, to: call)
+            interrupt(request, by: caller, raw)
         } catch {
             note("\(caller) \(call.description)\(remark.isEmpty ? "" : " [\(remark)]") → \(error)")
             throw difference(["\(error)"])

@@ -4,6 +4,9 @@ struct Tally: CustomStringConvertible {
     var observations = 0
     var refused = 0
     var stale = 0
+    /// Downloads that went on, and those of them whose file had been replaced meanwhile.
+    var resumed = 0
+    var resumedAfterReplacement = 0
     var disturbed: [String: Int] = [:]
     /// How long they took, with what was looked at afterwards.
     var time: [String: Duration] = [:]
@@ -18,6 +21,7 @@ struct Tally: CustomStringConvertible {
         let milliseconds = time.mapValues { Int($0 / .milliseconds(1)) }
         return """
             \(operations) operations (\(list(endpoints))), of them \(refused) refused and \(stale) stale; \
+            \(resumed) downloads resumed, \(resumedAfterReplacement) of them after a replacement; \
             disturbances: \(list(disturbed)), in ms: \(list(milliseconds)); \(observations) observations; at most \(mostPossibilities) \
             possible states
             """

@@ -1,3 +1,4 @@
+import Dispatch
 import Providers
 import SyncProtocol
 import Synchronization
@@ -16,8 +17,13 @@ struct FakeAccount: AccountProvider {
         private let given = Mutex<[StoredCredentials]>([])
         private let meanwhile = Mutex<(@Sendable () -> Void)?>(nil)
         private let meanwhileOfToken = Mutex<(@Sendable () -> Void)?>(nil)
+        private let presented = Mutex<[String]>([])
+        private let barrier = Mutex<DispatchSemaphore?>(nil)
+        private let ended = Mutex<Set<String>>([])
         private let obstacle = Mutex<AccountError?>(nil)
 
+        /// The tokens about which the service was asked, in order.
+        var tokens: [String] { presented.withLock { $0 } }
         /// The codes with which the service was asked, in order.
         var codes: [String] { asked.withLock { $0 } }
         /// Redirect URI and verifier that came with each of them.
@@ -39,6 +45,22 @@ struct FakeAccount: AccountProvider {
 
         /// Has `body` run when the next token is looked at, which this service does not exchange.
         func duringToken(_ body: @escaping @Sendable () -> Void) { meanwhileOfToken.withLock { $0 = body } }
+
+        /// Rejects a token from now on.
+        func end(_ token: String) { ended.withLock { _ = $0.insert(token) } }
+
+        /// Keeps everybody waiting who asks about a token, until ``release()``.
+        func hold() { barrier.withLock { $0 = DispatchSemaphore(value: 0) } }
+
+        /// Ends ``hold()`` for the one who waits.
+        func release() { barrier.withLock { $0.take() }?.signal() }
+
+        /// Whether a token has not been ended.
+        func accepts(_ token: String) -> Bool {
+            presented.withLock { $0.append(token) }
+            barrier.withLock { $0 }?.wait()
+            return ended.withLock { !$0.contains(token) }
+        }
 
         func lookAtToken() { meanwhileOfToken.withLock { $0.take() }?() }
 
@@ -80,7 +102,9 @@ struct FakeAccount: AccountProvider {
         case "slow": throw .timedOut
         case "misconfigured": throw .misconfigured(detail: "s3cret")
         default:
-            guard presented.accessToken.hasPrefix("good ") else { throw .rejected }
+            guard exchanges.accepts(presented.accessToken), presented.accessToken.hasPrefix("good ") else {
+                throw .rejected
+            }
             let name = String(presented.accessToken.dropFirst(5))
             return SignInProfile(providerUserID: name, displayName: name)
         }

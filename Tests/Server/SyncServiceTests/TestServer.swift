@@ -29,6 +29,8 @@ struct TestServer: Sendable {
     let refusals = RefusalRecord()
     let unreadableRecords = Waits()
     let signInsWithoutOfflineAccess = Waits()
+    /// What was done on threads beside the requests', and has ended.
+    let backgroundWork = Waits()
     let settings: ConnectionSettings?
     /// What providers answer; without it nothing may be asked of any.
     let providers: ScriptedTransport?
@@ -36,7 +38,8 @@ struct TestServer: Sendable {
     /// Without a database every use of the store throws that it is unavailable.
     init(
         withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30,
-        signInTimeToLive: Duration = .seconds(60), failedSignInsPerMinute: Int = 1_000,
+        signInTimeToLive: Duration = .seconds(60), signInClock: SteppedClock? = nil,
+        failedSignInsPerMinute: Int = 1_000,
         accounts: [any AccountProvider] = [], push: PushServices = PushServices(),
         providers: ScriptedTransport? = nil, quotas: Quotas = .standard, requestTurns: RequestTurns? = nil,
         transferLimit: TransferLimit? = nil, redirectURIs: Set<String> = [],
@@ -65,14 +68,21 @@ struct TestServer: Sendable {
             unreadable: { [unreadableRecords] in unreadableRecords.note() })
         services = Services(
             store: store, storage: storage, push: push,
-            signInCache: SignInCache(timeToLive: signInTimeToLive, pause: { Pause.sleep($0) }),
+            signInCache: SignInCache(
+                timeToLive: signInTimeToLive, pause: { Pause.sleep($0) }, now: { signInClock?.now ?? .now }),
             failedSignIns: FailedSignIns(perMinute: failedSignInsPerMinute),
             settings: Services.Settings(
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
                 maximumUploadBytes: maximumUploadBytes, quotas: quotas, mimeTypes: .standard,
                 writesWarningFile: true, redirectURIs: redirectURIs, replacedVersionSeconds: replacedVersionSeconds),
             partBudget: PartBudget(), now: now, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString },
-            background: { Thread.detachNewThread($0) }, signInTickets: SignInTickets(keys: keys),
+            background: { [backgroundWork] body in
+                Thread.detachNewThread {
+                    body()
+                    backgroundWork.note()
+                }
+            },
+            signInTickets: SignInTickets(keys: keys),
             requestTurns: requestTurns, transferLimit: transferLimit)
         var logger = Logger(label: "test", factory: { [log] _ in log })
         logger.logLevel = .debug
@@ -296,6 +306,13 @@ final class TickingClock: Sendable {
     func next() -> WireDate {
         WireDate(secondsSince1970: seconds.add(1, ordering: .relaxed).newValue)
     }
+}
+
+/// A clock that stands still until a test moves it.
+final class SteppedClock: Sendable {
+    private let instant = Mutex(ContinuousClock.now)
+    var now: ContinuousClock.Instant { instant.withLock { $0 } }
+    func advance(_ duration: Duration) { instant.withLock { $0 += duration } }
 }
 
 /// The moment at which all tests happen.

@@ -21,6 +21,57 @@ struct DigestTests {
         #expect(computed.count == algorithm.byteCount)
     }
 
+    /// As hashlib of Python computes them; 64 bytes are a block of all three.
+    @Test(
+        "Known answers around a block [365]",
+        arguments: [
+            (
+                1, "0cc175b9c0f1b6a831c399e269772661", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8",
+                "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+            ),
+            (
+                63, "b06521f39153d618550606be297466d5", "03f09f5b158a7a8cdad920bddc29b81c18a551f5",
+                "7d3e74a05d7db15bce4ad9ec0658ea98e3f06eeecf16b4c6fff2da457ddc2f34"
+            ),
+            (
+                64, "014842d480b571495a4a0363793f7367", "0098ba824b5c16427bd7a1122a5a442a25ec644d",
+                "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"
+            ),
+            (
+                65, "c743a45e0d2e6a95cb859adae0248435", "11655326c708d70319be2610e8a57d9a5b959d3b",
+                "635361c48bb9eab14198e76ea8ab7f1a41685d6ad62aa9146d301d4f17eb0ae0"
+            ),
+        ])
+    func aroundABlock(count: Int, md5: String, sha1: String, sha256: String) {
+        let input = [UInt8](repeating: 0x61, count: count)
+        for (algorithm, digest) in [(DigestAlgorithm.md5, md5), (.sha1, sha1), (.sha256, sha256)] {
+            #expect(IncrementalDigest.digest(of: input, algorithm).hexLowercase == digest)
+        }
+    }
+
+    /// As hashlib of Python and `rclone hashsum` compute them.
+    @Test(
+        "Known answers of 1 GiB [365]",
+        arguments: [
+            (DigestAlgorithm.md5, "adb5a28fda6ec2a01075b9945887a083"),
+            (.sha1, "ecebf8a78d57368378471ce3d7046702ed865e92"),
+            (.sha256, "c4d3e5935f50de4f0ad36ae131a72fb84a53595f81f92678b42b91fc78992d84"),
+        ])
+    func gibibyte(algorithm: DigestAlgorithm, digest: String) {
+        var computed = IncrementalDigest(algorithm)
+        for _ in 0..<1024 { computed.update(Self.mebibyte) }
+        #expect(computed.finish().hexLowercase == digest)
+    }
+
+    @Test("Dropbox's content hash of 1 GiB [365]")
+    func dropboxGibibyte() {
+        var hash = DropboxContentHash()
+        for _ in 0..<1024 { hash.update(Self.mebibyte) }
+        #expect(hash.finish().hexLowercase == "8bee3cc5760cf32254a70fe9ca26fe54e5a89ca98f60410c11f7f41e1bc368de")
+    }
+
+    private static let mebibyte = [UInt8](repeating: 0x61, count: 1 << 20)
+
     @Test("Any split of the input gives the same digest", arguments: DigestAlgorithm.allCases)
     func splits(algorithm: DigestAlgorithm) {
         for length in [0, 1, 55, 56, 63, 64, 65, 127, 128, 129, 10_000] {

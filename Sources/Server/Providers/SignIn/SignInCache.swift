@@ -6,6 +6,9 @@ import Synchronization
 /// every request; and while a provider is being asked about a token, lets other requests with the same token wait for
 /// that answer.
 ///
+/// An answer that is about to be forgotten is renewed while it is still valid (``beginRenewal(of:)``), so that only the
+/// first request with a token waits for the provider, and not one of somebody who is there all the time.
+///
 /// One per process, shared by its threads. Keys are hashes: a token is not kept. No lock is held while a provider is
 /// asked.
 public final class SignInCache: Sendable {
@@ -27,6 +30,8 @@ public final class SignInCache: Sendable {
     private struct Entry {
         var answer: Answer
         var expires: ContinuousClock.Instant
+        /// From when on it may be renewed; `nil` if that would not prolong it, or if somebody has begun.
+        var renewable: ContinuousClock.Instant?
     }
 
     /// A provider is being asked about a token.
@@ -79,6 +84,19 @@ public final class SignInCache: Sendable {
         }
     }
 
+    /// Whether the caller is to ask the provider about the token again, with ``profile(for:asking:)``, though what was
+    /// accepted is still valid: true once for each answer, in its last quarter.
+    public func beginRenewal(of presented: PresentedCredentials) -> Bool {
+        let now = now()
+        let key = Self.key(presented)
+        return entries.withLock { entries in
+            guard let entry = entries[key], entry.expires > now, let renewable = entry.renewable, renewable <= now
+            else { return false }
+            entries[key]?.renewable = nil
+            return true
+        }
+    }
+
     /// Finds out who presents the token, by `ask` unless another thread is already asking the same.
     ///
     /// A burst of requests with a token that is new to the process thus causes one question to its provider, and they
@@ -127,21 +145,28 @@ public final class SignInCache: Sendable {
     }
 
     public func remember(_ profile: SignInProfile, for presented: PresentedCredentials) {
+        // Asking again does not make a token valid for longer.
+        let isBoundByToken = profile.tokenLifetime.map { $0 <= timeToLive } ?? false
         remember(
-            .accepted(profile), under: Self.key(presented), during: min(timeToLive, profile.tokenLifetime ?? timeToLive)
-        )
+            .accepted(profile), under: Self.key(presented),
+            during: min(timeToLive, profile.tokenLifetime ?? timeToLive),
+            isRenewable: !isBoundByToken)
     }
 
+    /// What was accepted before no longer is: the token was revoked meanwhile.
     public func rememberRejection(of presented: PresentedCredentials) {
-        remember(.rejected, under: Self.rejectionKey(presented), during: Self.rejectionTimeToLive)
+        entries.withLock { $0[Self.key(presented)] = nil }
+        remember(
+            .rejected, under: Self.rejectionKey(presented), during: Self.rejectionTimeToLive, isRenewable: false)
     }
 
-    private func remember(_ answer: Answer, under key: [UInt8], during lifetime: Duration) {
+    private func remember(_ answer: Answer, under key: [UInt8], during lifetime: Duration, isRenewable: Bool) {
         guard lifetime > .zero else { return }
         let now = now()
         entries.withLock { entries in
             if entries.count >= maximumEntries { Self.makeRoom(in: &entries, at: now) }
-            entries[key] = Entry(answer: answer, expires: now + lifetime)
+            entries[key] = Entry(
+                answer: answer, expires: now + lifetime, renewable: isRenewable ? now + lifetime * 3 / 4 : nil)
         }
     }
 

@@ -133,6 +133,55 @@ struct SignInCacheTests {
         #expect(isRight.allSatisfy { $0 })
     }
 
+    // MARK: Renewal
+
+    @Test(
+        "In its last quarter an answer is to be renewed, by one of those who ask; then it is valid for its whole time")
+    func renewal() throws {
+        let cache = cache()
+        #expect(!cache.beginRenewal(of: token("a")))
+        cache.remember(alice, for: token("a"))
+        clock.advance(.seconds(44))
+        #expect(!cache.beginRenewal(of: token("a")))
+        clock.advance(.seconds(1))
+        #expect(cache.beginRenewal(of: token("a")))
+        #expect(!cache.beginRenewal(of: token("a")))
+
+        _ = try cache.profile(for: token("a")) { alice }
+        clock.advance(.seconds(44))
+        #expect(cache.answer(for: token("a")) == .accepted(alice))
+        #expect(!cache.beginRenewal(of: token("a")))
+        clock.advance(.seconds(1))
+        #expect(cache.beginRenewal(of: token("a")))
+        clock.advance(.seconds(15))
+        #expect(!cache.beginRenewal(of: token("a")))
+    }
+
+    @Test("A renewal that is rejected ends what was accepted; one without an answer changes nothing")
+    func failedRenewal() {
+        let cache = cache()
+        cache.remember(alice, for: token("a"))
+
+        #expect(throws: AccountError.timedOut) { try cache.profile(for: token("a")) { throw AccountError.timedOut } }
+        #expect(cache.answer(for: token("a")) == .accepted(alice))
+        #expect(throws: AccountError.rejected) { try cache.profile(for: token("a")) { throw AccountError.rejected } }
+        #expect(cache.answer(for: token("a")) == .rejected)
+    }
+
+    @Test("Rejections are not renewed, nor what ends with its token")
+    func notRenewed() {
+        let cache = cache()
+        var profile = alice
+        profile.tokenLifetime = .seconds(10)
+        cache.remember(profile, for: token("short"))
+        cache.rememberRejection(of: token("bad"))
+        clock.advance(.seconds(9))
+
+        #expect(!cache.beginRenewal(of: token("short")))
+        clock.advance(.seconds(20))
+        #expect(!cache.beginRenewal(of: token("bad")))
+    }
+
     // MARK: Questions in common
 
     @Test("Concurrent requests with the same token share one call to the provider")

@@ -10,24 +10,16 @@ final class PendingDescription: Sendable {
     private let outcome = Mutex<Outcome?>(nil)
     private let hasEnded = DispatchSemaphore(value: 0)
 
-    /// A storage on its way to the other thread.
-    ///
-    /// `@unchecked Sendable`: opened for that thread alone; what it shares with others, such as connections and limits,
-    /// is made for many threads.
-    private struct Passed: @unchecked Sendable {
-        let storage: UserStorage
-    }
-
     /// Begins to ask.
     /// - Parameter storage: opened for this purpose; not to be used by the caller.
     /// - Throws: what `background` throws if no further thread is available.
     init(of objectID: String, in storage: UserStorage, on background: Services.Background) throws {
-        let passed = Passed(storage: storage)
+        let passed = PassedToThread(storage)
         try background { [self] in
             let described: Outcome
             do throws(CloudStorageError) {
                 described = .success(
-                    try passed.storage.provider.describe(objectID: objectID, in: passed.storage.access))
+                    try passed.value.provider.describe(objectID: objectID, in: passed.value.access))
             } catch {
                 described = .failure(error)
             }

@@ -1,3 +1,4 @@
+import HTTPTransport
 import Logging
 import Providers
 import Store
@@ -27,7 +28,9 @@ extension RequestContext {
         switch services.signInCache.answer(for: presented)
             ?? profileInTicket(for: presented).map(SignInCache.Answer.accepted)
         {
-        case .accepted(let known): profile = known
+        case .accepted(let known):
+            profile = known
+            if services.signInCache.beginRenewal(of: presented) { renew(presented, with: account) }
         case .rejected: throw AccountError.rejected
         case nil:
             profile = try verify(presented, by: account)
@@ -53,25 +56,24 @@ extension RequestContext {
         LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
     }
 
-    /// Asks the provider, unless the caller's network has caused too many failures, or another request is already
-    /// asking.
     private func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
-        try services.signInCache.profile(for: presented) {
-            let network = ClientNetwork(address: head.clientAddress)
-            if let delay = services.failedSignIns.take(from: network) {
-                throw EndpointError.tooManyFailedSignIns(retryAfter: delay)
-            }
-            do throws(AccountError) {
-                let profile = try account.verify(presented, through: accountClient)
-                guard profile.isPlausible else { throw .unavailable(detail: "an identifier that cannot be kept") }
-                services.failedSignIns.refund(to: network)
-                return profile
-            } catch {
-                // Whoever tries one address after the other is slowed down like one who tries tokens.
-                if error != .rejected && error != .serverNotAllowed { services.failedSignIns.refund(to: network) }
-                throw error
-            }
+        try verification.run(of: presented, by: account, through: accountClient)
+    }
+
+    /// Asks the provider again on another thread. If that is not possible, or there is no answer, a later request asks.
+    private func renew(_ presented: PresentedCredentials, with account: any AccountProvider) {
+        let passed = PassedToThread(
+            AccountClient(
+                transport: transport, deadline: .after(Self.signInTime), backoff: services.storage.backoff))
+        try? services.background { [verification] in
+            _ = try? verification.run(of: presented, by: account, through: passed.value)
         }
+    }
+
+    private var verification: SignInVerification {
+        SignInVerification(
+            cache: services.signInCache, failedSignIns: services.failedSignIns,
+            network: ClientNetwork(address: head.clientAddress))
     }
 
     /// The result of the role that admitted this request.

@@ -1,0 +1,9 @@
+/// A value on its way to another thread.
+///
+/// `@unchecked Sendable`: made for that thread alone, and not used by the one that made it; what it shares with others,
+/// such as connections and limits, is made for many threads.
+struct PassedToThread<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+}

@@ -1,0 +1,85 @@
+import SyncModel
+import TestSupport
+
+/// A download of which only the first bytes have arrived.
+struct BrokenDownload {
+    let request: Request
+    let caller: Caller
+    /// Of the bytes, as the reply named them.
+    let tag: String
+    let contents: [UInt8]
+    let received: Int
+
+    /// - Returns: `nil` if the reply has no bytes.
+    init?(_ request: Request, by caller: Caller, _ reply: HTTPReply, _ random: inout SeededGenerator) {
+        guard case .downloadFile = request, reply.status == 200, reply.isComplete, !reply.body.isEmpty,
+            let tag = reply.values(of: "etag").first
+        else { return nil }
+        self.request = request
+        self.caller = caller
+        self.tag = tag
+        contents = reply.body
+        received = Int.random(in: 0..<contents.count, using: &random)
+    }
+}
+
+/// Downloads that go on later, perhaps after the file has changed.
+extension RandomisedRun {
+    private static let mostBroken = 20
+
+    /// Takes some of the downloads for ones that were interrupted.
+    mutating func interrupt(_ request: Request, by caller: Caller, _ reply: HTTPReply) {
+        guard random.chance(50), let broken = BrokenDownload(request, by: caller, reply, &random) else { return }
+        if brokenDownloads.count == Self.mostBroken { brokenDownloads.removeFirst() }
+        brokenDownloads.append(broken)
+    }
+
+    /// Goes on with one of them: it ends with the bytes with which it began, or not at all.
+    mutating func resumeDownload() throws {
+        let replaced = brokenDownloads.filter(isReplaced)
+        guard let broken = random.pick(replaced.isEmpty || random.chance(50) ? brokenDownloads : replaced) else {
+            return
+        }
+        var call = try httpCall(broken.request, by: broken.caller)
+        call.headers += [("Range", "bytes=\(broken.received)-"), ("If-Range", broken.tag)]
+        let reply = try server.address.perform(call)
+        let isRight: Bool
+        switch reply.status {
+        case 206:
+            isRight =
+                reply.isComplete && reply.body == Array(broken.contents.dropFirst(broken.received))
+                && reply.values(of: "etag") == [broken.tag]
+            tally.resumed += 1
+            if isReplaced(broken) { tally.resumedAfterReplacement += 1 }
+        case 200:
+            // Stale, gone, or other bytes.
+            isRight = reply.values(of: "etag") != [broken.tag] && !mustResume(broken)
+        case 400..<500: isRight = !mustResume(broken)
+        default: isRight = false
+        }
+        guard isRight else {
+            throw difference([
+                "\(broken.caller) goes on with \(PhoneCall(broken.request).description) at byte \(broken.received) "
+                    + "of \(broken.tag): \(reply)"
+            ])
+        }
+    }
+
+    private func entry(of broken: BrokenDownload) -> (group: Group, file: File, version: Int)? {
+        guard possibilities.worlds.count == 1, case .downloadFile(let file, let version, _) = broken.request,
+            let group = possibilities.likeliest.groups[file.group.group], let entry = group.files[file.file]
+        else { return nil }
+        return (group, entry, version)
+    }
+
+    private func isReplaced(_ broken: BrokenDownload) -> Bool {
+        entry(of: broken).map { $0.file.version > $0.version } ?? false
+    }
+
+    /// Whether the bytes are there, and the caller may have them.
+    private func mustResume(_ broken: BrokenDownload) -> Bool {
+        guard let (group, file, version) = entry(of: broken) else { return false }
+        return !group.isDeleted && group.members[broken.caller.person] != nil && !file.isDeleted
+            && file.version == version
+    }
+}
