@@ -57,6 +57,7 @@ struct MetricsTests {
                 #"syncd_requests_total{endpoint="HealthCheck",status="200"}"#: 5,
                 #"syncd_requests_total{endpoint="AddUser",status="200"}"#: 1,
                 #"syncd_requests_total{endpoint="unknown",status="404"}"#: 1,
+                #"syncd_errors_total{code="endpoint_unknown"}"#: 1,
                 #"syncd_request_duration_seconds_count{endpoint="HealthCheck"}"#: 5,
                 #"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="accepted"}"#: 1,
                 #"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="stale"}"#: 1,

@@ -49,6 +49,7 @@ struct MetricsWiring: Sendable {
                 metrics.requestEnded(endpoint, status: status, isStale: isStale, took: took)
             },
             committed: { endpoint in metrics.committed(by: endpoint) },
+            failed: { code in metrics.failed(with: code) },
             refused: { quota in metrics.refused(for: quota) },
             lackedOfflineAccess: { metrics.lackedOfflineAccess() })
     }

@@ -1,3 +1,5 @@
+import SyncProtocol
+
 /// The role of a process.
 public enum ProcessRole: String, Sendable, CaseIterable {
     case api
@@ -17,6 +19,13 @@ enum VersionOutcome: String, Sendable, CaseIterable {
     case accepted
     /// Somebody else was faster; nothing was done.
     case stale
+}
+
+/// The codes that errors are counted under.
+enum CountedError {
+    /// Those of the protocol; how a request can end without a reply, as the log calls it; and whatever else there may be.
+    static let words = ErrorCode.allCases.map(\.rawValue) + ["client_gone", "reply_interrupted", "other"]
+    static let positions = Dictionary(uniqueKeysWithValues: words.enumerated().map { ($1, $0) })
 }
 
 /// The statuses that requests are counted under; any other is `other`.

@@ -6,6 +6,7 @@ extension ServerMetrics {
     /// What is kept in files, in the order of the file. docs/operations.md lists them for operators.
     enum Family: Int, CaseIterable {
         case requests
+        case errors
         case requestDuration
         case requestsInFlight
         case versionChecks
@@ -40,6 +41,11 @@ extension ServerMetrics {
                     "syncd_requests_total", .counter,
                     "Requests by endpoint and by the status of the reply; 499 if the phone hung up.",
                     [endpoint, MetricFamily.Label("status", CountedStatus.words)])
+            case .errors:
+                MetricFamily(
+                    "syncd_errors_total", .counter,
+                    "Error replies by their code; client_gone and reply_interrupted if there was no complete reply.",
+                    [MetricFamily.Label("code", CountedError.words)])
             case .requestDuration:
                 MetricFamily(
                     "syncd_request_duration_seconds", seconds,

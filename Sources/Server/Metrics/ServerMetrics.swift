@@ -61,6 +61,11 @@ public final class ServerMetrics: Sendable {
         if let position = Self.committingEndpoints.firstIndex(of: endpoint) { add(1, .commits, position) }
     }
 
+    /// A request ended with an error of this code, which is one of ``ErrorCode`` or `client_gone` or `reply_interrupted`.
+    public func failed(with code: String) {
+        add(1, .errors, CountedError.positions[code] ?? CountedError.words.count - 1)
+    }
+
     /// A request was rejected because its user has reached a quota.
     public func refused(for quota: Quota) { add(1, .quotaRefusals, Quota.position(of: quota)) }
 

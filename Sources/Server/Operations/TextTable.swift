@@ -63,6 +63,7 @@ enum Quantity {
         default: "\(count / 86_400) d \(count % 86_400 / 3_600) h"
         }
     }
+
     /// Such as `950`, `1.5k`, `20M`: for axes, where there is no room for more.
     static func rounded(_ number: Double) -> String {
         var value = number

@@ -5,7 +5,8 @@ public enum AtomicFile {
     /// Writes a temporary file in the same directory, flushes it, and renames it (open(2), fchmod(2), fsync(2),
     /// rename(2)).
     ///
-    /// It is never visible incomplete or with another mode. It is owned by the user of this process.
+    /// It is never visible incomplete or with another mode. It is owned by the user of this process. No other file is
+    /// touched; a process that is killed meanwhile leaves a file `PATH.new-` with eight hexadecimal digits.
     /// - Parameter permissions: as chmod(2) takes them; the umask is ignored.
     /// - Throws: ``PosixError``; the old file, if any, is unchanged then.
     public static func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws(PosixError) {
@@ -26,8 +27,8 @@ public enum AtomicFile {
     private static func write(
         _ bytes: [UInt8], to path: String, _ permissions: UInt32, owner: (user: uid_t, group: gid_t)?
     ) throws(PosixError) {
-        let temporary = path + ".new"
-        try Directory.removeFile(temporary)
+        let digits = String(UInt32.random(in: 0x1000_0000 ... .max), radix: 16)
+        let temporary = "\(path).new-\(digits)"
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
         do throws(PosixError) {
@@ -40,7 +41,17 @@ public enum AtomicFile {
             try? Directory.removeFile(temporary)
             throw error
         }
-        try Directory.rename(temporary, to: path)
+        do throws(PosixError) { try Directory.rename(temporary, to: path) } catch {
+            try? Directory.removeFile(temporary)
+            throw error
+        }
+    }
+
+    /// Finds out, without making anything, whether this process may make files where `path` is (access(2)).
+    /// - Throws: ``PosixError`` if there is no such directory, or it must not be written to.
+    public static func requireWritableFolder(of path: String) throws(PosixError) {
+        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "."
+        guard unsafe access(String(folder), W_OK | X_OK) == 0 else { throw PosixError(call: "access", code: errno) }
     }
 
     /// The path without symbolic links (realpath(3)); what replaces a file must replace the link's target, not the link.

@@ -128,6 +128,23 @@ final class ExpositionTests {
         #expect(shown.contains(#"syncd_quota_refusals_total{quota="devices"} 0"#))
     }
 
+    @Test("Errors are counted by their code, and those without a complete reply by why; no error is lost")
+    func errors() throws {
+        let metrics = try metrics()
+        for code in ErrorCode.allCases { metrics.failed(with: code.rawValue) }
+        for code in ["upload_conflict", "client_gone", "reply_interrupted", "of another release"] {
+            metrics.failed(with: code)
+        }
+
+        let shown = try lines(metrics, "syncd_errors_total")
+        #expect(shown.count == ErrorCode.allCases.count + 3)
+        #expect(shown.contains(#"syncd_errors_total{code="upload_conflict"} 2"#))
+        #expect(shown.contains(#"syncd_errors_total{code="cloud_quota_exceeded"} 1"#))
+        #expect(shown.suffix(3).map { String($0.dropFirst(18)) } == [
+            #"{code="client_gone"} 1"#, #"{code="reply_interrupted"} 1"#, #"{code="other"} 1"#,
+        ])
+    }
+
     @Test("An unknown status is counted as \"other\"")
     func status() throws {
         let metrics = try metrics()

@@ -7,6 +7,9 @@ public struct RequestObserver: Sendable {
     /// A request has ended: its endpoint, if known, in which case ``began`` was called; the status of its reply, 499 if
     /// the phone disconnected; whether it named a master version that is not the current one; how long it took.
     var ended: @Sendable (EndpointName?, _ status: Int, _ isStale: Bool, Duration) -> Void
+    /// The reply is an error with this code (docs/protocol.md, section 4.2), or there is none, for the reason in the log's
+    /// field `code`; called before ``ended``.
+    var failed: @Sendable (_ code: String) -> Void
     /// The request has committed staged changes, whether or not its reply arrived; called before ``ended``.
     var committed: @Sendable (EndpointName) -> Void
 
@@ -19,12 +22,14 @@ public struct RequestObserver: Sendable {
         began: @escaping @Sendable (EndpointName) -> Void,
         ended: @escaping @Sendable (EndpointName?, _ status: Int, _ isStale: Bool, Duration) -> Void,
         committed: @escaping @Sendable (EndpointName) -> Void,
+        failed: @escaping @Sendable (_ code: String) -> Void = { _ in },
         refused: @escaping @Sendable (Quota) -> Void = { _ in },
         lackedOfflineAccess: @escaping @Sendable () -> Void = {}
     ) {
         self.began = began
         self.ended = ended
         self.committed = committed
+        self.failed = failed
         self.refused = refused
         self.lackedOfflineAccess = lackedOfflineAccess
     }

@@ -84,6 +84,7 @@ public struct Router: Sendable {
         if context.hasCommitted, let endpoint = outcome.endpoint { observer?.committed(endpoint) }
         if let quota = context.refusedQuota { observer?.refused(quota) }
         if context.hasSignedInWithoutOfflineAccess { observer?.lackedOfflineAccess() }
+        if let code = outcome.code { observer?.failed(code) }
         observer?.ended(outcome.endpoint, outcome.status, outcome.isStale, took)
         context.logger.notice(
             "Request",

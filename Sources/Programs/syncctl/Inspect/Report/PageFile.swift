@@ -8,13 +8,15 @@ struct PageFile {
     let path: String
     private let isNew: Bool
 
-    /// - Throws: ``CommandFailure`` if something else is there, such as a folder, a link or a device.
+    /// - Throws: ``CommandFailure`` if something else is there, such as a folder, a link or a device, or if its folder is
+    ///   missing or must not be written to.
     init(_ path: String) throws(CommandFailure) {
         self.path = path
         isNew = !AtomicFile.exists(path)
         guard isNew || AtomicFile.isRegular(path) else {
             throw CommandFailure(.foundSomething, "\(path) is no regular file, and is left alone")
         }
+        do throws(PosixError) { try AtomicFile.requireWritableFolder(of: path) } catch { throw failure(error) }
     }
 
     /// The file is complete or, if this fails, as it was. An existing one keeps its owner and permissions.
@@ -25,9 +27,10 @@ struct PageFile {
             } else {
                 try AtomicFile.write(bytes, to: path, like: path)
             }
-        } catch {
-            throw CommandFailure(
-                error.isDenial ? .noPermission : .foundSomething, "\(path) cannot be written: \(error)")
-        }
+        } catch { throw failure(error) }
+    }
+
+    private func failure(_ error: PosixError) -> CommandFailure {
+        CommandFailure(error.isDenial ? .noPermission : .foundSomething, "\(path) cannot be written: \(error)")
     }
 }

@@ -68,6 +68,8 @@ struct BarChart: Chart {
 
     var description: String { bars.map { "\($0.name): \($0.figure)." }.joined(separator: " ") }
 
+    var isEmpty: Bool { bars.allSatisfy { $0.parts.allSatisfy { $0.value <= 0 } } }
+
     var drawing: Drawing {
         var ticks: [Tick] = []
         if case .logarithmic(_, _, let given) = scale { ticks = given }

@@ -1,4 +1,4 @@
-/// Counts over time, which change in steps: a line for each series, the first one on top of a filled area.
+/// Counts over time, which change in steps: a line for each series, that of the main tone above a filled area.
 struct StepChart: Chart {
     struct Series {
         var tone: Tone
@@ -10,13 +10,15 @@ struct StepChart: Chart {
     private static let top = 10.0
     private static let plotHeight = 140.0
     private static let height = 176.0
+    /// From the middle of the widest date to its end.
+    private static let halfDate = 24.0
 
     /// Those behind come first.
     var series: [Series]
     /// The end of the chart, on which it is drawn in any case. Its beginning is one unit before the first point.
     var end: Double
-    /// What a time is called.
-    var timeLabel: (Double) -> String
+    /// Times with names, ascending.
+    var times: [Tick]
     var legend: [LegendEntry]
     var description: String
 
@@ -24,6 +26,9 @@ struct StepChart: Chart {
         let first = series.compactMap(\.points.first?.time).min() ?? end
         return min(first, end) - 1
     }
+
+    /// Counts never fall, so the last is the highest.
+    var isEmpty: Bool { series.allSatisfy { ($0.points.last?.count ?? 0) <= 0 } }
 
     var drawing: Drawing {
         var drawing = Drawing(height: Self.height)
@@ -40,7 +45,7 @@ struct StepChart: Chart {
             drawing.addRule(from: (Self.left, y(tick.value)), to: (Drawing.width, y(tick.value)))
             drawing.addText(tick.label, x: Self.left - 6, y: y(tick.value) + 4, .right, isQuiet: true)
         }
-        for (index, series) in series.enumerated() {
+        for series in series where (series.points.last?.count ?? 0) > 0 {
             var steps = [(x: x(start), y: floor)]
             // As many as a screen can show.
             for point in series.points {
@@ -49,21 +54,14 @@ struct StepChart: Chart {
                 steps.append(step)
             }
             steps.append((x: Drawing.width, y: steps.last?.y ?? floor))
-            drawing.addSteps(steps, series.tone, floor: index == self.series.count - 1 ? floor : nil)
+            drawing.addSteps(steps, series.tone, floor: series.tone == .main ? floor : nil)
         }
-        addTimes(to: &drawing, from: start, to: last, x)
+        for tick in times where start <= tick.value && tick.value <= last {
+            let x = x(tick.value)
+            drawing.addRule(from: (x, floor), to: (x, floor + 4))
+            drawing.addText(
+                tick.label, x: min(x, Drawing.width - Self.halfDate), y: Self.height - 6, .middle, isQuiet: true)
+        }
         return drawing
-    }
-
-    /// First and last, and those at the thirds unless they are the same.
-    private func addTimes(to drawing: inout Drawing, from start: Double, to last: Double, _ x: (Double) -> Double) {
-        let y = Self.height - 6
-        drawing.addText(timeLabel(start + 1), x: x(start), y: y, .left, isQuiet: true)
-        drawing.addText(timeLabel(last), x: Drawing.width, y: y, .right, isQuiet: true)
-        guard last - start >= 9 else { return }
-        for share in [1.0 / 3, 2.0 / 3] {
-            let time = (start + (last - start) * share).rounded()
-            drawing.addText(timeLabel(time), x: x(time), y: y, .middle, isQuiet: true)
-        }
     }
 }

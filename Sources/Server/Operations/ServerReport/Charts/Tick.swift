@@ -3,7 +3,7 @@ struct Tick: Equatable {
     var value: Double
     var label: String
 
-    /// Whole round numbers from 0 to the first one that is not below `maximum`, three to six of them.
+    /// Whole round numbers from 0 to the first one that is not below `maximum`, two to six of them.
     static func wholeNumbers(upTo maximum: Int) -> [Tick] {
         let maximum = max(1, maximum)
         // 1, 2, 5, 10, 20, 50, …

@@ -40,6 +40,8 @@ public struct MetricFigures: Equatable, Sendable, Encodable {
     public var endpoints: [Endpoint]
     /// Of all endpoints together.
     public var latency: Latency?
+    /// Errors by code, as in docs/operations.md; absent if the server does not count them: it is of an earlier release.
+    public var errors: [String: Int]?
     /// The most frequent first; without those that were never asked.
     public var providers: [Provider]
     /// Requests that were refused since their user had reached a quota.
@@ -59,6 +61,7 @@ public struct MetricFigures: Equatable, Sendable, Encodable {
         countedSince = time("syncd_counters_start_time_seconds")
         lastBackup = time("syncd_last_backup_timestamp_seconds")
         serverVersion = samples["syncd_build_info"].first?.labels["version"]
+        errors = countedSince == nil ? nil : samples.counts("syncd_errors_total", by: "code").filter { $0.value > 0 }
         processes = samples.counts("syncd_processes", by: "role")
         let statuses = Self.table(samples, "syncd_requests_total", by: "endpoint", and: "status")
         var all = DurationHistogram()
@@ -76,13 +79,13 @@ public struct MetricFigures: Equatable, Sendable, Encodable {
         quotaRefusals = samples.counts("syncd_quota_refusals_total", by: "quota").filter { $0.value > 0 }
         func bytes(_ direction: String) -> Int {
             let sample = samples["syncd_transfer_bytes_total"].first { $0.labels["direction"] == direction }
-            return Int(min(max(sample?.value ?? 0, 0), 1e18))
+            return Int(max(sample?.value ?? 0, 0))
         }
         uploadedBytes = bytes("upload")
         downloadedBytes = bytes("download")
     }
 
-    /// Requests of all endpoints by status.
+    /// Requests of all endpoints by status; ``errors`` says why they failed.
     var statuses: [String: Int] {
         endpoints.reduce(into: [:]) { sums, endpoint in sums.merge(endpoint.statuses, uniquingKeysWith: +) }
     }

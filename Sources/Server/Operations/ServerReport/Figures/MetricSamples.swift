@@ -6,11 +6,18 @@ struct MetricSamples {
         var value: Double
     }
 
+    /// Of more lines the rest is not read. This server has some thousands.
+    private static let maximumLines = 100_000
+    /// Bytes of a million disks; nothing that is counted has larger values.
+    private static let maximumValue = 1e18
+    /// As many as `maximumLines` of them can be added. A million requests a second take four months to come so far.
+    private static let maximumCount = 1e13
+
     private var families: [String: [Sample]] = [:]
 
-    /// Reads a scrape; lines that make no sense are skipped, and values that are no finite numbers.
+    /// Reads a scrape; lines that make no sense are skipped, and values that are no numbers or that nothing here can have.
     init(_ text: String) {
-        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+        for line in text.split(separator: "\n").prefix(Self.maximumLines) where !line.hasPrefix("#") {
             guard let (name, sample) = Self.read(line) else { continue }
             families[name, default: []].append(sample)
         }
@@ -31,8 +38,8 @@ struct MetricSamples {
         return sums
     }
 
-    /// A counter's value as a whole number, limited so that thousands of them can be added.
-    static func count(_ value: Double) -> Int { Int(min(max(value, 0), 1e15).rounded()) }
+    /// A counter's value as a whole number; what cannot be one counts as nothing.
+    static func count(_ value: Double) -> Int { (0...maximumCount).contains(value) ? Int(value.rounded()) : 0 }
 
     /// A name, labels in braces if there are any, a value, and perhaps a time.
     private static func read(_ line: Substring) -> (name: String, sample: Sample)? {
@@ -50,7 +57,7 @@ struct MetricSamples {
             rest.removeFirst()
         }
         guard !name.isEmpty, let value = rest.split(separator: " ").first.flatMap({ Double($0) }),
-            value.isFinite
+            value.magnitude <= Self.maximumValue
         else { return nil }
         return (String(name), Sample(labels: labels, value: value))
     }

@@ -75,9 +75,9 @@ struct DatabaseSections {
                     StepChart.Series(tone: .second, points: curve.points.map { (Double($0.day), $0.madeInAll) }), at: 0)
             }
             let first = curve.points.first ?? last
+            let today = max(GrowthCurve.day(of: now), last.day)
             let chart = StepChart(
-                series: series, end: Double(GrowthCurve.day(of: now)),
-                timeLabel: { GrowthCurve.date(ofDay: Int($0)) },
+                series: series, end: Double(today), times: Tick.dates(from: first.day, to: today),
                 legend: other.map { [LegendEntry(.main, "there today"), LegendEntry(.second, $0)] } ?? [],
                 description: "From \(GrowthCurve.date(ofDay: first.day)) to today: \(Quantity.grouped(last.count))"
                     + (other.map { ", and \(Quantity.grouped(last.madeInAll)) with those \($0)" } ?? "") + ".")

@@ -52,28 +52,31 @@ struct MetricSections {
     }
 
     private var errors: ReportSection {
-        section("errors", "Errors by code", "\(period); statuses of replies. 499: the phone hung up") { figures in
-            let errors = figures.statuses.filter { StatusCounts.isError($0.key) }
-                .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        let remark =
+            "\(period); error replies by the codes of the protocol. client_gone and reply_interrupted: the phone got no "
+            + "complete reply. What nginx refuses by itself is in its log only"
+        return section("errors", "Errors by code", remark) { figures in
+            guard let counted = figures.errors else {
+                return .nothing("The server does not count them: it is of an earlier release.")
+            }
+            let errors = counted.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             guard !errors.isEmpty else { return .nothing("There were no errors.") }
-            let bars = errors.prefix(Self.maximumBars).map { status, count in
-                BarChart.Bar(
-                    StatusCounts.title(status), Quantity.grouped(count),
-                    [.init(Double(count), StatusCounts.isFailure(status) ? .bad : .warning, Quantity.grouped(count))])
+            let bars = errors.prefix(Self.maximumBars).map { name, count in
+                let isFailure = ErrorCode(rawValue: name).map { $0.status >= 500 } ?? false
+                let figure = Quantity.grouped(count)
+                return BarChart.Bar(name, figure, [.init(Double(count), isFailure ? .bad : .warning, figure)])
             }
-            let rows = errors.map { status, count -> [ReportTable.Cell] in
-                [.words(StatusCounts.title(status)), .count(count), .words(places(of: status, figures))]
+            let rows = errors.map { name, count -> [ReportTable.Cell] in
+                let code = ErrorCode(rawValue: name)
+                return [
+                    .words(name), .count(count), code.map { .measure("\($0.status)") } ?? .none,
+                    code.map { .words($0.sentence) } ?? .none,
+                ]
             }
-            return .figures(BarChart(bars), ReportTable(["Status", "Replies", "Mostly from"], rows))
+            let chart = BarChart(
+                bars, legend: [LegendEntry(.warning, "refused (4xx)"), LegendEntry(.bad, "failed (5xx)")])
+            return .figures(chart, ReportTable(["Code", "Errors", "Status", "Means"], rows))
         }
-    }
-
-    /// Endpoints with most replies of a status.
-    private func places(of status: String, _ figures: MetricFigures) -> String {
-        let found = figures.endpoints.compactMap { endpoint in
-            endpoint.statuses[status].map { (endpoint: endpoint.endpoint, count: $0) }
-        }.sorted { $0.count > $1.count }
-        return found.prefix(2).map { "\($0.endpoint) \($0.count)" }.joined(separator: ", ")
     }
 
     // MARK: Latencies
@@ -81,7 +84,7 @@ struct MetricSections {
     private var latencies: ReportSection {
         let remark =
             "\(period); from a request's first line to the end of its reply, waits for the phone included. Estimated from a "
-            + "histogram: 95 of 100 requests take at most the 95th percentile"
+            + "histogram: 95 of 100 requests are no slower than the 95th percentile"
         return section("latencies", "Latencies", remark) { figures in
             guard let all = figures.latency else { return .nothing("There were no requests.") }
             let rows =

@@ -5,7 +5,7 @@ import SyncProtocol
 
 /// A report as one HTML page that needs nothing else: no script, no file beside it, no request to anywhere.
 ///
-/// Every picture has a title and a description, and its numbers in a table below it. The policy in the page stops whatever
+/// Every picture has a title and a description, and its numbers in a table below it, which unfolds. The policy in the page stops whatever
 /// might get into it all the same.
 struct ReportPage {
     private let report: ServerReport
@@ -80,8 +80,12 @@ struct ReportPage {
         switch section.content {
         case .figures(let chart, let table):
             card += "<p>\(capitalized(section.remark)).</p>\n"
-            if let chart { card += figure(chart, section) }
-            card += self.table(table, section)
+            if let chart {
+                card += figure(chart, section)
+            } else {
+                card += "<p class=\"empty\">Nothing to draw yet: all numbers are 0.</p>\n"
+            }
+            card += numbers(table, of: section, isOpen: chart == nil)
         case .nothing(let sentence): card += "<p>\(capitalized(section.remark)).</p>\n<p class=\"empty\">\(sentence)</p>\n"
         case .missing(let source):
             card += "<p class=\"alert\">Missing: \(source.words). The top of the page says why.</p>\n"
@@ -104,9 +108,16 @@ struct ReportPage {
         return figure
     }
 
-    private static func table(_ table: ReportTable, _ section: ReportSection) -> HTMLText {
-        var html: HTMLText =
-            "<div class=\"numbers\" tabindex=\"0\" role=\"region\" aria-label=\"\(section.title), numbers\">\n<table>\n<thead><tr>"
+    /// The table, which people unfold; on paper it is unfolded.
+    private static func numbers(_ table: ReportTable, of section: ReportSection, isOpen: Bool) -> HTMLText {
+        let open: HTMLText = isOpen ? " open" : ""
+        var html: HTMLText = """
+            <details\(open)>
+            <summary>Numbers</summary>
+            <div class="numbers" tabindex="0" role="region" aria-label="\(section.title), numbers">
+            <table>
+            <thead><tr>
+            """
         for (column, name) in table.header.enumerated() {
             let isWords = table.rows.contains { if case .words = $0[column] { true } else { false } }
             html += "<th scope=\"col\"\(isWords ? " class=\"words\"" as HTMLText : "")>\(name)</th>"
@@ -117,7 +128,7 @@ struct ReportPage {
             for (column, cell) in row.enumerated() { html += self.cell(cell, isHead: column == 0) }
             html += "</tr>\n"
         }
-        html += "</tbody>\n</table>\n</div>\n"
+        html += "</tbody>\n</table>\n</div>\n</details>\n"
         return html
     }
 

@@ -1,6 +1,7 @@
 /// A part of a report: a picture, and its numbers in a table.
 struct ReportSection {
     enum Content {
+        /// No chart if there is nothing to see yet.
         case figures((any Chart)?, ReportTable)
         /// There are no numbers, and that is how it is.
         case nothing(String)
@@ -19,6 +20,10 @@ struct ReportSection {
         self.id = id
         self.title = title
         self.remark = remark
-        self.content = content ?? .missing(source)
+        if case .figures(.some(let chart), let table) = content, chart.isEmpty {
+            self.content = .figures(nil, table)
+        } else {
+            self.content = content ?? .missing(source)
+        }
     }
 }

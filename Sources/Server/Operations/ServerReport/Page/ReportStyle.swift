@@ -31,11 +31,12 @@ enum ReportStyle {
         .mark.warning{fill:var(--warning)}.mark.bad{fill:var(--bad)}
         .mark.line{fill:none;stroke-linejoin:round;stroke-width:2}.line.main{stroke:var(--main)}.line.second{stroke:var(--second);stroke-dasharray:5 3}
         .area{opacity:.16}
+        summary{color:var(--quiet);cursor:pointer;font-size:.8rem;margin-top:.6rem;width:max-content}
         .legend{color:var(--quiet);display:flex;flex-wrap:wrap;font-size:.8rem;gap:.1rem .9rem;list-style:none;margin:.5rem 0 0;padding:0}
         .swatch{border-radius:.15rem;display:inline-block;height:.7rem;margin-right:.35rem;width:.7rem}
         .swatch.main{background:var(--main)}.swatch.second{background:var(--second)}.swatch.third{background:var(--third)}
         .swatch.warning{background:var(--warning)}.swatch.bad{background:var(--bad)}
-        .numbers{margin-top:.8rem;overflow-x:auto}
+        .numbers{margin-top:.3rem;overflow-x:auto}
         .numbers:focus-visible{outline:2px solid var(--main);outline-offset:2px}
         table{border-collapse:collapse;font-size:.8rem;width:100%}
         th,td{border-top:1px solid var(--rule);padding:.25rem .3rem;text-align:right;vertical-align:top}
@@ -46,6 +47,7 @@ enum ReportStyle {
         @media(max-width:30rem){body{padding:.8rem}section{padding:.8rem}.tiles{grid-template-columns:repeat(2,1fr)}}
         @media print{:root{--page:#fff;--card:#fff;--text:#000;--quiet:#444;--rule:#ccc;--track:#eee;--main:#174fae;--second:#4a8be6;\
         --third:#93bdf5;--warning:#e2960f;--bad:#c62f3e;--alert:#fff}body{max-width:none;padding:0}main{columns:2}\
+        summary{display:none}details::details-content{block-size:auto;content-visibility:visible;display:block}\
         .mark,.area,.track,.swatch{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 
         """

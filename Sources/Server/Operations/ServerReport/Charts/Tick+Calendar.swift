@@ -1,0 +1,36 @@
+import SyncProtocol
+
+extension Tick {
+    /// What an axis has room for.
+    private static let maximumDates = 5
+    /// A shorter time has too few beginnings of months.
+    private static let manyDays = 62
+
+    /// Dates between two days, in days since 1970-01-01: beginnings of months such as `2026-11` or of years such as `2026`,
+    /// or within two months such days as `11-25`, of which the last is one.
+    ///
+    /// They are evenly spaced in the calendar, and as many as an axis has room for.
+    static func dates(from first: Int, to last: Int) -> [Tick] {
+        guard last >= first else { return [] }
+        if last - first <= manyDays {
+            let step = [1, 2, 5, 7, 14].first { (last - first) / $0 < maximumDates } ?? 14
+            let days = stride(from: last, through: first, by: -step).reversed()
+            return days.map { Tick(value: Double($0), label: String(GrowthCurve.date(ofDay: $0).dropFirst(5))) }
+        }
+        let months = Self.month(of: first)...Self.month(of: last)
+        // The month of the first day has begun before it, unless the day is its first.
+        let step = [1, 2, 3, 6, 12, 24, 60, 120, 600].first { months.count / $0 < maximumDates } ?? 2_400
+        let length = step % 12 == 0 ? 4 : 7
+        return months.filter { $0 % step == 0 }.compactMap { month in
+            let start = WireDate(year: month / 12, month: month % 12 + 1, day: 1, hour: 0, minute: 0, second: 0)
+            guard let day = start.map(GrowthCurve.day(of:)), day >= first else { return nil }
+            return Tick(value: Double(day), label: String(GrowthCurve.date(ofDay: day).prefix(length)))
+        }
+    }
+
+    /// Months since the beginning of the year 0.
+    private static func month(of day: Int) -> Int {
+        let parts = GrowthCurve.date(ofDay: day).split(separator: "-").compactMap { Int($0) }
+        return parts[0] * 12 + parts[1] - 1
+    }
+}
