@@ -36,26 +36,41 @@ public struct OutboxOverview: Equatable, Sendable, Encodable {
     public var longestDueSeconds: Int64
 }
 
+/// Counts of files, by which the largest table is read once.
+struct FileTotals: Equatable {
+    var current = 0
+    var deleted = 0
+    /// Of the current ones.
+    var bytes: Int64 = 0
+}
+
 extension StoreSession {
-    /// Counts everything. Reads whole indexes, so it must not be called every second.
+    /// Counts everything. Reads whole tables, so it must not be called every second.
     public mutating func overview(at now: WireDate) throws(StoreError) -> StoreOverview {
-        var users: [String: Int] = [:]
-        try query(
-            "SELECT account_type, COUNT(*) FROM users GROUP BY account_type ORDER BY account_type"
-        ) { row throws(StoreError) in users[try row.string(0)] = Int(try row.number(1)) }
-        let groups = try pair("SELECT SUM(NOT is_deleted), SUM(is_deleted) FROM sharing_groups", [])
-        let files = try first(
+        try overview(at: now, try fileTotals())
+    }
+
+    private mutating func fileTotals() throws(StoreError) -> FileTotals {
+        try first(
             """
             SELECT SUM(NOT is_deleted) AS live, SUM(is_deleted) AS deleted,
                    SUM(IF(is_deleted, 0, size_bytes)) AS live_bytes
               FROM files
             """, []
         ) { row throws(StoreError) in
-            (
-                live: Int(try row.optionalNumber("live") ?? 0), deleted: Int(try row.optionalNumber("deleted") ?? 0),
-                bytes: try row.optionalNumber("live_bytes") ?? 0
-            )
-        }
+            FileTotals(
+                current: Int(try row.optionalNumber("live") ?? 0), deleted: Int(try row.optionalNumber("deleted") ?? 0),
+                bytes: try row.optionalNumber("live_bytes") ?? 0)
+        } ?? FileTotals()
+    }
+
+    /// Counts everything but files, which somebody has counted before.
+    mutating func overview(at now: WireDate, _ files: FileTotals) throws(StoreError) -> StoreOverview {
+        var users: [String: Int] = [:]
+        try query(
+            "SELECT account_type, COUNT(*) FROM users GROUP BY account_type ORDER BY account_type"
+        ) { row throws(StoreError) in users[try row.string(0)] = Int(try row.number(1)) }
+        let groups = try pair("SELECT SUM(NOT is_deleted), SUM(is_deleted) FROM sharing_groups", [])
         let staged = try pair("SELECT COUNT(*), 0 FROM staged_changes", []).0
         let invitations = try pair("SELECT COUNT(*), 0 FROM invitations WHERE expires_at > ?", [.date(now)]).0
         let database = try first(
@@ -66,8 +81,8 @@ extension StoreSession {
             """, []
         ) { row throws(StoreError) in (version: try row.string(0), bytes: try row.optionalNumber(1) ?? 0) }
         return StoreOverview(
-            users: users, groups: groups.0, deletedGroups: groups.1, files: files?.live ?? 0,
-            deletedFiles: files?.deleted ?? 0, fileBytes: files?.bytes ?? 0, stagedChanges: staged,
+            users: users, groups: groups.0, deletedGroups: groups.1, files: files.current,
+            deletedFiles: files.deleted, fileBytes: files.bytes, stagedChanges: staged,
             openInvitations: invitations, outbox: try outboxOverview(at: now), databaseBytes: database?.bytes ?? 0,
             databaseVersion: database?.version ?? "")
     }

@@ -13,8 +13,8 @@ struct PageFile {
     init(_ path: String) throws(CommandFailure) {
         self.path = path
         isNew = !AtomicFile.exists(path)
-        guard isNew || AtomicFile.isRegular(path) else {
-            throw CommandFailure(.foundSomething, "\(path) is no regular file, and is left alone")
+        guard isNew ? !path.isEmpty : AtomicFile.isRegular(path) else {
+            throw CommandFailure(.foundSomething, "\(path.isEmpty ? "an empty name" : path) is no regular file, and is left alone")
         }
         do throws(PosixError) { try AtomicFile.requireWritableFolder(of: path) } catch { throw failure(error) }
     }

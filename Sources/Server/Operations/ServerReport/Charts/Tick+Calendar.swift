@@ -5,6 +5,7 @@ extension Tick {
     private static let maximumDates = 5
     /// A shorter time has too few beginnings of months.
     private static let manyDays = 62
+    private static let monthSteps = [1, 2, 3, 6] + [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000].map { $0 * 12 }
 
     /// Dates between two days, in days since 1970-01-01: beginnings of months such as `2026-11` or of years such as `2026`,
     /// or within two months such days as `11-25`, of which the last is one.
@@ -18,11 +19,11 @@ extension Tick {
             return days.map { Tick(value: Double($0), label: String(GrowthCurve.date(ofDay: $0).dropFirst(5))) }
         }
         let months = Self.month(of: first)...Self.month(of: last)
-        // The month of the first day has begun before it, unless the day is its first.
-        let step = [1, 2, 3, 6, 12, 24, 60, 120, 600].first { months.count / $0 < maximumDates } ?? 2_400
+        let step = monthSteps.first { months.count / $0 < maximumDates } ?? 1
         let length = step % 12 == 0 ? 4 : 7
         return months.filter { $0 % step == 0 }.compactMap { month in
             let start = WireDate(year: month / 12, month: month % 12 + 1, day: 1, hour: 0, minute: 0, second: 0)
+            // The first day's month has begun before it, unless the day is its first.
             guard let day = start.map(GrowthCurve.day(of:)), day >= first else { return nil }
             return Tick(value: Double(day), label: String(GrowthCurve.date(ofDay: day).prefix(length)))
         }

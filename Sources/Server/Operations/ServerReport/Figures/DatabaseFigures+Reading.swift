@@ -5,12 +5,18 @@ public import SyncProtocol
 extension StoreSession {
     /// Counts everything for a report; to be run on a snapshot.
     ///
-    /// Reads each table at most twice, and returns a row for each day, storage and kind at most, however many rows there
-    /// are. For operators: it must not be called every second.
+    /// Reads the table of files once, and others twice at most, without locks; it returns a row for each day, storage and
+    /// kind at most, however many rows there are. A million files take seconds (docs/operations.md): for operators, and
+    /// not every second.
     public mutating func figures(_ quotas: Quotas, at now: WireDate) throws(StoreError) -> DatabaseFigures {
         let files = try fileFigures()
+        let totals = files.storage.reduce(into: FileTotals()) { totals, storage in
+            totals.current += storage.files
+            totals.deleted += storage.deletedFiles
+            totals.bytes += storage.bytes
+        }
         return DatabaseFigures(
-            counts: try overview(at: now), storage: files.storage, users: try userGrowth(), groups: try groupGrowth(),
+            counts: try overview(at: now, totals), storage: files.storage, users: try userGrowth(), groups: try groupGrowth(),
             files: files.growth, outbox: try outboxFigures(at: now), quotas: try quotaUses(quotas, at: now))
     }
 

@@ -1,0 +1,110 @@
+import Store
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Operations
+
+@Suite("What a report counts in the database")
+struct DatabaseFiguresTests {
+    private static let now = AdministrationFixture.now
+
+    private func figures(_ fixture: AdministrationFixture, _ quotas: Quotas = .unlimited) throws -> DatabaseFigures {
+        try fixture.store.snapshot { try $0.figures(quotas, at: Self.now) }
+    }
+
+    private func day(_ date: String) throws -> Int {
+        GrowthCurve.day(of: try #require(WireDate(date + " 00:00:00")))
+    }
+
+    @Test("Storage, growth and work are counted by kind and day, and what has ended is told apart")
+    func counts() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run(
+            """
+            INSERT INTO sharing_groups (sharing_group_uuid, is_deleted, created_at) VALUES ('ended', TRUE, '2026-01-01');
+            INSERT INTO files
+                   (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
+                    mime_type, is_deleted, file_version, check_sum, size_bytes, object_id, changed_at_master_version)
+            SELECT 1, UUID(), 1, IF(seq > 3, 'Dropbox', 'Google'), 'd', '2026-02-03', '2026-02-03', 'text/plain', FALSE, 0,
+                   'c', IF(seq = 5, NULL, 1000), CONCAT('object ', seq), 5
+              FROM seq_1_to_5;
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, lease_owner, created_at, last_error)
+            VALUES ('deleteObject', 1, 'Google', 'o', '\(Self.now)' + INTERVAL 1 HOUR, 'w', '2026-02-03', NULL),
+                   ('deleteObject', 1, 'Google', 'p', '\(Self.now)' + INTERVAL 1 HOUR, NULL, '2026-02-03', 'refused')
+            """)
+
+        let figures = try figures(fixture)
+
+        #expect(
+            figures.storage == [
+                .init(storageType: .google, files: 4, bytes: 5_048, filesOfUnknownSize: 0, deletedFiles: 1),
+                .init(storageType: .dropbox, files: 2, bytes: 1_000, filesOfUnknownSize: 1, deletedFiles: 0),
+            ])
+        #expect(
+            try figures.files.points == [
+                .init(day: day("2026-02-01"), count: 1, madeInAll: 2), .init(day: day("2026-02-03"), count: 6, madeInAll: 7),
+            ])
+        #expect(
+            try figures.users.points == [
+                .init(day: day("2026-01-01"), count: 1, madeInAll: 1), .init(day: day("2026-01-02"), count: 2, madeInAll: 2),
+            ])
+        #expect(try figures.groups.points == [.init(day: day("2026-01-01"), count: 1, madeInAll: 2)])
+        #expect(
+            figures.outbox == [
+                .init(
+                    kind: "deleteObject", rows: 3, due: 1, leased: 1, failing: 1,
+                    oldestSeconds: Self.now.secondsSince1970 - Int64(try day("2026-02-02")) * 86_400)
+            ])
+        #expect(figures.counts.files == 6 && figures.counts.fileBytes == 6_048)
+        #expect(figures.quotas.isEmpty)
+    }
+
+    @Test("Of an empty database everything is counted as nothing")
+    func empty() throws {
+        var quotas = Quotas.unlimited
+        for quota in Quota.allCases { quotas[quota] = 9 }
+
+        let figures = try figures(AdministrationFixture(populated: false), quotas)
+
+        #expect(figures.storage.isEmpty && figures.outbox.isEmpty)
+        #expect(figures.users.points.isEmpty && figures.groups.points.isEmpty && figures.files.points.isEmpty)
+        #expect(figures.counts.files == 0 && figures.counts.fileBytes == 0)
+        #expect(figures.quotas.map(\.quota) == Quota.allCases.map(\.rawValue))
+        for use in figures.quotas { #expect(use.highest == 0 && use.usersNear == 0 && use.usersAtLimit == 0) }
+    }
+
+    @Test("For each quota the report has the most that one user has used, and how many are near it and at it")
+    func quotas() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run(
+            """
+            INSERT INTO devices SELECT 2, UUID(), '2026-01-01' FROM seq_1_to_7;
+            INSERT INTO invitations
+            SELECT UUID(), 1, 1, 1, 'read', TRUE, 1, IF(seq = 1, '2020-01-01', '2099-01-01') FROM seq_1_to_3;
+            UPDATE staged_changes SET app_metadata_bytes = 2;
+            INSERT INTO quota_windows
+            SELECT UNHEX(SHA2(seq, 256)), 'codeExchangesPerHour', UTC_TIMESTAMP() + INTERVAL 5 MINUTE, seq FROM seq_6_to_8;
+            INSERT INTO quota_windows
+            SELECT UNHEX(SHA2(seq, 256)), 'groupsPerHour', UTC_TIMESTAMP() - INTERVAL 5 MINUTE, 9 FROM seq_1_to_3
+            """)
+        var quotas = Quotas.unlimited
+        // One of the new invitations has expired, and so have all hours of new groups.
+        let expected: [(Quota, limit: Int, highest: Int, near: Int, reached: Int)] = [
+            (.devices, 10, 8, 1, 0), (.groups, 1, 1, 2, 2), (.openInvitations, 5, 3, 0, 0), (.stagedChanges, 100, 1, 0, 0),
+            (.stagedBytes, 2, 2, 1, 1), (.groupsPerHour, 10, 0, 0, 0), (.codeExchangesPerHour, 8, 8, 2, 1),
+        ]
+        for quota in expected { quotas[quota.0] = quota.limit }
+
+        let uses = try figures(fixture, quotas).quotas
+
+        #expect(uses.count == expected.count)
+        for (quota, limit, highest, near, reached) in expected {
+            let use = uses.first { $0.quota == quota.rawValue }
+            #expect(
+                use
+                    == .init(
+                        quota: quota.rawValue, limit: limit, highest: highest, usersNear: near, usersAtLimit: reached))
+        }
+    }
+}

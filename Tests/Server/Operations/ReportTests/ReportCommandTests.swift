@@ -1,0 +1,49 @@
+import ArgumentParser
+import Foundation
+import TestSupport
+import Testing
+
+@testable import syncctl
+
+@Suite("syncctl report, before it looks at anything")
+struct ReportCommandTests {
+    @Test("A page and JSON exclude each other")
+    func forms() {
+        #expect(throws: (any Error).self) { try ReportCommand.parse(["--html", "a.html", "--json"]) }
+        #expect(throws: Never.self) { try ReportCommand.parse(["--html", "-"]) }
+    }
+
+    @Test("A page is not written where something else is, or where there is no folder, and that is found out first")
+    func targets() throws {
+        let folder = try ScratchFolder("report")
+        try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "/nonexistent")
+
+        for (place, reason) in [
+            (folder.path, "is no regular file"), (folder.path + "/link", "is no regular file"), ("/dev/null", "is no regular file"),
+            (folder.path + "/missing/a.html", "cannot be written"), ("/proc/a.html", "cannot be written"), ("", "an empty name is no regular file"),
+        ] {
+            let failure = #expect(throws: CommandFailure.self) { _ = try PageFile(place) }
+            #expect(failure?.message.contains(reason) == true, "\(place): \(failure?.message ?? "")")
+        }
+    }
+
+    @Test("A new page is for its owner's group; one that is replaced keeps its permissions, and its neighbours stay")
+    func writes() throws {
+        let folder = try ScratchFolder("report")
+        let path = folder.path + "/a.html"
+        try Data("precious".utf8).write(to: folder.url.appending(path: "a.html.new"))
+        func permissions() throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        }
+
+        try PageFile(path).write(Array("one".utf8))
+        #expect(try permissions() == 0o640)
+        try FileManager.default.setAttributes([.posixPermissions: 0o604], ofItemAtPath: path)
+        try PageFile(path).write(Array("two".utf8))
+
+        #expect(try permissions() == 0o604)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "two")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["a.html", "a.html.new"])
+        #expect(try String(contentsOfFile: path + ".new", encoding: .utf8) == "precious")
+    }
+}
