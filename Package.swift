@@ -216,7 +216,9 @@ let package = Package(
                 "Store", "Vault", "TestSupport", "syncctl",
             ], exclude: ["Fixtures"]),
         tests("Server/Operations", "OpenAPITests", ["SyncProtocol", "Operations"]),
-        tests("Server/Operations", "ReportTests", ["OpenSSLCrypto", "Posix", "SyncProtocol", "Operations", "TestSupport", "syncctl"]),
+        tests(
+            "Server/Operations", "ReportTests",
+            ["OpenSSLCrypto", "Posix", "SyncProtocol", "Operations", "TestSupport", "syncctl"]),
         tests(
             "Server/Operations", "TrialTests",
             [

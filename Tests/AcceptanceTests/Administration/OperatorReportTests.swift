@@ -91,7 +91,9 @@ struct OperatorReportTests {
         #expect(try page("report.html").contains("/none: status 404"))
         #expect(try page("report.html").contains("<section id=\"storage\">"))
         #expect(text.status == 1, "\(text.output)")
-        #expect(text.output.contains("MISSING: certificates: \(folder.path)/none.pem") && text.output.contains("STORAGE BY PROVIDER"))
+        #expect(
+            text.output.contains("MISSING: certificates: \(folder.path)/none.pem")
+                && text.output.contains("STORAGE BY PROVIDER"))
         #expect(json.gaps?.array?.map { $0.source?.text } == ["metrics"])
         #expect(json.metrics == nil && json.database != nil)
     }
@@ -129,7 +131,8 @@ struct OperatorReportTests {
         let both = try Self.report(on: server, "--html", folder.path + "/a.html", "--json")
         let unconfigured = try OperatorTool(server).runPlain("report", "--config", folder.path + "/none.json")
 
-        #expect(missing.status == 1 && missing.output.contains("/none/report.html cannot be written"), "\(missing.output)")
+        #expect(
+            missing.status == 1 && missing.output.contains("/none/report.html cannot be written"), "\(missing.output)")
         #expect(folderItself.status == 1 && folderItself.output.contains("is no regular file"))
         #expect(both.status == 64)
         #expect(unconfigured.status == 78)

@@ -140,9 +140,10 @@ final class ExpositionTests {
         #expect(shown.count == ErrorCode.allCases.count + 3)
         #expect(shown.contains(#"syncd_errors_total{code="upload_conflict"} 2"#))
         #expect(shown.contains(#"syncd_errors_total{code="cloud_quota_exceeded"} 1"#))
-        #expect(shown.suffix(3).map { String($0.dropFirst(18)) } == [
-            #"{code="client_gone"} 1"#, #"{code="reply_interrupted"} 1"#, #"{code="other"} 1"#,
-        ])
+        #expect(
+            shown.suffix(3).map { String($0.dropFirst(18)) } == [
+                #"{code="client_gone"} 1"#, #"{code="reply_interrupted"} 1"#, #"{code="other"} 1"#,
+            ])
     }
 
     @Test("An unknown status is counted as \"other\"")

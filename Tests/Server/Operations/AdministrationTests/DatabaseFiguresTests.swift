@@ -43,11 +43,13 @@ struct DatabaseFiguresTests {
             ])
         #expect(
             try figures.files.points == [
-                .init(day: day("2026-02-01"), count: 1, madeInAll: 2), .init(day: day("2026-02-03"), count: 6, madeInAll: 7),
+                .init(day: day("2026-02-01"), count: 1, madeInAll: 2),
+                .init(day: day("2026-02-03"), count: 6, madeInAll: 7),
             ])
         #expect(
             try figures.users.points == [
-                .init(day: day("2026-01-01"), count: 1, madeInAll: 1), .init(day: day("2026-01-02"), count: 2, madeInAll: 2),
+                .init(day: day("2026-01-01"), count: 1, madeInAll: 1),
+                .init(day: day("2026-01-02"), count: 2, madeInAll: 2),
             ])
         #expect(try figures.groups.points == [.init(day: day("2026-01-01"), count: 1, madeInAll: 2)])
         #expect(
@@ -91,7 +93,8 @@ struct DatabaseFiguresTests {
         var quotas = Quotas.unlimited
         // One of the new invitations has expired, and so have all hours of new groups.
         let expected: [(Quota, limit: Int, highest: Int, near: Int, reached: Int)] = [
-            (.devices, 10, 8, 1, 0), (.groups, 1, 1, 2, 2), (.openInvitations, 5, 3, 0, 0), (.stagedChanges, 100, 1, 0, 0),
+            (.devices, 10, 8, 1, 0), (.groups, 1, 1, 2, 2), (.openInvitations, 5, 3, 0, 0),
+            (.stagedChanges, 100, 1, 0, 0),
             (.stagedBytes, 2, 2, 1, 1), (.groupsPerHour, 10, 0, 0, 0), (.codeExchangesPerHour, 8, 8, 2, 1),
         ]
         for quota in expected { quotas[quota.0] = quota.limit }

@@ -41,11 +41,13 @@ struct ChartTests {
 
     @Test("What is little is seen all the same, and within the picture")
     func little() {
-        let chart = BarChart([.init("a", "1", [.init(1e9, .main, "good"), .init(1, .bad, "failed")])])
-        let marks = Self.marks(chart)
+        func parts(_ good: Double) -> [BarChart.Part] {
+            [.init(good, .main, "good"), .init(1, .warning, "refused"), .init(1, .bad, "failed")]
+        }
+        let marks = Self.marks(BarChart([.init("a", "1", parts(1e9)), .init("b", "1", parts(1))]))
 
-        #expect(marks.map { Self.attribute("x", of: $0) } == [0, 398])
-        #expect(marks.map { Self.attribute("width", of: $0) } == [400, 2])
+        #expect(marks.map { Self.attribute("x", of: $0) } == [0, 396, 398, 0, 2, 4])
+        #expect(marks.map { Self.attribute("width", of: $0) } == [400, 4, 2, 2, 2, 2])
     }
 
     @Test("A chart without bars, or with zeros alone, is empty; one value is enough")
@@ -92,8 +94,12 @@ struct ChartTests {
 
     private static func steps(_ points: [(time: Double, count: Int)], until end: Double) -> StepChart {
         StepChart(
-            series: [.init(tone: .second, points: points.map { ($0.time, $0.count * 2) }), .init(tone: .main, points: points)],
-            end: end, times: Tick.dates(from: Int(points.first?.time ?? end), to: Int(end)), legend: [], description: "")
+            series: [
+                .init(tone: .second, points: points.map { ($0.time, $0.count * 2) }),
+                .init(tone: .main, points: points),
+            ],
+            end: end, times: Tick.dates(from: Int(points.first?.time ?? end), to: Int(end)), legend: [], description: ""
+        )
     }
 
     @Test("A line rises in a step at each point, and the last count holds until the end")
@@ -144,7 +150,8 @@ struct ChartTests {
     @Test(
         "An axis of time has days, beginnings of months or of years, as many as there is room for",
         arguments: [
-            ("2026-11-25", "2026-11-25", ["11-25"]), ("2026-11-22", "2026-11-25", ["11-22", "11-23", "11-24", "11-25"]),
+            ("2026-11-25", "2026-11-25", ["11-25"]),
+            ("2026-11-22", "2026-11-25", ["11-22", "11-23", "11-24", "11-25"]),
             ("2026-10-01", "2026-11-25", ["10-14", "10-28", "11-11", "11-25"]),
             ("2026-08-02", "2026-11-25", ["2026-09", "2026-10", "2026-11"]),
             ("2026-01-01", "2026-11-25", ["2026-01", "2026-04", "2026-07", "2026-10"]),

@@ -52,7 +52,8 @@ struct MetricFiguresTests {
     func absurd(value: String) throws {
         let figures = try SampleReport.metrics(
             [
-                #"syncd_requests_total{endpoint="Odd",status="200"}"#, #"syncd_requests_total{endpoint="Odd",status="500"}"#,
+                #"syncd_requests_total{endpoint="Odd",status="200"}"#,
+                #"syncd_requests_total{endpoint="Odd",status="500"}"#,
                 #"syncd_request_duration_seconds_bucket{endpoint="Odd",le="0.01"}"#,
                 #"syncd_request_duration_seconds_bucket{endpoint="Odd",le="+Inf"}"#,
                 #"syncd_request_duration_seconds_sum{endpoint="Odd"}"#,

@@ -21,7 +21,9 @@ struct QuantityTests {
 
     @Test(
         "Counts have their thousands apart",
-        arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567"), (.min, "-9,223,372,036,854,775,808")]
+        arguments: [
+            (0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567"), (.min, "-9,223,372,036,854,775,808"),
+        ]
             as [(Int, String)])
     func grouped(number: Int, text: String) { #expect(Quantity.grouped(number) == text) }
 }

@@ -59,7 +59,8 @@ enum SampleReport {
             storage: [
                 .init(storageType: .google, files: files, bytes: 4_096, filesOfUnknownSize: 0, deletedFiles: 1)
             ],
-            users: curve([(today - 400, 1, 1), (today - 9, 2, 2)]), groups: curve([(today - 400, 0, 1), (today, 1, 1)]),
+            users: curve([(today - 400, 1, 1), (today - 9, 2, 2)]),
+            groups: curve([(today - 400, 0, 1), (today, 1, 1)]),
             files: curve([(today - 40, files, files + 1)]),
             outbox: [.init(kind: "deleteObject", rows: 2, due: 1, leased: 0, failing: 1, oldestSeconds: 7_200)],
             quotas: [

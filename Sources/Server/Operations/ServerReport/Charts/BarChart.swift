@@ -92,14 +92,17 @@ struct BarChart: Chart {
     }
 
     private func add(_ bar: Bar, to drawing: inout Drawing, y: Double) {
-        var start = 0.0
-        for part in bar.parts where part.value > 0 {
-            let begin = arrangement == .stacked ? min(position(of: start), Drawing.width - Self.leastWidth) : 0
-            let end = position(of: arrangement == .stacked ? start + part.value : part.value)
+        var sum = 0.0
+        var begin = 0.0
+        let parts = bar.parts.filter { $0.value > 0 }
+        for (index, part) in parts.enumerated() {
+            sum = arrangement == .stacked ? sum + part.value : part.value
+            // Those to the right need room for their least widths.
+            begin = min(begin, Drawing.width - Self.leastWidth * Double(parts.count - index))
+            let width = max(position(of: sum) - begin, Self.leastWidth)
             drawing.addBar(
-                x: begin, y: y, width: max(end - begin, Self.leastWidth), height: Self.barHeight, part.tone,
-                tip: "\(bar.name): \(part.meaning)")
-            start += part.value
+                x: begin, y: y, width: width, height: Self.barHeight, part.tone, tip: "\(bar.name): \(part.meaning)")
+            if arrangement == .stacked { begin += width }
         }
     }
 

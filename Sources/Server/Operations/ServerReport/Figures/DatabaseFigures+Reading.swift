@@ -16,7 +16,8 @@ extension StoreSession {
             totals.bytes += storage.bytes
         }
         return DatabaseFigures(
-            counts: try overview(at: now, totals), storage: files.storage, users: try userGrowth(), groups: try groupGrowth(),
+            counts: try overview(at: now, totals), storage: files.storage, users: try userGrowth(),
+            groups: try groupGrowth(),
             files: files.growth, outbox: try outboxFigures(at: now), quotas: try quotaUses(quotas, at: now))
     }
 

@@ -58,7 +58,8 @@ struct ReportPage {
         }
         header += "<dl class=\"tiles\">\n"
         for tile in ReportTile.all(of: report) {
-            header += "<div class=\"tile\(tile.isBad ? " bad" as HTMLText : "")\"><dt>\(tile.name)</dt><dd>\(tile.figure)"
+            header +=
+                "<div class=\"tile\(tile.isBad ? " bad" as HTMLText : "")\"><dt>\(tile.name)</dt><dd>\(tile.figure)"
             if let remark = tile.remark { header += "<small>\(remark)</small>" }
             header += "</dd></div>\n"
         }
@@ -86,7 +87,8 @@ struct ReportPage {
                 card += "<p class=\"empty\">Nothing to draw yet: all numbers are 0.</p>\n"
             }
             card += numbers(table, of: section, isOpen: chart == nil)
-        case .nothing(let sentence): card += "<p>\(capitalized(section.remark)).</p>\n<p class=\"empty\">\(sentence)</p>\n"
+        case .nothing(let sentence):
+            card += "<p>\(capitalized(section.remark)).</p>\n<p class=\"empty\">\(sentence)</p>\n"
         case .missing(let source):
             card += "<p class=\"alert\">Missing: \(source.words). The top of the page says why.</p>\n"
         }
@@ -152,7 +154,7 @@ struct ReportPage {
                 part = ""
             }
             part.append(character)
-            if character == "/" {
+            if character == "/" || character == "_" {
                 html += "\(part)<wbr>"
                 part = ""
             }

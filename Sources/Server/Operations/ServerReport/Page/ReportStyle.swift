@@ -42,7 +42,7 @@ enum ReportStyle {
         th,td{border-top:1px solid var(--rule);padding:.25rem .3rem;text-align:right;vertical-align:top}
         td{font-variant-numeric:tabular-nums;overflow-wrap:normal;white-space:nowrap}
         th{font-weight:500}thead th{border-top:0;color:var(--quiet);overflow-wrap:normal;vertical-align:bottom}
-        th[scope=row],th.words,td.words{overflow-wrap:break-word;text-align:left}td.words{white-space:normal}
+        th[scope=row],th.words,td.words{overflow-wrap:break-word;text-align:left}td.words{min-width:8rem;white-space:normal}
         th:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}
         @media(max-width:30rem){body{padding:.8rem}section{padding:.8rem}.tiles{grid-template-columns:repeat(2,1fr)}}
         @media print{:root{--page:#fff;--card:#fff;--text:#000;--quiet:#444;--rule:#ccc;--track:#eee;--main:#174fae;--second:#4a8be6;\

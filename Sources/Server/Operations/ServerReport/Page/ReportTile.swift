@@ -26,7 +26,8 @@ struct ReportTile {
                 name: "Files", figure: Quantity.grouped(counts.files), remark: Quantity.bytes(counts.fileBytes)),
             ReportTile(
                 name: "Work that is due", figure: Quantity.grouped(outbox.due),
-                remark: outbox.longestDueSeconds > 0 ? "the oldest for \(Quantity.seconds(outbox.longestDueSeconds))" : nil,
+                remark: outbox.longestDueSeconds > 0
+                    ? "the oldest for \(Quantity.seconds(outbox.longestDueSeconds))" : nil,
                 isBad: outbox.longestDueSeconds > 600),
             ReportTile(
                 name: "Database", figure: Quantity.bytes(counts.databaseBytes),

@@ -9,7 +9,13 @@ struct StatusCounts {
 
     init(_ statuses: [String: Int]) {
         for (status, count) in statuses {
-            if Self.isFailure(status) { failed += count } else if Self.isError(status) { refused += count } else { good += count }
+            if Self.isFailure(status) {
+                failed += count
+            } else if Self.isError(status) {
+                refused += count
+            } else {
+                good += count
+            }
         }
     }
 
