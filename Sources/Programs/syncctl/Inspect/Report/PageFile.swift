@@ -14,7 +14,8 @@ struct PageFile {
         self.path = path
         isNew = !AtomicFile.exists(path)
         guard isNew ? !path.isEmpty : AtomicFile.isRegular(path) else {
-            throw CommandFailure(.foundSomething, "\(path.isEmpty ? "an empty name" : path) is no regular file, and is left alone")
+            throw CommandFailure(
+                .foundSomething, "\(path.isEmpty ? "an empty name" : path) is no regular file, and is left alone")
         }
         do throws(PosixError) { try AtomicFile.requireWritableFolder(of: path) } catch { throw failure(error) }
     }

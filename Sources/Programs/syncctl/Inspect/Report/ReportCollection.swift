@@ -78,7 +78,8 @@ struct ReportCollection {
     }
 
     private func readCertificates() -> (figures: CertificateFigures, gaps: [ServerReport.Gap]) {
-        let site = command.certificate == nil ? NginxCheck.examine(folder: command.nginx, within: Self.nginxTime).site : nil
+        let site =
+            command.certificate == nil ? NginxCheck.examine(folder: command.nginx, within: Self.nginxTime).site : nil
         let paths = command.certificate.map { [$0] } ?? (site?.servers ?? []).flatMap(\.certificates).map(\.certificate)
         let figures = CertificateFigures(paths: paths)
         var gaps = figures.unread.map { reason in

@@ -7,7 +7,8 @@ import Posix
 struct ReportCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
-        abstract: "Tells how the server is doing: requests, latencies, errors, storage, growth, work, limits, certificates.",
+        abstract:
+            "Tells how the server is doing: requests, latencies, errors, storage, growth, work, limits, certificates.",
         discussion: """
             From the database, the counters of one host, and the certificates of this one; docs/operations.md says what each \
             of them knows. No name of a person, group or file is in it. What cannot be had is said at the top, the rest is \
@@ -18,7 +19,8 @@ struct ReportCommand: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @Option(
-        help: "Writes a page with pictures to this file, instead of a text; - for standard output.", completion: .file())
+        help: "Writes a page with pictures to this file, instead of a text; - for standard output.", completion: .file()
+    )
     var html: String?
     @Option(help: ArgumentHelp("Where the server's metrics are.", valueName: "url"))
     var metrics = "http://127.0.0.1:9180/metrics"

@@ -127,8 +127,8 @@ struct DatabaseSections {
     private var quotas: ReportSection {
         let remark =
             "the most that one user has used of each limit, and how many users have used \(QuotaStanding.nearPercent) percent "
-            + "of it (near) or all (reached): syncctl users --near-quota lists them. Requests were refused for it as often as "
-            + "this host has counted"
+            + "of it (near) or all of it (full): syncctl users --near-quota lists them. Refused: requests, as far as this host has "
+            + "counted them"
         return section("quotas", "Quotas", remark) { figures in
             guard !figures.quotas.isEmpty else { return .nothing("This server has no quotas.") }
             let bars = figures.quotas.map { use in
@@ -154,10 +154,10 @@ struct DatabaseSections {
                 bars, scale: .linear(maximum: 100),
                 legend: [
                     LegendEntry(.main, "below \(QuotaStanding.nearPercent) %"), LegendEntry(.warning, "near"),
-                    LegendEntry(.bad, "reached"),
+                    LegendEntry(.bad, "full"),
                 ])
             return .figures(
-                chart, ReportTable(["Quota", "Highest", "Limit", "Near", "Reached", "Refused"], rows))
+                chart, ReportTable(["Quota", "Most", "Limit", "Near", "Full", "Refused"], rows))
         }
     }
 }

@@ -44,7 +44,7 @@ enum ReportStyle {
         th{font-weight:500}thead th{border-top:0;color:var(--quiet);overflow-wrap:normal;vertical-align:bottom}
         th[scope=row],th.words,td.words{overflow-wrap:break-word;text-align:left}td.words{min-width:8rem;white-space:normal}
         th:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}
-        @media(max-width:30rem){body{padding:.8rem}section{padding:.8rem}.tiles{grid-template-columns:repeat(2,1fr)}}
+        @media(max-width:30rem){body{padding:.8rem}table{font-size:.75rem}th,td{padding:.25rem .2rem}section{padding:.8rem}.tiles{grid-template-columns:repeat(2,1fr)}}
         @media print{:root{--page:#fff;--card:#fff;--text:#000;--quiet:#444;--rule:#ccc;--track:#eee;--main:#174fae;--second:#4a8be6;\
         --third:#93bdf5;--warning:#e2960f;--bad:#c62f3e;--alert:#fff}body{max-width:none;padding:0}main{columns:2}\
         summary{display:none}details::details-content{block-size:auto;content-visibility:visible;display:block}\
