@@ -23,7 +23,9 @@ enum Output {
     }
 
     /// Writes an HTML page, in which nothing unprintable is left but its own line feeds; not for a terminal.
-    static func write(page: [UInt8]) { write(text: String(decoding: page, as: UTF8.self)) }
+    static func write(page: [UInt8]) {
+        print(PrintableText.lines(lines(of: String(decoding: page, as: UTF8.self))), terminator: "")
+    }
 
     /// Empties a terminal's screen; what follows begins at its top (ECMA-48: CUP, ED).
     static func clearScreen() { print("\u{1B}[H\u{1B}[2J", terminator: "") }
