@@ -1,0 +1,146 @@
+"""Commands in documents: in Markdown, in manual pages (mdoc(7)), and in Debian's README files.
+
+A command stands in a display (a fence, `Bd` or `Dl`, indented lines), one a line unless the line ends with a backslash or
+opens a shell's `for`; or within a sentence, in code, if it begins with a program's name and says more than that name.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+# What a command begins with, in displays and in sentences.
+PROGRAMS = frozenset("""
+    aa-enforce apt apt-get bench/run cat certbot curl debconf-set-selections eval for getent gh gpg install journalctl ln make
+    mariadb mkdir mv nginx openssl promtool rclone rm scripts/attack scripts/bootstrap scripts/build scripts/check
+    scripts/check-nginx scripts/check-oracles scripts/conformance scripts/coverage scripts/demonstrate scripts/faults
+    scripts/format scripts/mutate scripts/package scripts/repository scripts/run scripts/simulate scripts/stack scripts/test
+    scripts/test-host ssh swift syncctl syncd syncdir syncsandbox systemctl systemd-sysusers systemd-tmpfiles tar timedatectl
+    zcat echo runuser gpg CREATE SELECT
+""".split())
+NO_COMMANDS = {"json", "swift", "diff", "nginx", "sql", "http", "xml", "yaml", "toml", "text"}
+# Chapters of decisions and of releases are history.
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "debian/*.README.Debian", "debian/*.NEWS", "man/*")
+
+
+@dataclass(frozen=True)
+class Command:
+    document: str
+    line: int
+    # For a shell: as it is written, without what is said about it.
+    source: str
+    is_displayed: bool
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        return " ".join(self.source.split())
+
+
+def documents() -> list[Path]:
+    return sorted(path for pattern in DOCUMENTS for path in REPOSITORY.glob(pattern))
+
+
+def commands(path: Path) -> list[Command]:
+    """All of a document, in order."""
+    text = path.read_text(encoding="utf-8")
+    find = markdown if path.suffix == ".md" else manual if path.parent.name == "man" else readme
+    name = str(path.relative_to(REPOSITORY))
+    return [Command(name, line, command, is_displayed) for line, command, is_displayed in find(text)]
+
+
+Found = Iterator[tuple[int, str, bool]]
+
+
+def markdown(text: str) -> Found:
+    display: list[tuple[int, str]] | None = None
+    kind = ""
+    prose: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        fence = re.match(r" *```(\w*)$", line)
+        if fence is None:
+            (prose if display is None else display).append((number, line))
+        elif display is None:
+            yield from codes(prose)
+            prose, display, kind = [], [], fence[1]
+        else:
+            if kind not in NO_COMMANDS:
+                yield from displayed(display, prompts=kind == "console")
+            display = None
+    yield from codes(prose)
+
+
+def codes(lines: list[tuple[int, str]]) -> Found:
+    """In the sentences of paragraphs, whose lines may break within a command, and in the cells of tables."""
+    text = "\n".join(line for _, line in lines)
+    begin = lines[0][0] if lines else 0
+    for found in re.finditer(r"`([^`]+)`", text):
+        command = re.sub(r"\s+", " ", found[1].replace(r"\|", "|")).strip()
+        if is_command(command):
+            yield begin + text.count("\n", 0, found.start()), command, False
+
+
+def is_command(text: str) -> bool:
+    words = text.split(" ")
+    return words[0] in PROGRAMS and len(words) > 1
+
+
+def displayed(lines: list[tuple[int, str]], prompts: bool = False) -> Found:
+    """Commands of a display; with prompts, only the lines that have one, or go on after it."""
+    if lines and lines[0][1].startswith("#!"):
+        # The text of a program.
+        yield lines[0][0], "\n".join(line for _, line in lines) + "\n", True
+        return
+    pending, begin = "", 0
+    for number, line in lines:
+        line = line.strip()
+        if prompts and not pending:
+            if not re.match(r"[#$] ", line):
+                continue
+            line = line[2:]
+        line = re.sub(r"(^|\s+)# .*", "", line)
+        begin = number if not pending else begin
+        pending += line.removesuffix("\\")
+        if line.endswith("\\") or is_unfinished(pending):
+            pending += "" if line.endswith("\\") else "\n"
+            continue
+        if pending.split(" ")[0] in PROGRAMS or re.match(r"[A-Z]+=\$\(", pending):
+            yield begin, pending, True
+        pending = ""
+
+
+def is_unfinished(command: str) -> bool:
+    return (command.startswith("for ") and not command.endswith("done")) or command.count("'") % 2 == 1
+
+
+def manual(text: str) -> Found:
+    """Of a page's own text; what the programs say of themselves is no part of it."""
+    display: list[tuple[int, str]] | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        plain = line.replace(r"\-", "-").replace(r"\e", "\\")
+        if line.startswith(".Bd "):
+            display = []
+        elif line.startswith(".Ed"):
+            yield from displayed(display or [])
+            display = None
+        elif display is not None:
+            display.append((number, plain))
+        elif line.startswith(".Dl "):
+            yield from displayed([(number, plain[4:].removeprefix("$ "))])
+        elif line.startswith(".Ql ") and is_command(re.sub(r" [.,]$", "", plain[4:])):
+            yield number, re.sub(r" [.,]$", "", plain[4:]), False
+
+
+def readme(text: str) -> Found:
+    prose: list[tuple[int, str]] = []
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        # In a column of its own stands what is said about the command.
+        if re.match(r"    \S", line) and (not lines[number - 2].strip() or lines[number - 2].startswith("    ")):
+            yield from codes(prose)
+            prose = []
+            yield from displayed([(number, re.sub(r"\s{4,}.*", "", line.strip()))])
+        else:
+            prose.append((number, line))
+    yield from codes(prose)
