@@ -6,7 +6,7 @@ opens a shell's `for`; or within a sentence, in code, if it begins with a progra
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -31,6 +31,8 @@ class Command:
     # For a shell: as it is written, without what is said about it.
     source: str
     is_displayed: bool
+    # What the document says comes then; in displays with prompts.
+    reply: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -47,10 +49,18 @@ def commands(path: Path) -> list[Command]:
     text = path.read_text(encoding="utf-8")
     find = markdown if path.suffix == ".md" else manual if path.parent.name == "man" else readme
     name = str(path.relative_to(REPOSITORY))
-    return [Command(name, line, command, is_displayed) for line, command, is_displayed in find(text)]
+    found: list[Command] = []
+    for line, command, is_displayed in find(text):
+        if command.startswith(REPLY):
+            found[-1] = replace(found[-1], reply=(*found[-1].reply, command.removeprefix(REPLY)))
+        else:
+            found.append(Command(name, line, command, is_displayed))
+    return found
 
 
 Found = Iterator[tuple[int, str, bool]]
+# Before a line that is no command, and what came after one.
+REPLY = "\0"
 
 
 def markdown(text: str) -> Found:
@@ -97,6 +107,7 @@ def displayed(lines: list[tuple[int, str]], prompts: bool = False) -> Found:
         line = line.strip()
         if prompts and not pending:
             if not re.match(r"[#$] ", line):
+                yield number, REPLY + line, True
                 continue
             line = line[2:]
         line = re.sub(r"(^|\s+)# .*", "", line)

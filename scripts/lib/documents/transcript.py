@@ -6,6 +6,7 @@ the commands in transcripts among those that are run.
 """
 
 import difflib
+import os
 import re
 import shlex
 import unittest
@@ -39,7 +40,7 @@ class Transcript:
         self.test = test
         self.name = name
         self.typist = typist
-        self.known = {command.text: command.source for command in commands(REPOSITORY / document)}
+        self.known = {command.text: command for command in commands(REPOSITORY / document)}
         self.lines = [f"From {document}."]
 
     def type(
@@ -52,7 +53,8 @@ class Transcript:
         - shown: whether the transcript has what was written: not where it is somebody else's, and long.
         - through: a program that takes the command as its last argument, as a database's client takes a statement.
         """
-        typed = self.known[self.mention(command)]
+        known = self.known[self.mention(command)]
+        typed = known.source
         for word, value in (replacing or {}).items():
             self.test.assertIn(word, typed)
             typed = typed.replace(word, value)
@@ -60,7 +62,9 @@ class Transcript:
             typed = f"{through} {shlex.quote(typed)}"
         ended, written = self.typist(typed, answers)
         self.test.assertEqual(ended, status, f"{typed}:\n{written[-6000:]}")
-        self.lines += [f"  ({word}: {value})" for word, value in (replacing or {}).items()]
+        for line in known.reply:
+            self.test.assertRegex(written, rf"(?m)^{shown_as(line)}$", f"{typed}: the document has another reply")
+        self.lines += [f"  ({word}: {comparable(value)[0]})" for word, value in (replacing or {}).items()]
         self.lines += comparable(written) if shown else ["  (…)"] if written.strip() else []
         if ended != 0:
             self.lines.append(f"  (exit status {ended})")
@@ -76,17 +80,27 @@ class Transcript:
 
     def program(self) -> str:
         """The text of the program that the document shows."""
-        return self.known[self.mention("#!/bin/sh")]
+        return self.known[self.mention("#!/bin/sh")].source
 
     def compare(self) -> None:
-        """With what is kept. What was written just now is left in .stack/transcripts, to be taken over if it is right."""
+        """With what is kept. What was written just now is left in .stack/transcripts; SYNC_KEEP_TRANSCRIPTS=yes keeps it."""
         WRITTEN.mkdir(parents=True, exist_ok=True)
         file = f"{self.name}.txt"
         (WRITTEN / file).write_text("\n".join(self.lines) + "\n", encoding="utf-8")
+        if os.environ.get("SYNC_KEEP_TRANSCRIPTS"):
+            FOLDER.mkdir(exist_ok=True)
+            (FOLDER / file).write_text((WRITTEN / file).read_text(encoding="utf-8"), encoding="utf-8")
         kept = (FOLDER / file).read_text(encoding="utf-8").splitlines() if (FOLDER / file).exists() else []
         difference = "\n".join(difflib.unified_diff(
             kept, self.lines, str(FOLDER / file), str(WRITTEN / file), lineterm=""))
         self.test.assertEqual(difference, "", f"\n{difference}")
+
+
+def shown_as(line: str) -> str:
+    """A pattern of a line in a document, where … stands for anything, and four digits and … for a UUID."""
+    if re.fullmatch(r"[0-9A-F]{4}…", line):
+        return r"[0-9A-F-]{36}"
+    return re.escape(line).replace("…", ".*")
 
 
 def comparable(text: str) -> list[str]:
