@@ -316,7 +316,7 @@ class HandbookTests(unittest.TestCase):
         run("cp", "--archive", lost.path("/etc/syncsandbox"), bare.path("/etc/"))
         self.inside("ln -s ../sites-available/syncsandbox.conf /etc/nginx/sites-enabled/; systemctl reload nginx")
         page.type("certbot certonly --webroot", answers={
-            "(Enter 'c' to cancel): ": "a@example.com", "(Y)es/(N)o: ": "Y"}, shown=False)
+            "(Enter 'c' to cancel): ": "a@example.com", "(Y)es/(N)o: ": "N"}, shown=False)
         page.type("gpg --decrypt syncd-secrets.tar.gpg", shown=False)
         page.type("syncctl restore syncd-2026-11-25T030000Z.backup.gz",
                   {"syncd-2026-11-25T030000Z.backup.gz": name})

@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 from demonstration.web import Website  # noqa: E402
 from documents.transcript import Transcript  # noqa: E402
 
-SECONDS = 60.0
+SECONDS = 120.0
 FILE = "0B7C9A52-8F0E-4D6B-A1C3-52E1D7F4B9C8"
 PROGRAMS = REPOSITORY / ".build" / "debug"
 
@@ -71,6 +71,18 @@ class WalkthroughTests(unittest.TestCase):
         status, written = self.terminal.type(command)
         self.assertEqual(status, 0, written)
         return written
+
+    def test_demonstration(self) -> None:
+        """README: the demonstration, which stays, and its end."""
+        run = {"make run": f"{REPOSITORY}/scripts/run {self.terminal.home}/.stack/run"}
+        page = self.chapter("README.md", "demonstration")
+        written = page.type("make run", run, shown=False)
+        self.assertIn("everything arrived as it was sent", written)
+        addresses = self.chapter("docs/syncdir.md", "demonstration-addresses")
+        self.assertIn("SYNC_HTTP_URL=", addresses.type("scripts/stack env .stack/run", shown=False))
+        page.type("make stop", {"make stop": "scripts/stack down .stack/run"})
+        page.compare()
+        addresses.compare()
 
     def test_stack(self) -> None:
         """README: a stack of one's own, the server's health, and a person."""

@@ -92,8 +92,8 @@ def codes(lines: list[tuple[int, str]]) -> Found:
 
 
 def is_command(text: str) -> bool:
-    words = text.split(" ")
-    return words[0] in PROGRAMS and len(words) > 1
+    words = [word for word in text.split(" ") if not re.match(r"[A-Z_]+=", word)]
+    return len(words) > 1 and words[0] in PROGRAMS
 
 
 def displayed(lines: list[tuple[int, str]], prompts: bool = False) -> Found:

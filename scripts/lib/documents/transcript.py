@@ -26,6 +26,13 @@ VARYING = (
     (r"\b[0-9a-f]{12,}\b", "HEX"),
     (r"\b\d[\d,.]* (bytes|KiB|MiB|GiB|ms|s|min|seconds|days)\b", r"N \1"),
     (r"\b\d+(\.\d)? percent", "N percent"),
+    (r'"serverUptime":[\d.]+', '"serverUptime":N'),
+    (r"\(([0-9a-f]{8})\)", "(KEY)"),
+    (r"\bquota_windows \d+", "quota_windows N"),
+    # Of releases, ours and Debian's.
+    (r"MariaDB [\d.]+\S*", "MariaDB VERSION,"),
+    (re.escape((REPOSITORY / "VERSION").read_text(encoding="ascii").strip()), "VERSION"),
+    (r"(schema |this release \()\d+", r"\1N"),
 )
 
 
