@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from authority import DIRECTORY, Authority
-from container import Container
+from container import Answers, Container
 from host import REPOSITORY, STATE
 from image import unpack
 
@@ -22,7 +22,7 @@ SILENCE_SECONDS = 180.0
 HOST = "sync.example.com"
 PICTURE = bytes(range(256)) * 4_000
 # What a person answers, by the ends of the questions; all else is answered with nothing, for what is in brackets.
-ANSWERS = {
+ANSWERS: Answers = {
     "Do you want to continue? [Y/n] ": "",
     "(e.g. sync.example.com): ": HOST,
     "]: ": "",
@@ -56,7 +56,7 @@ class Machine:
         self.container.enter_network()
         authority.start()
         with self.path("/etc/hosts").open("a", encoding="ascii") as hosts:
-            hosts.write(f"127.0.0.1 localhost {HOST} new.example.com other.example.com packages.example.com\n")
+            hosts.write(f"127.0.0.1 localhost {HOST} new.example.com other.example.com packages.example.com db\n")
         shutil.copy(authority.root_file, self.path("/usr/local/share/ca-certificates/authority.crt"))
         self.run("update-ca-certificates")
         for package in (REPOSITORY / ".build" / "packages").glob("sync*.deb"):
@@ -79,7 +79,7 @@ class Machine:
         self.path(path).write_text(text, encoding="utf-8")
         self.path(path).chmod(mode)
 
-    def type(self, command: str, answers: dict[str, str] | None = None) -> tuple[int, str]:
+    def type(self, command: str, answers: Answers | None = None) -> tuple[int, str]:
         """At a terminal, in root's folder; the exit status, and all that was written."""
         # A person has no time to save: only the test does not wait for disks.
         quick = command.replace("apt install", "eatmydata apt install")

@@ -7,6 +7,9 @@ usage: scripts/test-host test_handbook
 
 import json
 import os
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -16,10 +19,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 # pylint: disable=wrong-import-position
 from container import wait_for  # noqa: E402
-from host import CONFIGURATION, INSTANCES, REPOSITORY, START_SECONDS  # noqa: E402
+from consent import agree  # noqa: E402
+from host import CONFIGURATION, INSTANCES, REPOSITORY, SANDBOX_URL, START_SECONDS  # noqa: E402
 from image import run  # noqa: E402
-from machine import HOST, Machine  # noqa: E402
+from machine import HOST, PICTURE, Machine  # noqa: E402
 
+from demonstration.web import Website  # noqa: E402
 from documents.transcript import Transcript  # noqa: E402
 from cryptography.hazmat.primitives import serialization  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric import ec  # noqa: E402
@@ -29,6 +34,7 @@ SECRETS = "/etc/syncd/secrets"
 BACKUPS = "/var/backups/syncd"
 COPIER_HOME = "/var/lib/syncd-backup"
 GROUP = "6d1f9f4e-5a0b-4c55-9d0e-3f6c1f1d2a10"
+PHOTO = f"200 {len(PICTURE)}"
 LIVE = f"/etc/letsencrypt/live/{HOST}"
 
 
@@ -105,6 +111,9 @@ class HandbookTests(unittest.TestCase):
         page.type("syncctl setup --certificate FILE --key FILE", {
             "--certificate FILE": "--certificate /etc/ssl/private/fullchain.pem",
             "--key FILE": "--key /etc/ssl/private/privkey.pem"}, answers={"[nothing]: ": "", "]: ": ""})
+        # And back: it is there already.
+        self.inside("syncctl setup --unattended --certbot")
+        self.assertIn(LIVE, self.inside("cat /etc/nginx/sites-available/syncd.conf"))
         page.type("certbot renew && systemctl reload nginx", shown=False)
         page.compare()
 
@@ -186,7 +195,11 @@ class HandbookTests(unittest.TestCase):
         self.inside("journalctl --rotate && journalctl --vacuum-time=1s")
         self.inside(f"cp -p {SECRETS}/google-client-secret google; echo wrong >{SECRETS}/google-client-secret")
         self.inside("systemctl reload syncd")
-        self.assertIn("provider_misconfigured", self.sign_up("bob", "a0c9a8a7-3c39-4e3e-a5f0-5a3f1ab7c0d1"))
+        refused = json.loads(self.sign_up("bob", "a0c9a8a7-3c39-4e3e-a5f0-5a3f1ab7c0d1"))
+        self.assertEqual(refused["code"], "provider_misconfigured", refused)
+        complaint = self.chapter("complaint", "docs/complaints.md")
+        written = complaint.type("journalctl -u 'syncd-*' | grep ID", {"ID": refused["requestId"]}, shown=False)
+        self.assertIn("Google's token endpoint says invalid_client", written)
         written = page.type(errors, shown=False)
         self.assertIn('"message":"Request failed"', written.replace(": ", ":"))
         self.assertIn("Google's token endpoint says invalid_client", written)
@@ -202,15 +215,45 @@ class HandbookTests(unittest.TestCase):
         page.type("syncctl status")
         page.type("syncctl jobs --failing")
         page.type("syncctl jobs --kind writeIndexPage")
+        complaint.compare()
         for statement in ("SELECT COUNT(*), MIN(forgotten_at)", "SELECT kind, attempts, last_error"):
             page.type(statement, through="mariadb syncserver -e")
         page.compare()
 
-    def test_try_without_root(self) -> None:
-        """Section 10: exit status 77 is for whoever may not read the secrets."""
-        ended = self.machine.run("runuser", "-u", "nobody", "--", "syncctl", "try", "dropbox", check=False)
-        self.assertEqual(ended.returncode, 77, ended.stdout)
-        self.assertIn("run syncctl as root", ended.stdout)
+    def test_without_root(self) -> None:
+        """Section 10: exit status 77 is for whoever may not read the secrets; not of doctor, and of what needs none."""
+        def ended(*command: str) -> subprocess.CompletedProcess:
+            return self.machine.run("runuser", "-u", "nobody", "--", "syncctl", *command, check=False)
+
+        for command in (("try", "dropbox"), ("status",), ("users",), ("check-config",), ("fsck",), ("backup", "/tmp/x")):
+            refused = ended(*command)
+            self.assertEqual(refused.returncode, 77, f"{command}: {refused.stdout}")
+            self.assertIn("run syncctl as root", refused.stdout)
+        self.assertEqual(ended("setup", "--unattended").returncode, 77)
+        self.assertEqual(ended("restore", "/tmp/x").returncode, 77)
+        self.assertIn("notPermitted", ended("doctor", "--json").stdout)
+        self.assertEqual(ended("generate-key").returncode, 0)
+        self.assertEqual(ended("openapi", "1.0.0").returncode, 0)
+
+    def test_trying_providers(self) -> None:
+        """Section 10: test accounts of the sandbox, in a browser or with what their app has, go through everything."""
+        page = self.chapter("trying-providers")
+        authority = self.machine.path("/etc/syncsandbox/ca.pem")
+        sandbox = Website(SANDBOX_URL)
+        sandbox.json("POST", "/sandbox/redirect-uris", {
+            "provider": "google", "redirectURI": "http://127.0.0.1:53682/server"})
+        for provider in ("google", "microsoft", "dropbox"):
+            account = sandbox.json("POST", "/sandbox/accounts", {"provider": provider, "name": "Tester"})
+
+            def led_to(written: str, of: str = account["id"]) -> str:
+                arrived = agree(re.search(r"https://\S+", written)[0], of, authority)
+                shown = re.search(r"Enter this code in the app: ([^<]+)", arrived)
+                return shown[1] if shown else arrived
+
+            page.type(f"syncctl try {provider} ", answers={"The code (is not shown): ": led_to})
+        account = sandbox.json("POST", "/sandbox/accounts", {"provider": "facebook", "name": "Tester"})
+        page.type("syncctl try facebook", answers={"(is not shown): ": account["accessToken"]})
+        page.compare()
 
     def test_troubles(self) -> None:
         """Sections 8 and 10: what to type if something is wrong."""
@@ -243,6 +286,7 @@ class HandbookTests(unittest.TestCase):
         """Section 7: a backup every night, its copies by ssh and by rclone, and by hand."""
         self.other_host()
         page = self.chapter("backup")
+        page.type("apt install gnupg", shown=False)
         page.type("tar --create --directory=/etc/syncd secrets")
         page.type("systemctl enable --now syncd-backup.timer")
         page.type("systemctl start syncd-backup.service")
@@ -283,7 +327,7 @@ class HandbookTests(unittest.TestCase):
     def other_host(self) -> None:
         """The names in DNS of all other hosts lead here, too: to a user `backup`, and to root."""
         self.inside("mkdir -p /srv/other")
-        self.inside("eatmydata apt-get install --yes --no-install-recommends openssh-server rclone gnupg")
+        self.inside("eatmydata apt-get install --yes --no-install-recommends openssh-server rclone")
         self.inside("usermod --home /srv/other --shell /bin/sh backup; chown backup: /srv/other")
         self.inside("mkdir -p -m 700 /root/.ssh /root/.gnupg; ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519; "
                     "cp /root/.ssh/id_ed25519.pub /root/.ssh/authorized_keys; "
@@ -321,7 +365,7 @@ class HandbookTests(unittest.TestCase):
         page.type("syncctl restore syncd-2026-11-25T030000Z.backup.gz",
                   {"syncd-2026-11-25T030000Z.backup.gz": name})
         run("cp", lost.path("/root/alice"), bare.path("/root"))
-        self.assertIn("photo", self.index_of_alice())
+        self.assertEqual(self.photo_of_alice(), PHOTO)
         page.type("syncctl fsck")
         page.type("syncctl doctor", status=1)
 
@@ -340,8 +384,16 @@ class HandbookTests(unittest.TestCase):
         self.assertIn("sealingKeyUnknown", self.inside("syncctl doctor --json", check=False))
         page.type("systemctl reload syncd", status=1)
         page.type("systemctl restart syncd-api@1")
+        self.assertEqual(self.photo_of_alice().split()[0], "502")
         # Her app signs in again, as it does after such an answer.
-        self.assertIn('"userId"', self.inside(f"curl -s -H @alice https://{HOST}/CheckCreds"))
+        sandbox = Website(SANDBOX_URL)
+        (account,) = [each["id"] for each in sandbox.json("GET", "/sandbox/accounts") if each["name"] == "Alice"]
+        headers = sandbox.json("GET", f"/sandbox/accounts/{account}")["headers"]
+        device = re.search(r"(?mi)^SyncServer-Device-UUID: .*$", self.inside("cat alice"))[0]
+        self.machine.write("/root/alice", "\n".join([*(f"{name}: {value}" for name, value in headers.items()), device, ""]))
+        self.inside(f"curl -s --fail -H @alice https://{HOST}/CheckCreds")
+        self.assertEqual(self.photo_of_alice(), PHOTO)
+        page.type("systemctl reload syncd")
         self.inside(f"mv /root/sealing-key {SECRETS}/sealing-key")
 
     def empty_database(self) -> None:
@@ -362,10 +414,32 @@ class HandbookTests(unittest.TestCase):
         page.type("syncctl restore --rows-only FILE", {"FILE": name})
         self.inside("mariadb -e 'DROP DATABASE elsewhere; CREATE DATABASE elsewhere'")
         page.type(restore, {restore.split()[-1]: name})
-        self.assertIn("photo", self.index_of_alice())
+        self.assertEqual(self.photo_of_alice(), PHOTO)
 
-    def index_of_alice(self) -> str:
-        return self.inside(f"curl -s -H @alice 'https://{HOST}/Index?sharingGroupUUID={GROUP}'")
+    def photo_of_alice(self) -> str:
+        """The status with which her phone downloads it, and how many bytes come."""
+        return self.inside(
+            f"curl -s -o /dev/null -w '%{{http_code}} %{{size_download}}' -H @alice 'https://{HOST}/DownloadFile"
+            f"?sharingGroupUUID={GROUP}&fileUUID=0b7c9a52-8f0e-4d6b-a1c3-52e1d7f4b9c8&fileVersion=0&masterVersion=1'")
+
+    # MARK: The predecessor
+
+    def test_import(self) -> None:
+        """Section 9: the database of a SyncServerII, by its own configuration file and by options."""
+        page = self.chapter("import")
+        fixtures = REPOSITORY / "Tests" / "Server" / "Operations" / "ImportTests" / "Fixtures"
+        for name in ("schema", "rows"):
+            shutil.copy(fixtures / f"{name}.sql", self.machine.path("/root"))
+        self.inside("mariadb -e \"CREATE DATABASE SyncServer; CREATE USER sync@localhost IDENTIFIED BY 'old password'; "
+                    "GRANT SELECT ON SyncServer.* TO sync@localhost\"; cat schema.sql rows.sql | mariadb SyncServer")
+        self.machine.write("/root/old.password", "old password\n", 0o600)
+        self.machine.write("/home/sync/Server.json", json.dumps({
+            "db": {"host": "db", "user": "sync", "password": "old password", "database": "SyncServer"}, "port": 8080}))
+        page.type("syncctl import --from-config /home/sync/Server.json --dry-run")
+        page.type("syncctl import --from-config /home/sync/Server.json")
+        again = page.type("syncctl import --from-host db", shown=False)
+        self.assertEqual(json.loads(again)["users"]["added"], 0)
+        page.compare()
 
     # MARK: The end
 

@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
 from demonstration.web import Website  # noqa: E402
-from documents.transcript import Transcript  # noqa: E402
+from documents.transcript import Answers, Transcript  # noqa: E402
 
 SECONDS = 120.0
 FILE = "0B7C9A52-8F0E-4D6B-A1C3-52E1D7F4B9C8"
@@ -45,9 +45,9 @@ class Terminal:
         return subprocess.Popen(
             ["/bin/bash", "-c", script], cwd=self.home, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, env=environment | {
-                "HOME": str(self.home), "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}, **options)
+                "CLONE": str(REPOSITORY), "HOME": str(self.home), "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}, **options)
 
-    def type(self, command: str, _answers: dict[str, str] | None = None) -> tuple[int, str]:
+    def type(self, command: str, _answers: Answers | None = None) -> tuple[int, str]:
         process = self.start(command)
         written, _ = process.communicate(timeout=SECONDS)
         return process.returncode, written.replace(str(self.home), "~")
@@ -74,7 +74,7 @@ class WalkthroughTests(unittest.TestCase):
 
     def test_demonstration(self) -> None:
         """README: the demonstration, which stays, and its end."""
-        run = {"make run": f"{REPOSITORY}/scripts/run {self.terminal.home}/.stack/run"}
+        run = {"make run": '"$CLONE"/scripts/run ~/.stack/run'}
         page = self.chapter("README.md", "demonstration")
         written = page.type("make run", run, shown=False)
         self.assertIn("everything arrived as it was sent", written)

@@ -36,8 +36,10 @@ VARYING = (
 )
 
 
-# Types a command, with these answers to questions; the exit status, and all that was written.
-Typist = Callable[[str, dict[str, str] | None], tuple[int, str]]
+# By the ends of questions; an answer may depend on what was written since the last one.
+Answers = dict[str, str | Callable[[str], str]]
+# Types a command, with these answers; the exit status, and all that was written.
+Typist = Callable[[str, Answers | None], tuple[int, str]]
 
 
 class Transcript:
@@ -52,7 +54,7 @@ class Transcript:
 
     def type(
         self, command: str, replacing: dict[str, str] | None = None, *, status: int = 0, shown: bool = True,
-        answers: dict[str, str] | None = None, through: str | None = None
+        answers: Answers | None = None, through: str | None = None
     ) -> str:
         """Types a command of the document, which is named by its beginning.
 
