@@ -418,6 +418,8 @@ class HandbookTests(unittest.TestCase):
 
     def photo_of_alice(self) -> str:
         """The status with which her phone downloads it, and how many bytes come."""
+        # nginx opens its sockets after a reload has returned.
+        self.wait_until_healthy()
         return self.inside(
             f"curl -s -o /dev/null -w '%{{http_code}} %{{size_download}}' -H @alice 'https://{HOST}/DownloadFile"
             f"?sharingGroupUUID={GROUP}&fileUUID=0b7c9a52-8f0e-4d6b-a1c3-52e1d7f4b9c8&fileVersion=0&masterVersion=1'")
