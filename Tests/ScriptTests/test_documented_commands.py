@@ -18,8 +18,8 @@ from documents.commands import commands, displayed, documents, manual, markdown,
 from documents.transcript import FOLDER, typed_commands  # noqa: E402
 
 TABLE = REPOSITORY / "Tests" / "documented-commands.toml"
-# What stands for something else: FILE, google.txt, …, [option].
-PLACEHOLDER = re.compile(r"[A-Z]{2,}|.*[…|$<\[].*|\d.*|[\w-]+\.(txt|json|password)")
+# What stands for something else: FILE, google.txt, https://…, [option].
+PLACEHOLDER = re.compile(r"https?:.*|[A-Z]{2,}|.*[…|$<\[].*|\d.*|[\w-]+\.(txt|json|password)")
 
 
 def rows() -> dict[str, list[dict]]:

@@ -27,7 +27,7 @@ VARYING = (
     (r"\b\d[\d,.]* (bytes|KiB|MiB|GiB|ms|s|min|seconds|days)\b", r"N \1"),
     (r"\b\d+(\.\d)? percent", "N percent"),
     (r'"serverUptime":[\d.]+', '"serverUptime":N'),
-    (r"\(([0-9a-f]{8})\)", "(KEY)"),
+    (r"\bkey (\()?[0-9a-f]{8}\b", r"key \1KEY"),
     (r"\bquota_windows \d+", "quota_windows N"),
     # Of releases, ours and Debian's.
     (r"MariaDB [\d.]+\S*", "MariaDB VERSION,"),
