@@ -228,7 +228,9 @@ extension PrivateStackTests {
             let now = Int64(WallClock.secondsSince1970())
             for (started, findings) in [(now + 60, []), (1_000_000_000, ["configurationNotLoaded"])] {
                 try host.setUnits(
-                    ExaminedHost.units.merging(["syncd-api@1.service": "loaded active running static @\(started)"]) { $1 })
+                    ExaminedHost.units.merging(["syncd-api@1.service": "loaded active running static @\(started)"]) {
+                        $1
+                    })
 
                 let report = try host.doctor()
                 #expect(report.findings == Set(findings), "\(report.output)")
