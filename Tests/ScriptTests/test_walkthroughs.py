@@ -84,6 +84,12 @@ class WalkthroughTests(unittest.TestCase):
         page.compare()
         addresses.compare()
 
+    def test_names(self) -> None:
+        """CONTRIBUTING: what can go wrong with names is explained by the name server of stacks."""
+        page = self.chapter("CONTRIBUTING.md", "names")
+        self.assertIn("faults.json", page.type("scripts/lib/resolver --help", shown=False))
+        page.compare()
+
     def test_stack(self) -> None:
         """README: a stack of one's own, the server's health, and a person."""
         page = self.chapter("README.md", "stack")

@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-# What a command begins with, in displays and in sentences.
+# What a command begins with, besides the scripts of this repository.
 PROGRAMS = frozenset("""
-    aa-enforce apt apt-get bench/run cat certbot curl debconf-set-selections eval for getent gh gpg install journalctl ln make
-    mariadb mkdir mv nginx openssl promtool rclone rm scripts/attack scripts/bootstrap scripts/build scripts/check
-    scripts/check-nginx scripts/check-oracles scripts/conformance scripts/coverage scripts/demonstrate scripts/faults
-    scripts/format scripts/mutate scripts/package scripts/repository scripts/run scripts/simulate scripts/stack scripts/test
-    scripts/test-host ssh swift syncctl syncd syncdir syncsandbox systemctl systemd-sysusers systemd-tmpfiles tar timedatectl
-    zcat echo runuser gpg CREATE SELECT
+    CREATE SELECT aa-enforce apt apt-get cat certbot curl debconf-set-selections echo eval for getent gpg install journalctl ln
+    make mariadb mkdir mv nginx openssl promtool rclone rm runuser ssh swift syncctl syncd syncdir syncsandbox systemctl
+    systemd-sysusers systemd-tmpfiles tar timedatectl zcat
 """.split())
+SCRIPTS = ("scripts/", "bench/")
 NO_COMMANDS = {"json", "swift", "diff", "nginx", "sql", "http", "xml", "yaml", "toml", "text"}
 # Chapters of decisions and of releases are history.
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "debian/*.README.Debian", "debian/*.NEWS", "man/*")
@@ -82,7 +80,7 @@ def markdown(text: str) -> Found:
 
 
 def codes(lines: list[tuple[int, str]]) -> Found:
-    """In the sentences of paragraphs, whose lines may break within a command, and in the cells of tables."""
+    """Within sentences, whose lines may break within a command, and in the cells of tables."""
     text = "\n".join(line for _, line in lines)
     begin = lines[0][0] if lines else 0
     for found in re.finditer(r"`([^`]+)`", text):
@@ -93,7 +91,11 @@ def codes(lines: list[tuple[int, str]]) -> Found:
 
 def is_command(text: str) -> bool:
     words = [word for word in text.split(" ") if not re.match(r"[A-Z_]+=", word)]
-    return len(words) > 1 and words[0] in PROGRAMS
+    return len(words) > 1 and is_program(words[0])
+
+
+def is_program(word: str) -> bool:
+    return word in PROGRAMS or word.startswith(SCRIPTS)
 
 
 def displayed(lines: list[tuple[int, str]], prompts: bool = False) -> Found:
@@ -116,7 +118,7 @@ def displayed(lines: list[tuple[int, str]], prompts: bool = False) -> Found:
         if line.endswith("\\") or is_unfinished(pending):
             pending += "" if line.endswith("\\") else "\n"
             continue
-        if pending.split(" ")[0] in PROGRAMS or re.match(r"[A-Z]+=\$\(", pending):
+        if is_program(pending.split(" ")[0]) or re.match(r"[A-Z]+=\$\(", pending):
             yield begin, pending, True
         pending = ""
 

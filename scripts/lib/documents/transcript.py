@@ -11,7 +11,6 @@ import re
 import shlex
 import unittest
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from .commands import REPOSITORY, commands
 
