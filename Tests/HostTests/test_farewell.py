@@ -1,9 +1,12 @@
-"""The end of docs/operations.md: another name for the host, removal, packages from a repository, purge.
+"""What docs/operations.md tells one to do once: taking over a predecessor, another name for the host, removal, packages from
+a repository, purge.
 
 usage: scripts/test-host test_farewell
 """
 
+import json
 import os
+import shutil
 import sys
 import tempfile
 import unittest
@@ -24,6 +27,27 @@ from documents.transcript import Transcript  # noqa: E402
 
 
 class FarewellTests(HandbookCase):
+    def test_import(self) -> None:
+        """Section 9: the database of a SyncServerII, by its own configuration file and by options."""
+        page = self.chapter("import")
+        fixtures = REPOSITORY / "Tests" / "Server" / "Operations" / "ImportTests" / "Fixtures"
+        for name in ("schema", "rows"):
+            shutil.copy(fixtures / f"{name}.sql", self.machine.path("/root"))
+        self.inside("mariadb -e \"CREATE DATABASE SyncServer; CREATE USER sync@localhost IDENTIFIED BY 'old password'; "
+                    "GRANT SELECT ON SyncServer.* TO sync@localhost\"; cat schema.sql rows.sql | mariadb SyncServer")
+        self.machine.write("/root/old.password", "old password\n", 0o600)
+        self.machine.write("/home/sync/Server.json", json.dumps({
+            "db": {"host": "db", "user": "sync", "password": "old password", "database": "SyncServer"}, "port": 8080}))
+        # What is left of invitations depends on the day.
+        rehearsal = page.type("syncctl import --from-config /home/sync/Server.json --dry-run", shown=False)
+        self.assertIn("Nothing was written", rehearsal)
+        report = page.type("syncctl import --from-config /home/sync/Server.json", shown=False)
+        for text in (rehearsal, report):
+            self.assertIn("users   6 added", text)
+        again = page.type("syncctl import --from-host db", shown=False)
+        self.assertEqual(json.loads(again)["users"]["added"], 0)
+        page.compare()
+
     def test_other_name(self) -> None:
         """Section 2: the host gets another name, with a certificate for it."""
         page = self.chapter("other-name")

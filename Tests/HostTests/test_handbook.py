@@ -5,7 +5,6 @@ usage: scripts/test-host test_handbook
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from container import wait_for  # noqa: E402
 from consent import agree  # noqa: E402
 from handbook import SECRETS, HandbookCase, in_order  # noqa: E402
-from host import CONFIGURATION, INSTANCES, REPOSITORY, SANDBOX_URL, START_SECONDS  # noqa: E402
+from host import CONFIGURATION, INSTANCES, SANDBOX_URL, START_SECONDS  # noqa: E402
 from machine import HOST  # noqa: E402
 
 from demonstration.web import Website  # noqa: E402
@@ -224,27 +223,6 @@ class HandbookTests(HandbookCase):
         page.type("syncctl fsck --clouds --sample 1% --json")
         page.type("syncctl --generate-completion-script bash", shown=False)
         page.type("syncctl help COMMAND", {"COMMAND": "doctor"}, shown=False)
-        page.compare()
-
-    def test_import(self) -> None:
-        """Section 9: the database of a SyncServerII, by its own configuration file and by options."""
-        page = self.chapter("import")
-        fixtures = REPOSITORY / "Tests" / "Server" / "Operations" / "ImportTests" / "Fixtures"
-        for name in ("schema", "rows"):
-            shutil.copy(fixtures / f"{name}.sql", self.machine.path("/root"))
-        self.inside("mariadb -e \"CREATE DATABASE SyncServer; CREATE USER sync@localhost IDENTIFIED BY 'old password'; "
-                    "GRANT SELECT ON SyncServer.* TO sync@localhost\"; cat schema.sql rows.sql | mariadb SyncServer")
-        self.machine.write("/root/old.password", "old password\n", 0o600)
-        self.machine.write("/home/sync/Server.json", json.dumps({
-            "db": {"host": "db", "user": "sync", "password": "old password", "database": "SyncServer"}, "port": 8080}))
-        # What is left of invitations depends on the day.
-        rehearsal = page.type("syncctl import --from-config /home/sync/Server.json --dry-run", shown=False)
-        self.assertIn("Nothing was written", rehearsal)
-        report = page.type("syncctl import --from-config /home/sync/Server.json", shown=False)
-        for text in (rehearsal, report):
-            self.assertIn("users   6 added", text)
-        again = page.type("syncctl import --from-host db", shown=False)
-        self.assertEqual(json.loads(again)["users"]["added"], 0)
         page.compare()
 
     def sign_up(self, name: str, group: str) -> str:
