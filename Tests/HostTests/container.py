@@ -7,11 +7,14 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 BOOT_SECONDS = 60.0
+# What a person answers, by the ends of the questions.
+Answers = dict[str, str | Callable[[str], str]]
 CONTROL_GROUPS = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup")
 
 
@@ -65,10 +68,10 @@ class Container:
                 "/usr/bin/env", "--ignore-environment", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/root",
                 "DEBIAN_FRONTEND=noninteractive", *command]
 
-    def converse(self, answers: dict[str, str], *command: str, seconds: float = 600) -> tuple[int, str]:
+    def converse(self, answers: Answers, *command: str, seconds: float = 600) -> tuple[int, str]:
         """Runs a command inside at a terminal of its own, as a person does who knows what to answer to which question.
 
-        An answer is given when what was written ends with its question. Returns the exit status and all that was written.
+        An answer is given when what was written ends with its question; it may depend on what was written. Returns the exit status and all that was written.
         After that many seconds without a word the terminal is taken away, and the command with it.
         """
         child, terminal = pty.fork()
@@ -86,7 +89,8 @@ class Container:
             for question, answer in answers.items():
                 if news.rstrip("\n").endswith(question):
                     answered = len(written)
-                    os.write(terminal, answer.encode() + b"\n")
+                    text = answer if isinstance(answer, str) else answer(news)
+                    os.write(terminal, text.encode() + b"\n")
                     break
         os.close(terminal)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -14,7 +14,8 @@ from pathlib import Path
 RELEASE = "bookworm"
 BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "eatmydata"]
 # What an operator installs, and what our packages need or recommend.
-WANTED = ["certbot", "curl", "fish", "logrotate", "mariadb-server", "nginx", "openssl", "python3-pil", "zsh"]
+WANTED = ["certbot", "curl", "fish", "gnupg", "logrotate", "mariadb-server", "nginx", "openssh-server", "openssl",
+          "python3-pil", "rclone", "zsh"]
 NEEDED = ["libfcgi0ldbl", "libcurl4", "libmariadb3"]
 DAYS_TO_KEEP = 7
 

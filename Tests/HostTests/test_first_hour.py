@@ -6,8 +6,6 @@ the providers.
 usage: scripts/test-host test_first_hour
 """
 
-import re
-import shutil
 import subprocess
 import sys
 import time
@@ -17,70 +15,29 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 # pylint: disable=wrong-import-position
-from authority import DIRECTORY, Authority  # noqa: E402
-from container import Container  # noqa: E402
-from host import METRICS_URL, REPOSITORY, SANDBOX_URL, STATE  # noqa: E402
-from image import unpack  # noqa: E402
+from host import METRICS_URL, REPOSITORY, SANDBOX_URL  # noqa: E402
+from machine import HOST, PICTURE, Machine, quick_start  # noqa: E402
 
 from demonstration.web import Website  # noqa: E402
 
 MINUTES = 15.0
 MOST_COMMANDS = 6
-SILENCE_SECONDS = 180.0
-HOST = "sync.example.com"
-PICTURE = bytes(range(256)) * 4_000
 SITE = "/etc/nginx/sites-available/syncd.conf"
-# What a person answers, by the ends of the questions; all else is answered with nothing, for what is in brackets.
-ANSWERS = {
-    "Do you want to continue? [Y/n] ": "",
-    "(e.g. sync.example.com): ": HOST,
-    "]: ": "",
-}
-
-
-def commands() -> list[str]:
-    """The quick start's commands, without what is said about them."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    (block,) = [block for block in re.findall(r"(?s)```sh\n(.*?)```", text) if "apt install" in block]
-    lines = block.replace("\\\n", "").splitlines()
-    return [command for command in (re.sub(r"(^|\s+)# .*", "", line).strip() for line in lines) if command]
 
 
 class FirstHourTests(unittest.TestCase):
-    container: Container
-    authority: Authority
-
     @classmethod
     def setUpClass(cls) -> None:
-        cls.container = Container(unpack(STATE, "first-hour"))
-        cls.addClassCleanup(shutil.rmtree, cls.container.root, ignore_errors=True)
-        cls.addClassCleanup(cls.container.halt)
-        cls.container.boot()
-        cls.container.enter_network()
-        cls.authority = Authority(STATE / "authority")
-        cls.authority.start()
-        # What is there before a person begins: names in DNS, the authority, and in the folder the packages and a picture.
-        with cls.container.path("/etc/hosts").open("a", encoding="ascii") as hosts:
-            hosts.write(f"127.0.0.1 localhost {HOST} new.example.com\n")
-        shutil.copy(cls.authority.root_file, cls.container.path("/usr/local/share/ca-certificates/authority.crt"))
-        cls.container.run("update-ca-certificates")
-        for package in (REPOSITORY / ".build" / "packages").glob("sync*.deb"):
-            shutil.copy(package, cls.container.path("/root"))
-        cls.container.path("/root/photo.jpg").write_bytes(PICTURE)
+        cls.machine = Machine.shared()
+        cls.container = cls.machine.container
 
     def type(self, command: str, answers: dict[str, str] | None = None) -> str:
-        status, written = self.container.converse(
-            answers or ANSWERS, "/bin/sh", "-c", f"cd /root && {command}", seconds=SILENCE_SECONDS)
+        status, written = self.machine.type(command, answers)
         self.assertEqual(status, 0, f"{command}:\n{written[-6000:]}")
         return written
 
     def inside(self, *command: str, check: bool = True) -> subprocess.CompletedProcess:
         return self.container.run(*command, check=check)
-
-    def use_own_authority(self) -> None:
-        """certbot's own configuration leads to Let's Encrypt."""
-        with self.container.path("/etc/letsencrypt/cli.ini").open("a", encoding="ascii") as settings:
-            settings.write(f"server = {DIRECTORY}\n")
 
     def status_over_https(self, host: str, path: str) -> str:
         return self.inside(
@@ -93,15 +50,14 @@ class FirstHourTests(unittest.TestCase):
 
     def test_first_upload(self) -> None:
         """The README's commands lead to an upload over HTTPS, in a few minutes."""
-        typed = commands()
+        typed = quick_start()
         self.assertLessEqual(len(typed), MOST_COMMANDS, typed)
         begun = time.monotonic()
         for command in typed:
             since = time.monotonic()
-            written = self.type(command)
-            if command.startswith("apt "):
-                self.use_own_authority()
+            written = self.machine.type_of_quick_start(command)
             print(f"\n{time.monotonic() - since:6.1f} s  {command[:80]}", end="")
+        self.machine.is_set_up = True
         minutes = (time.monotonic() - begun) / 60
         print(f"\n{minutes:.1f} minutes, {len(typed)} commands ", end="")
         self.assertLess(minutes, MINUTES)
@@ -178,6 +134,10 @@ class FirstHourTests(unittest.TestCase):
         self.assertIn("was changed by an administrator", written)
         self.assertIn(f"server_name {HOST};", written)
         self.assertEqual(site.read_text(encoding="utf-8"), mine)
+        # And back to the host that the documents are about.
+        site.write_text(mine.removesuffix("# mine\n"), encoding="utf-8")
+        self.type(f"syncctl setup --unattended --host {HOST}")
+        self.assertEqual(self.status_over_https(HOST, "/HealthCheck"), "200")
 
 
 def load_tests(loader: unittest.TestLoader, _tests, _pattern) -> unittest.TestSuite:

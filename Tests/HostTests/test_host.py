@@ -138,6 +138,9 @@ class HostTests(unittest.TestCase):
         self.inside(
             "cmp", "/etc/syncd/secrets/facebook-client-secret",
             "/run/credentials/syncd-api@2.service/secret_facebook-client-secret")
+        # The others have not read it yet.
+        self.assertEqual(self.diagnose(), (1, {"configurationNotLoaded"}))
+        self.inside("systemctl", "reload", "syncd")
 
     def test_least_privilege(self) -> None:
         """Each role gets only the secrets that it needs, and its own account; private networks are denied."""

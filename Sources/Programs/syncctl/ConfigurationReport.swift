@@ -1,5 +1,4 @@
 import Configuration
-import OpenSSLCrypto
 import Operations
 
 /// What is wrong with a configuration file, and what else there is to know about it.
@@ -32,8 +31,6 @@ struct ConfigurationReport: Report {
         let notes: [ConfigurationFinding]
         do {
             let configuration = try ServerConfiguration(readingFrom: path)
-            // Services do not start with something else in a key's file.
-            _ = try KeyRing(configuration)
             problems = []
             isDenied = false
             notes = configuration.notes

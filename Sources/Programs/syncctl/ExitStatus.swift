@@ -65,8 +65,7 @@ struct CommandFailure: Error {
         switch error {
         case .unavailable(let cause): self.init(.unavailable, "the database cannot be used: \(Self.detail(of: cause))")
         case .busy, .contention: self.init(.unavailable, "the database is too busy: \(error)")
-        case .defect(.accessDenied(let code, let message)):
-            self.init(.noPermission, "the database refuses access: \(code) \(message)")
+        case .denied(let cause): self.init(.noPermission, "the database refuses access: \(Self.detail(of: cause))")
         case .defect(let cause):
             self.init(.foundSomething, "the database refuses a statement: \(Self.detail(of: cause))")
         case .alreadyExists, .notFound, .corrupt: self.init(.foundSomething, "\(error)")

@@ -109,7 +109,7 @@ struct SchemaCheck {
     private func complain(of error: StoreError) {
         let reason = Logger.Metadata.keyed([.reason: "\(String(reflecting: error))"])
         switch error {
-        case .defect: logger.error("Waiting for the database, which refuses this server", metadata: reason)
+        case .denied, .defect: logger.error("Waiting for the database, which refuses this server", metadata: reason)
         default: logger.warning("Waiting for the database", metadata: reason)
         }
     }

@@ -74,8 +74,9 @@ public struct MigrationRunner: ~Copyable {
         let present: Set<Int>
         do {
             present = try presentVersions()
-        } catch StoreError.defect {
-            // The table does not exist.
+        } catch StoreError.defect, StoreError.denied {
+            // The table does not exist. To an account that has rights on single tables, the database says no more than that it
+            // has none on this one.
             throw MigrationError.outdated(missing: Migration.all.map(\.name))
         }
         let missing = Migration.all.filter { !present.contains($0.version) }

@@ -14,7 +14,10 @@ public enum StoreError: Error {
     case notFound
     /// A stored value is not valid for its type: damaged data, or a bug.
     case corrupt(table: String, column: String)
-    /// The database rejects a statement for a reason that will not pass: a bug, or a configuration error.
+    /// The database refuses the account, or a table to it; nothing was changed. Lasts until the operator corrects the
+    /// account, its rights or the configuration.
+    case denied(MariaDBError)
+    /// The database rejects a statement for a reason that will not pass: a bug.
     case defect(MariaDBError)
 }
 
@@ -25,7 +28,8 @@ extension StoreError: MariaDBErrorConvertible {
         case .poolExhausted: self = .busy
         case .contention: self = .contention(error)
         case .duplicateKey(let key): self = .alreadyExists(key: key)
-        case .accessDenied, .constraint, .unexpectedValue, .programming: self = .defect(error)
+        case .accessDenied: self = .denied(error)
+        case .constraint, .unexpectedValue, .programming: self = .defect(error)
         }
     }
 }
@@ -34,7 +38,7 @@ extension StoreError: CustomStringConvertible, CustomDebugStringConvertible {
     /// Safe to show: neither SQL nor values.
     public var description: String {
         switch self {
-        case .unavailable(let error), .contention(let error), .defect(let error): error.description
+        case .unavailable(let error), .contention(let error), .denied(let error), .defect(let error): error.description
         case .busy: MariaDBError.poolExhausted.description
         case .alreadyExists(let key): "A row with this \(key) exists already."
         case .notFound: "The row does not exist."
@@ -45,7 +49,8 @@ extension StoreError: CustomStringConvertible, CustomDebugStringConvertible {
     /// For the log: with the database's own code and text.
     public var debugDescription: String {
         switch self {
-        case .unavailable(let error), .contention(let error), .defect(let error): error.debugDescription
+        case .unavailable(let error), .contention(let error), .denied(let error), .defect(let error):
+            error.debugDescription
         case .busy, .alreadyExists, .notFound, .corrupt: description
         }
     }

@@ -17,6 +17,13 @@ public struct RegularFile: ~Copyable {
     /// Whether the path exists, whatever its type (access(2)).
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
+    /// When the contents of the file at `path` were changed last (stat(2)); `nil` if it cannot be looked at.
+    public static func secondsSince1970OfLastChange(_ path: String) -> Int64? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Int64(status.st_mtim.tv_sec)
+    }
+
     /// Opens the file at `path` (open(2)).
     /// - Throws: ``PosixError``.
     public init(_ path: String, for purpose: Purpose) throws(PosixError) {

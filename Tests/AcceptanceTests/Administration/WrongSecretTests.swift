@@ -4,7 +4,7 @@ import Testing
 
 extension PrivateStackTests {
     /// What `journalctl -p err` shows is what an operator has to do something about.
-    @Suite("Secrets that are wrong, in the log")
+    @Suite("What an operator has to correct, in the log")
     struct WrongSecretTests {
         /// Errors in the logs of all roles, as `journalctl -p err` selects them.
         private func errors(of server: TestServer) throws -> [JSONValue] {
@@ -74,6 +74,27 @@ extension PrivateStackTests {
                 contentsOfFile: server.environment.value("LOG_DIR") + "/syncd-transfer.log", encoding: .utf8)
             #expect(log.contains("unavailable: the tokens cannot be opened"))
             #expect(!log.contains("CloudStorageError") && !log.contains("detail:"), "Swift's spelling")
+        }
+
+        @Test("A table that the database refuses to a role is an error that names it, and no defect")
+        func refusedTable() throws {
+            let stack = try PrivateStack("refused-table", responders: 1)
+            let server = try TestServer(stack)
+            let alice = try server.signUpOwningUser()
+            let account = try server.askDatabase(
+                "SELECT CONCAT(user, '@', host) FROM mysql.user WHERE user LIKE '%api'"
+            ).trimmingCharacters(in: .whitespacesAndNewlines)
+            _ = try server.askDatabase("REVOKE SELECT ON memberships FROM \(account)")
+
+            let reply = try alice.call("GET", "Index")
+
+            #expect(reply.status == 503 && reply.json?.code?.text == "database_unavailable", "\(reply)")
+            let errors = try self.errors(of: server)
+            #expect(errors.map(\.message?.text) == ["Request failed"], "\(errors)")
+            let reason = try #require(errors.first?.reason?.text)
+            #expect(reason.hasPrefix("access denied: 1142 SELECT command denied to user '"), "\(reason)")
+            #expect(try OperatorTool(server).run("migrate").status == 0)
+            #expect(try alice.call("GET", "Index").status == 200)
         }
     }
 }

@@ -56,6 +56,7 @@ struct ErrorResponseTests {
         let store: [StoreError] = [
             .unavailable(database), .busy, .contention(database), .alreadyExists(key: "s3cret"), .notFound,
             .corrupt(table: "s3cret", column: "s3cret"), .defect(database),
+            .denied(.accessDenied(code: 1142, message: "s3cret")),
         ]
         let refusals: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
         return endpoint + quotas + request + account + push + cloud + store + refusals + [Unknown()]

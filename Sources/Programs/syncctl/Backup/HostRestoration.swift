@@ -200,7 +200,9 @@ struct HostRestoration {
 
     private static func call(_ arguments: String...) throws {
         let outcome = try ChildProcess.run(arguments)
-        guard outcome.status == 0 else { throw CommandFailure(.foundSomething, outcome.output) }
+        guard outcome.status == 0 else {
+            throw CommandFailure(.foundSomething, outcome.output.split(separator: "\n").joined(separator: "; "))
+        }
     }
 
     private static func waitUntilHealthy() throws {

@@ -24,6 +24,7 @@ extension SetupHost {
             let configuration = try presentConfiguration()
             takeDatabase(of: configuration, into: &answers)
             state.configuration = try described(configuration)
+            state.hasUnreadChanges = hasUnreadChanges(configuration)
         }
         state.hasSecretsFolder = AtomicFile.exists(place(SetupPaths.secrets))
         state.secrets = Set(SecretName.all.filter { AtomicFile.exists(place($0.path)) })
@@ -84,6 +85,12 @@ extension SetupHost {
         described.keepsMetrics = configuration.metricsDirectory != nil
         described.hasSandbox = configuration.sandbox != nil
         return described
+    }
+
+    private func hasUnreadChanges(_ configuration: ServerConfiguration) -> Bool {
+        guard isRunning else { return false }
+        let files = configuration.filesReadAtStart(from: SetupPaths.configuration)
+        return !LoadedFilesCheck.outdated(files, within: Self.patience).units.isEmpty
     }
 
     /// The secrets that are there, and differ from what the answers have for them.

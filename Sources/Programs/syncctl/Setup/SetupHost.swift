@@ -13,6 +13,8 @@ struct SetupHost {
     static let certbot = "/usr/bin/certbot"
     /// For the authority to look, and to look again.
     private static let certificateTime: Duration = .seconds(300)
+    /// For systemd to say what runs.
+    static let patience: Duration = .seconds(10)
 
     /// The prefix of each absolute path; empty for the host itself.
     let root: String

@@ -19,10 +19,7 @@ extension KeyRing {
     private static func key(_ secret: Secret, setting: String) throws(ConfigurationError) -> SealingKey {
         do { return try SealingKey(base64: secret.value) } catch {
             throw ConfigurationError(
-                path: "configuration",
-                problems: [
-                    "\(setting) cannot be used: it must be 32 bytes in base64, as syncctl generate-key prints them"
-                ])
+                path: "configuration", problems: ["\(setting) cannot be used: \(SettingsReader.sealingKeyRule)"])
         }
     }
 }

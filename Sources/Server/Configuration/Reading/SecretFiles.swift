@@ -36,7 +36,7 @@ struct SecretFiles {
         prefixes = [Self.folder(of: configurationPath) + "/secrets/"]
     }
 
-    private static func folder(of path: String) -> String {
+    static func folder(of path: String) -> String {
         path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     }
 

@@ -139,7 +139,8 @@ struct SettingsReader {
         return (current, former)
     }
 
-    private static let sealingKeyRule = "it must be 32 bytes in base64, as syncctl generate-key prints them"
+    /// What a sealing key has to be, as the end of a sentence.
+    static let sealingKeyRule = "it must be 32 bytes in base64, as syncctl generate-key prints them"
 
     private static func isSealingKey(_ secret: Secret) -> Bool { (try? SealingKey(base64: secret.value)) != nil }
 

@@ -59,7 +59,7 @@ public final class Circuits: TransportDecorator {
     public func replied(_ call: Call, _ head: ReplyHead) { note(.init(status: head.status), call) }
 
     public func ended(_ call: Call, _ result: CallResult) {
-        guard case .failed(let error, head: nil) = result else { return }
+        guard case .failed(let error, let head) = result, head == nil else { return }
         let outcome: Outcome =
             switch error {
             case .notSent, .interrupted: .failure

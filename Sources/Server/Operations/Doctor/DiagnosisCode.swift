@@ -2,7 +2,7 @@
 /// test compares both.
 public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
     // The configuration.
-    case configurationInvalid, configurationWarning, sandboxInUse
+    case configurationInvalid, configurationWarning, sandboxInUse, configurationNotLoaded
     // Units of systemd.
     case unitFailed, unitStopped, unitDisabled, unitMissing, unitsUnread
     // The database, and what is in it.
@@ -41,6 +41,8 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
             ("configuration", .bad, "nothing until the next restart; from then on nobody is served")
         case .configurationWarning: ("configuration", .warning, nil)
         case .sandboxInUse: ("configuration", .warning, "nobody can sign in with a real account")
+        case .configurationNotLoaded:
+            ("configuration", .warning, "nothing until the next restart; from then on what was changed applies")
         case .unitFailed: ("units", .bad, "errors, or no reply, until it runs again")
         case .unitStopped: ("units", .bad, "errors, or no reply, until it is started")
         case .unitDisabled: ("units", .warning, "nothing until the host restarts; from then on no reply")
@@ -48,7 +50,7 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
         case .databaseUnavailable, .databaseDenied: ("database", .bad, "every request fails (503)")
         case .schemaDiffers: ("schema", .bad, "after the next restart every request fails (503)")
         case .roleAccountUnusable: ("rights", .bad, "requests of this role fail (503), or background work stands still")
-        case .rightsMissing: ("rights", .bad, "some requests fail (500), or background work stands still")
+        case .rightsMissing: ("rights", .bad, "some requests fail (503), or background work stands still")
         case .rightsSurplus: ("rights", .warning, nil)
         case .rightsShared: ("rights", .unknown, nil)
         case .sealingKeyUnknown:

@@ -25,11 +25,12 @@ public struct Page<Item: Encodable>: Encodable {
 
 extension Page: Report {
     public var lines: [String] {
-        switch items {
-        case let users as [ListedUser]: UserText.list(users, self)
-        case let groups as [ListedGroup]: GroupText.list(groups, self)
-        case let files as [ListedFile]: FileText.list(files, self)
-        case let jobs as [ListedWork]: JobText.list(jobs, self)
+        // By the type, as an empty array is one of anything.
+        switch Item.self {
+        case is ListedUser.Type: UserText.list(items as? [ListedUser] ?? [], self)
+        case is ListedGroup.Type: GroupText.list(items as? [ListedGroup] ?? [], self)
+        case is ListedFile.Type: FileText.list(items as? [ListedFile] ?? [], self)
+        case is ListedWork.Type: JobText.list(items as? [ListedWork] ?? [], self)
         default: preconditionFailure("there is no table for these items")
         }
     }

@@ -55,6 +55,8 @@ public struct HostState: Sendable, Equatable {
     public var certificateNamesResponder = false
     /// Whether the timer of the backups is enabled.
     public var makesBackups = false
+    /// Whether what runs started before the configuration or a secret was changed.
+    public var hasUnreadChanges = false
     /// `nil` if setup is to leave database and user alone.
     public var database: Database?
 

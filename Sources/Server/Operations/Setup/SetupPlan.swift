@@ -65,7 +65,10 @@ extension SetupPlan {
         actions += [.check(.configuration), .check(.database), .migrate]
         let site = try planSite(answers, host)
         actions.append(.startUnits)
-        if host.configuration != nil, actions.contains(where: \.needsReload) { actions.append(.reloadServer) }
+        // What runs is also behind if setup was interrupted before its reload, or somebody forgot theirs.
+        if host.configuration != nil, host.hasUnreadChanges || actions.contains(where: \.needsReload) {
+            actions.append(.reloadServer)
+        }
         if host.makesBackups {
             kept.append("a backup is made every night")
         } else if answers.makesBackups {

@@ -183,7 +183,7 @@ struct ErrorResponse: Equatable {
     private init(_ error: StoreError) {
         switch error {
         case .busy, .contention: self.init(code: .busy, retryAfter: .seconds(1))
-        case .unavailable: self.init(code: .databaseUnavailable)
+        case .unavailable, .denied: self.init(code: .databaseUnavailable)
         // Endpoints handle an expected absence as a value; this error means that a group disappeared between two
         // statements.
         case .notFound: self.init(EndpointError.notAMember)

@@ -222,6 +222,23 @@ extension PrivateStackTests {
             #expect(report.texts[code]?.fix?.contains(unit) == true)
         }
 
+        @Test("A configuration or a secret that was changed after the processes had started is found")
+        func unreadFiles() async throws {
+            try await host.startNginx()
+            try host.configure { _ in }
+            let now = Int64(WallClock.secondsSince1970())
+            for (started, findings) in [(now + 60, []), (1_000_000_000, ["configurationNotLoaded"])] {
+                try host.setUnits(
+                    ExaminedHost.units.merging(["syncd-api@1.service": "loaded active running static @\(started)"]) {
+                        $1
+                    })
+
+                let report = try host.doctor()
+                #expect(report.findings == Set(findings), "\(report.output)")
+                for code in findings { #expect(report.texts[code]?.fix == "systemctl reload syncd") }
+            }
+        }
+
         @Test("A unit that is missing, and a host without systemd, are noted")
         func otherUnits() async throws {
             try await host.startNginx()

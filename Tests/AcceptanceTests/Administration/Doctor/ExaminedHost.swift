@@ -121,12 +121,13 @@ final class ExaminedHost {
         "syncd.service": "loaded active exited static", "syncd-backup.timer": "loaded active waiting enabled",
     ]
 
-    /// Replaces systemctl(1) by a script that knows these units.
+    /// Replaces systemctl(1) by a script that knows these units; a fifth word is when the unit's process started, such as
+    /// `@1700000000`.
     func setUnits(_ units: [String: String]) throws {
         let wanted = units.keys.filter { $0.hasPrefix("syncd") && $0 != "syncd.target" }.sorted()
         let paragraphs = units.sorted { $0.key < $1.key }.map { name, state in
             let words = state.split(separator: " ")
-            return zip(["LoadState", "ActiveState", "SubState", "UnitFileState"], words)
+            return zip(["LoadState", "ActiveState", "SubState", "UnitFileState", "ExecMainStartTimestamp"], words)
                 .map { "\($0)=\($1)\n" }.joined() + "Id=\(name)\n"
         }
         try setSystemctl(

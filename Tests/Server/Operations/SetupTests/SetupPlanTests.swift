@@ -261,6 +261,16 @@ struct SetupPlanTests {
         #expect(!(try SetupPlan(answers, on: after(plan, on: fresh)).actions.contains(.reloadServer)))
     }
 
+    @Test("After an interruption between a change and the reload, the next run reloads")
+    func unreadChanges() throws {
+        var state = after(try SetupPlan(answers, on: fresh), on: fresh)
+        state.hasUnreadChanges = true
+
+        let plan = try SetupPlan(answers, on: state)
+
+        #expect(changes(plan) == [] && plan.actions.contains(.reloadServer))
+    }
+
     @Test("A configuration of an earlier release gets a place for metrics, unless it says that there is none")
     func metrics() throws {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)

@@ -48,6 +48,7 @@ struct HostExamination {
         let clocks = RegistrationCheck.Clocks()
         let database = configuration.map { DatabaseExamination($0, command.options) }
         let checks = [
+            [HostCheck("configuration") { LoadedFilesCheck.examine(readAtStart, within: each) }],
             [HostCheck("units") { UnitsCheck.examine(hasDatabase: database?.isHere ?? true, within: each) }],
             database.map { database in [HostCheck("database") { database.examine() }] } ?? [],
             [HostCheck("backups") { backupCheck(within: each) }],
@@ -77,6 +78,11 @@ struct HostExamination {
                     fix: "remove \"sandbox\" from \(path) before people use this server"))
         }
         return diagnoses.isEmpty ? [.good("configuration", "\(path) is good")] : diagnoses
+    }
+
+    /// The files that services read when they start.
+    private var readAtStart: [String] {
+        configuration.map { $0.filesReadAtStart(from: command.options.file.path) } ?? []
     }
 
     private func backupCheck(within each: Duration) -> [Diagnosis] {

@@ -37,13 +37,13 @@ public enum UnitsCheck {
     }
 
     /// The properties of units (systemctl(1), `show`): a paragraph for each.
-    private static func ask(
-        _ units: [String], _ properties: String, within limit: Duration
+    static func ask(
+        _ units: [String], _ properties: String, options: [String] = [], within limit: Duration
     ) throws(NoAnswer) -> [[String: String]] {
         let outcome: ChildProcess.Outcome
         do throws(PosixError) {
             outcome = try ChildProcess.run(
-                ["systemctl", "show", "--no-pager", "--property=\(properties)"] + units, within: limit)
+                ["systemctl", "show", "--no-pager", "--property=\(properties)"] + options + units, within: limit)
         } catch {
             throw NoAnswer(sentence: error.isAbsence ? "there is no systemctl" : "\(error)")
         }

@@ -1,0 +1,39 @@
+"""A browser at the page where a person lets a server use their storage: the sandbox's, in place of the providers'."""
+
+import html
+import http.client
+import re
+import socket
+import ssl
+from pathlib import Path
+from urllib.parse import urlencode, urljoin, urlsplit
+
+SANDBOX = ("127.0.0.1", 9443)
+MOST_STEPS = 10
+
+
+def agree(address: str, account: str, authority: Path) -> str:
+    """Agrees as an account of the sandbox; where the browser is led to, or the page at which it stays."""
+    form: bytes | None = None
+    for _ in range(MOST_STEPS):
+        parts = urlsplit(address)
+        if parts.scheme != "https":
+            return address
+        connection = http.client.HTTPSConnection(parts.hostname)
+        connection.sock = ssl.create_default_context(cafile=str(authority)).wrap_socket(
+            socket.create_connection(SANDBOX), server_hostname=parts.hostname)
+        connection.request(
+            "GET" if form is None else "POST", f"{parts.path}?{parts.query}", form,
+            {"Content-Type": "application/x-www-form-urlencoded"} if form else {})
+        reply = connection.getresponse()
+        body = reply.read().decode()
+        connection.close()
+        form = None
+        if reply.headers["Location"]:
+            address = urljoin(address, reply.headers["Location"])
+        elif action := re.search(r'<form method=post action="([^"]*)">', body):
+            address = urljoin(address, html.unescape(action[1]))
+            form = urlencode({"account": account, "decision": "allow"}).encode()
+        else:
+            return body
+    raise AssertionError(f"The browser is led in circles, last to {address}")

@@ -1,0 +1,14 @@
+import Testing
+
+@testable import Operations
+
+@Suite("Lists for operators")
+struct ListTests {
+    @Test("An empty list says of what there is none")
+    func empty() {
+        #expect(Page<ListedUser>([], limit: 1) { _ in "" }.lines == ["no users"])
+        #expect(Page<ListedGroup>([], limit: 1) { _ in "" }.lines == ["no groups"])
+        #expect(Page<ListedFile>([], limit: 1) { _ in "" }.lines == ["no files"])
+        #expect(Page<ListedWork>([], limit: 1) { _ in "" }.lines == ["no jobs"])
+    }
+}
