@@ -1,5 +1,9 @@
 // OpenSSL's libcrypto.
 #pragma once
+// The functions of md5.h and sha.h, whose contexts, unlike those of evp.h, can be stored (ADR 80).
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/md5.h>
+#include <openssl/sha.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>

@@ -4,16 +4,34 @@
 /// shorter; of an empty file, the SHA-256 of nothing
 /// (https://www.dropbox.com/developers/reference/content-hash).
 /// Holds two digest states and no input bytes.
-public struct DropboxContentHash: ~Copyable {
+public struct DropboxContentHash: Sendable {
     /// Block size in bytes.
     public static let blockBytes = 4_194_304
 
-    private var total = IncrementalDigest(.sha256)
-    private var block = IncrementalDigest(.sha256)
+    private var total = StorableDigest(.sha256)
+    private var block = StorableDigest(.sha256)
     private var bytesInBlock = 0
 
     /// Starts the hash of an empty file.
     public init() {}
+
+    /// Continues a computation.
+    /// - Parameters:
+    ///   - state: ``state`` of another hash.
+    ///   - length: how many bytes it had.
+    /// - Returns: `nil` if it is not one.
+    public init?(state: [UInt8], length: Int64) {
+        let size = StorableDigest.stateByteCount(.sha256)
+        guard state.count == 2 * size, length >= 0, let total = StorableDigest(.sha256, state: state[..<size]),
+            let block = StorableDigest(.sha256, state: state[size...])
+        else { return nil }
+        self.total = total
+        self.block = block
+        bytesInBlock = Int(length % Int64(Self.blockBytes))
+    }
+
+    /// What is needed to continue the computation elsewhere, besides the number of bytes added.
+    public var state: [UInt8] { total.state + block.state }
 
     /// Adds `bytes` to the end of the file.
     public mutating func update(_ bytes: RawSpan) {
@@ -36,14 +54,16 @@ public struct DropboxContentHash: ~Copyable {
     /// Adds `bytes` to the end of the file.
     public mutating func update(_ bytes: ArraySlice<UInt8>) { unsafe update(bytes.span.bytes) }
 
-    /// Returns the hash of the whole file as 32 raw bytes, and ends this value.
-    public consuming func finish() -> [UInt8] {
-        if bytesInBlock > 0 { finishBlock() }
-        return total.finishAndRestart()
+    /// The hash of the whole file as 32 raw bytes; more may be added afterwards.
+    public func finish() -> [UInt8] {
+        var ended = self
+        if ended.bytesInBlock > 0 { ended.finishBlock() }
+        return ended.total.finish()
     }
 
     private mutating func finishBlock() {
-        total.update(block.finishAndRestart())
+        total.update(block.finish())
+        block = StorableDigest(.sha256)
         bytesInBlock = 0
     }
 }

@@ -67,6 +67,20 @@ public struct QuickXorHash: Sendable {
     /// Starts the hash of an empty file.
     public init() {}
 
+    /// Continues a computation.
+    /// - Parameters:
+    ///   - state: ``state`` of another hash.
+    ///   - length: how many bytes it had.
+    /// - Returns: `nil` if it is not one.
+    public init?(state: [UInt8], length: Int64) {
+        guard state.count == Self.periodBytes, let length = UInt64(exactly: length) else { return nil }
+        for (index, byte) in state.enumerated() { folded.fold(byte, at: index) }
+        self.length = length
+    }
+
+    /// What is needed to continue the computation elsewhere, besides the number of bytes added: 160 bytes.
+    public var state: [UInt8] { (0..<Self.periodBytes).map { folded[$0] } }
+
     /// Adds `bytes` to the end of the file.
     public mutating func update(_ bytes: RawSpan) {
         var rest = bytes

@@ -3,47 +3,118 @@ import OpenSSLCrypto
 public import SyncProtocol
 
 /// Computes, while bytes stream through, the checksum that clients compare.
-public struct CheckSumHasher: ~Copyable {
-    private let flavour: CheckSum.Flavour
-    private var digest: IncrementalDigest
-    private var dropbox: DropboxContentHash
+public struct CheckSumHasher: Sendable {
+    private enum Computation {
+        case digest(StorableDigest, CheckSum.Flavour)
+        case dropbox(DropboxContentHash)
+    }
+
+    private var computation: Computation
 
     /// - Parameter storageType: where the bytes go or come from; determines the algorithm.
     public init(for storageType: CloudStorageType) {
-        flavour = storageType.checkSumFlavour
-        digest = IncrementalDigest(flavour == .sha1 ? .sha1 : .md5)
-        dropbox = DropboxContentHash()
+        let flavour = storageType.checkSumFlavour
+        computation =
+            flavour == .dropboxContentHash
+            ? .dropbox(DropboxContentHash()) : .digest(StorableDigest(flavour.algorithm), flavour)
+    }
+
+    /// Continues a computation.
+    /// - Parameters:
+    ///   - state: ``state`` of another hasher for the same storage.
+    ///   - length: how many bytes it had taken in.
+    /// - Returns: `nil` if it is not one.
+    init?(for storageType: CloudStorageType, state: [UInt8], length: Int64) {
+        let flavour = storageType.checkSumFlavour
+        if flavour == .dropboxContentHash {
+            guard let hash = DropboxContentHash(state: state, length: length) else { return nil }
+            computation = .dropbox(hash)
+        } else {
+            guard let digest = StorableDigest(flavour.algorithm, state: state) else { return nil }
+            computation = .digest(digest, flavour)
+        }
+    }
+
+    /// What is needed to continue the computation elsewhere, besides the number of bytes.
+    var state: [UInt8] {
+        switch computation {
+        case .digest(let digest, _): digest.state
+        case .dropbox(let hash): hash.state
+        }
     }
 
     /// Takes in the next bytes.
     public mutating func update(_ bytes: Span<UInt8>) {
-        switch flavour {
-        case .md5, .sha1: digest.update(bytes)
-        case .dropboxContentHash: dropbox.update(bytes)
+        switch computation {
+        case .digest(var digest, let flavour):
+            digest.update(bytes)
+            computation = .digest(digest, flavour)
+        case .dropbox(var hash):
+            hash.update(bytes)
+            computation = .dropbox(hash)
         }
     }
 
-    /// Ends the computation.
-    public consuming func finish() -> CheckSum {
-        let bytes = flavour == .dropboxContentHash ? dropbox.finish() : digest.finish()
-        guard let checkSum = CheckSum(digest: bytes, flavour: flavour) else {
-            preconditionFailure("a digest has the length of its algorithm")
-        }
+    /// The checksum of everything so far; more may be added afterwards.
+    public func finish() -> CheckSum {
+        let checkSum =
+            switch computation {
+            case .digest(let digest, let flavour): CheckSum(digest: digest.finish(), flavour: flavour)
+            case .dropbox(let hash): CheckSum(digest: hash.finish(), flavour: .dropboxContentHash)
+            }
+        guard let checkSum else { preconditionFailure("a digest has the length of its algorithm") }
         return checkSum
     }
 }
 
+extension CheckSum.Flavour {
+    /// Of the digest that the checksum is, or is composed of.
+    fileprivate var algorithm: DigestAlgorithm {
+        switch self {
+        case .md5: .md5
+        case .sha1: .sha1
+        case .dropboxContentHash: .sha256
+        }
+    }
+}
+
 /// Computes, while bytes stream through, every hash that is kept with a file version.
-public struct ContentHasher: ~Copyable {
+public struct ContentHasher: Sendable {
     private var checkSum: CheckSumHasher
     /// Only for OneDrive, whose own hash differs from the checksum that clients compare.
     private var quickXor: QuickXorHash?
+    /// How many bytes have been taken in.
+    public private(set) var lengthBytes: Int64 = 0
 
     /// - Parameter storageType: where the bytes go.
     public init(for storageType: CloudStorageType) {
         checkSum = CheckSumHasher(for: storageType)
         quickXor = storageType == .microsoft ? QuickXorHash() : nil
     }
+
+    /// Continues a computation.
+    /// - Parameters:
+    ///   - state: ``state`` of another hasher for the same storage.
+    ///   - lengthBytes: how many bytes it had taken in.
+    /// - Returns: `nil` if it is not one.
+    public init?(for storageType: CloudStorageType, state: [UInt8], lengthBytes: Int64) {
+        self.init(for: storageType)
+        let size = checkSum.state.count
+        guard state.count >= size,
+            let checkSum = CheckSumHasher(for: storageType, state: Array(state[..<size]), length: lengthBytes)
+        else { return nil }
+        self.checkSum = checkSum
+        if quickXor != nil {
+            guard let quickXor = QuickXorHash(state: Array(state[size...]), length: lengthBytes) else { return nil }
+            self.quickXor = quickXor
+        } else {
+            guard state.count == size else { return nil }
+        }
+        self.lengthBytes = lengthBytes
+    }
+
+    /// What is needed to continue the computation elsewhere, besides ``lengthBytes``: at most 256 bytes.
+    public var state: [UInt8] { checkSum.state + (quickXor?.state ?? []) }
 
     /// Takes in the next bytes.
     public mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
@@ -52,10 +123,11 @@ public struct ContentHasher: ~Copyable {
     public mutating func update(_ bytes: Span<UInt8>) {
         checkSum.update(bytes)
         quickXor?.update(bytes)
+        lengthBytes += Int64(bytes.count)
     }
 
-    /// Ends the computation.
-    public consuming func finish() -> ContentHashes {
+    /// The hashes of everything so far; more may be added afterwards.
+    public func finish() -> ContentHashes {
         let providerHash = quickXor.map { Data($0.digest()).base64EncodedString() }
         let checkSum = checkSum.finish()
         return ContentHashes(checkSum: checkSum, providerHash: providerHash ?? checkSum.rawValue)
