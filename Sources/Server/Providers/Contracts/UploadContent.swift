@@ -17,7 +17,8 @@ public protocol UploadContent: AnyObject {
     ///
     /// The end of the last part arrives only after the whole content has arrived and its checksum is right; this
     /// prevents corrupt or truncated uploads from becoming objects. Empty content has one empty part, which is the last.
-    /// - Throws: whatever made the content unusable; the provider wraps it in ``CloudStorageError/contentFailed(_:)``.
+    /// - Throws: whatever made the content unusable, or that the rest will come later (``UploadResumption``); the provider
+    ///   wraps it in ``CloudStorageError/contentFailed(_:)``.
     func nextPart(granularity: Int) throws -> UploadPart
 
     /// The rest of the content as a last part of any size, which keeps little in memory, and can therefore be sent only
@@ -27,9 +28,14 @@ public protocol UploadContent: AnyObject {
     /// The hash of the whole content in the provider's format, as far as it is known: before the last part has arrived
     /// only where it is the announced checksum.
     var providerHash: String { get }
+
+    /// How far the upload got earlier, and where to record how far it gets, if it may go on later; `nil` if not.
+    var resumption: (any UploadResumption)? { get }
 }
 
 extension UploadContent {
+    public var resumption: (any UploadResumption)? { nil }
+
     /// Waits for `part` and everything after it without sending it, so that the content is known to be right.
     func verifyRest(from part: UploadPart, granularity: Int) throws(CloudStorageError) {
         var part = part

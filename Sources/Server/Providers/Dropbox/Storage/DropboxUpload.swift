@@ -24,25 +24,23 @@ struct DropboxUpload {
     }
 
     func run() throws(CloudStorageError) -> StoredObject {
-        let first = try part()
-        let file =
-            if first.isLast {
-                try sendWhole(first)
-            } else {
-                try sendInSession(first)
-            }
-        guard file.contentHash == content.providerHash, file.size == content.lengthBytes else {
-            throw .contentMismatch
-        }
+        let file = try send()
+        guard isOurs(file) else { throw .contentMismatch }
         return file.stored
     }
 
-    private func part() throws(CloudStorageError) -> UploadPart {
-        do {
-            return try content.nextPart(granularity: Self.granularity)
-        } catch {
-            throw .contentFailed(error)
+    private func send() throws(CloudStorageError) -> DropboxFile {
+        if let resumption = content.resumption, let id = resumption.session {
+            return try resume(resumption, DropboxUploadSession(id: id, access: access))
         }
+        let first = try part()
+        let isSmall = content.resumption.map { first.count <= type(of: $0).smallBytes } ?? true
+        return try first.isLast && isSmall ? sendWhole(first) : sendInSession(first)
+    }
+
+    private func part() throws(CloudStorageError) -> UploadPart {
+        // What comes in pieces may end anywhere.
+        try content.part(granularity: content.resumption == nil ? Self.granularity : 1)
     }
 
     // MARK: Small content
@@ -62,12 +60,64 @@ struct DropboxUpload {
     // MARK: Upload session
 
     private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DropboxFile {
-        var session = try DropboxUploadSession(first, access: access, within: patience)
-        while true {
-            let part = try self.part()
-            if part.isLast { return try publish(part, in: &session) }
-            try session.append(part, within: patience)
+        guard content.resumption == nil, !first.isLast else {
+            let none = UploadPart(bytes: [], offset: 0, isLast: false)
+            return try transfer(first, in: DropboxUploadSession(none, access: access, within: patience))
         }
+        let session = try DropboxUploadSession(first, access: access, within: patience)
+        return try transfer(part(), in: session)
+    }
+
+    /// Goes on with the session of an earlier request.
+    private func resume(
+        _ resumption: any UploadResumption, _ session: DropboxUploadSession
+    ) throws(CloudStorageError) -> DropboxFile {
+        var session = session
+        if !resumption.isPositionCertain {
+            guard let position = try session.position(expected: resumption.position, by: .after(patience)) else {
+                // Perhaps the request before this one has published it.
+                for name in names {
+                    guard let file = try existing(name), isOurs(file) else { continue }
+                    try content.verifyRest(from: part(), granularity: 1)
+                    return file
+                }
+                throw lost()
+            }
+            guard position >= resumption.position else { throw lost() }
+            do { try resumption.skip(to: position) } catch { throw .contentFailed(error) }
+        }
+        return try transfer(part(), in: session)
+    }
+
+    /// Sends everything from `first` on.
+    private func transfer(
+        _ first: UploadPart, in session: DropboxUploadSession
+    ) throws(CloudStorageError) -> DropboxFile {
+        var session = session
+        var part = first
+        while !part.isLast {
+            try append(part, to: &session)
+            part = try self.part()
+        }
+        do throws(CloudStorageError) {
+            return try publish(part, in: &session)
+        } catch {
+            if case .contentFailed = error, let rest = content.resumption?.arrived(granularity: 1) {
+                try append(rest, to: &session)
+            }
+            throw error
+        }
+    }
+
+    private func append(
+        _ part: UploadPart, to session: inout DropboxUploadSession
+    ) throws(CloudStorageError) {
+        let isTaken = try content.salvaging(part, granularity: 1) { part, _ throws(CloudStorageError) in
+            try session.append(part, within: patience)
+        } keep: { _, isTaken throws(CloudStorageError) in
+            if isTaken { try content.resumption?.keep(session.id) }
+        }
+        guard isTaken else { throw lost() }
     }
 
     private func publish(
@@ -78,12 +128,19 @@ struct DropboxUpload {
             case .published(let file): return file
             case .taken: return nil
             case .lost:
-                guard let file = try existing(name), file.contentHash == content.providerHash,
-                    file.size == content.lengthBytes
-                else { throw .unavailable(detail: "Dropbox lost the upload session") }
+                guard let file = try existing(name), isOurs(file) else { throw lost() }
                 return file
             }
         }
+    }
+
+    private func isOurs(_ file: DropboxFile) -> Bool {
+        file.contentHash == content.providerHash && file.size == content.lengthBytes
+    }
+
+    private func lost() -> CloudStorageError {
+        content.resumption?.startOver()
+        return .unavailable(detail: "Dropbox lost the upload session")
     }
 
     /// The file of that name, if there is one: a finish whose reply was lost may have created it.
@@ -97,11 +154,13 @@ struct DropboxUpload {
 
     // MARK: Both
 
+    private var names: [String] { [reservation.name, reservation.spareName].compactMap(\.self) }
+
     /// Tries the reservation's names until one is free: `attempt` returns `nil` if other contents have it.
     private func underFreeName(
         _ attempt: (String) throws(CloudStorageError) -> DropboxFile?
     ) throws(CloudStorageError) -> DropboxFile {
-        for name in [reservation.name, reservation.spareName].compactMap(\.self) {
+        for name in names {
             if let file = try attempt(name) { return file }
         }
         throw .contentMismatch

@@ -15,17 +15,24 @@ struct DropboxUploadSession {
         case lost
     }
 
-    private let id: String
+    let id: String
     private let access: StorageAccess
     private var client: ProviderClient
+
+    private static let answers: Set = ["incorrect_offset", "conflict", "not_found", "closed"]
+
+    /// A session that another request has started.
+    init(id: String, access: StorageAccess) {
+        self.id = id
+        self.access = access
+        client = ProviderClient(access) { DropboxVerdict.classify($0, accepting: Self.answers) }
+    }
 
     /// Starts a session with the first part of a content.
     /// - Parameter patience: how long Dropbox may take once all of the part has arrived.
     init(_ first: UploadPart, access: StorageAccess, within patience: Duration) throws(CloudStorageError) {
         self.access = access
-        client = ProviderClient(access) {
-            DropboxVerdict.classify($0, accepting: ["incorrect_offset", "conflict", "not_found", "closed"])
-        }
+        client = ProviderClient(access) { DropboxVerdict.classify($0, accepting: Self.answers) }
         // A second session left behind by a lost reply has no path and expires by itself.
         let request = try DropboxUpload.request(
             "upload_session/start", DropboxSessionArgument.Start(), first.body())
@@ -34,8 +41,18 @@ struct DropboxUploadSession {
         id = try ProviderJSON.decode(DropboxSession.self, reply.body).sessionID
     }
 
+    /// Asks how much Dropbox has, by sending nothing to an offset.
+    /// - Returns: `nil` if it does not know the session any more.
+    mutating func position(expected: Int64, by deadline: Deadline) throws(CloudStorageError) -> Int64? {
+        let argument = DropboxSessionArgument.Append(cursor: .init(sessionID: id, offset: expected))
+        let request = try DropboxUpload.request("upload_session/append_v2", argument, .bytes([]))
+        let reply = try client.send(request, by: deadline)
+        return reply.status == 200 ? expected : DropboxErrorBody(reply.body)?.correctOffset
+    }
+
     /// Sends one part, from Dropbox's current offset.
-    mutating func append(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) {
+    /// - Returns: `false` if Dropbox does not know the session any more.
+    mutating func append(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) -> Bool {
         let end = part.end
         var position = part.offset
         var stalls = 0
@@ -43,12 +60,14 @@ struct DropboxUploadSession {
             let argument = DropboxSessionArgument.Append(cursor: .init(sessionID: id, offset: position))
             let request = try DropboxUpload.request("upload_session/append_v2", argument, part.body(from: position))
             let reply = try client.send(request, with: part, within: patience)
-            if reply.status == 200 { return }
+            if reply.status == 200 { return true }
+            guard DropboxErrorBody(reply.body)?.correctOffset != nil else { return false }
             let correct = try offset(in: reply, from: part.offset, to: end)
             if correct <= position { stalls += 1 } else { stalls = 0 }
             guard stalls < 3 else { throw .unavailable(detail: "Dropbox does not take the part") }
             position = correct
         }
+        return true
     }
 
     /// Sends the last part and publishes all of the session at `path`.

@@ -26,26 +26,23 @@ struct DriveUpload {
     }
 
     func run() throws(CloudStorageError) -> StoredObject {
-        let first = try part()
-        let stored =
-            if first.isLast && first.count <= Self.multipartLimitBytes {
-                try sendWhole(first)
-            } else {
-                try sendInSession(first)
-            }
+        let stored = try send()
         guard stored.md5Checksum == content.providerHash,
             stored.size.flatMap({ Int64($0) }) == content.lengthBytes
         else { throw .contentMismatch }
         return stored.stored
     }
 
-    private func part() throws(CloudStorageError) -> UploadPart {
-        do {
-            return try content.nextPart(granularity: Self.granularity)
-        } catch {
-            throw .contentFailed(error)
+    private func send() throws(CloudStorageError) -> DriveFile {
+        if let resumption = content.resumption, let url = resumption.session {
+            return try resume(resumption, DriveUploadSession(url: url, totalBytes: content.lengthBytes, access: access))
         }
+        let first = try part()
+        let limit = content.resumption.map { type(of: $0).smallBytes } ?? Self.multipartLimitBytes
+        return try first.isLast && first.count <= limit ? sendWhole(first) : sendInSession(first)
     }
+
+    private func part() throws(CloudStorageError) -> UploadPart { try content.part(granularity: Self.granularity) }
 
     // MARK: Small content
 
@@ -67,11 +64,40 @@ struct DriveUpload {
     // MARK: Resumable session
 
     private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DriveFile {
-        guard var session = try startSession() else { return try existingAfterRest(from: first) }
+        guard let session = try startSession() else { return try existingAfterRest(from: first) }
+        return try transfer(first, in: session, mayRestart: true)
+    }
+
+    /// Goes on with the session of an earlier request.
+    private func resume(
+        _ resumption: any UploadResumption, _ session: DriveUploadSession
+    ) throws(CloudStorageError) -> DriveFile {
+        var session = session
+        if !resumption.isPositionCertain {
+            switch try session.progress(by: .after(patience)) {
+            case .at(let position):
+                do { try resumption.skip(to: position) } catch { throw .contentFailed(error) }
+            case .finished, .exists: return try existingAfterRest(from: part())
+            case .lost:
+                if let file = try existingIfAny() {
+                    try content.verifyRest(from: part(), granularity: Self.granularity)
+                    return file
+                }
+                throw lost()
+            }
+        }
+        return try transfer(part(), in: session, mayRestart: false)
+    }
+
+    /// Sends everything from `first` on.
+    private func transfer(
+        _ first: UploadPart, in session: DriveUploadSession, mayRestart: Bool
+    ) throws(CloudStorageError) -> DriveFile {
+        var session = session
         var part = first
-        var mayRestart = true
+        var mayRestart = mayRestart
         while true {
-            switch try session.send(part, within: patience) {
+            switch try send(part, in: &session) {
             case .finished(let file): return file
             case .taken:
                 guard !part.isLast else { throw .unavailable(detail: "Drive wants more than the whole file") }
@@ -84,13 +110,26 @@ struct DriveUpload {
                     if let file = try existingIfAny() { return file }
                 }
                 // The bytes of earlier parts are gone; while the first part is still in memory, nothing is lost.
-                guard part.offset == 0, mayRestart, let fresh = try startSession() else {
-                    throw .unavailable(detail: "Drive lost the upload session")
-                }
+                guard part.offset == 0, mayRestart, let fresh = try startSession() else { throw lost() }
                 session = fresh
                 mayRestart = false
             }
         }
+    }
+
+    private func send(
+        _ part: UploadPart, in session: inout DriveUploadSession
+    ) throws(CloudStorageError) -> DriveUploadSession.Outcome {
+        try content.salvaging(part, granularity: Self.granularity) { part, isRepetition throws(CloudStorageError) in
+            try session.send(part, within: patience, isPositionKnown: !isRepetition)
+        } keep: { part, outcome throws(CloudStorageError) in
+            if case .taken = outcome { try content.resumption?.keep(session.url) }
+        }
+    }
+
+    private func lost() -> CloudStorageError {
+        content.resumption?.startOver()
+        return .unavailable(detail: "Drive lost the upload session")
     }
 
     /// - Returns: `nil` if the object exists already.

@@ -18,7 +18,8 @@ struct DriveUploadSession {
         case lost
     }
 
-    private var url: String
+    /// The session's address, a secret: whoever has it may write.
+    private(set) var url: String
     private let totalBytes: Int64
     private let access: StorageAccess
     private var client: ProviderClient
@@ -31,13 +32,37 @@ struct DriveUploadSession {
         client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [308, 404, 409, 410]) }
     }
 
+    /// What Drive has of an upload that another request has begun.
+    enum Progress {
+        case finished(DriveFile)
+        /// All bytes before this position.
+        case at(Int64)
+        case exists
+        case lost
+    }
+
+    /// Asks how much Drive has.
+    mutating func progress(by deadline: Deadline) throws(CloudStorageError) -> Progress {
+        let reply = try client.send(query, by: deadline)
+        switch reply.status {
+        case 308: return .at(Self.storedBytes(reply.head))
+        case 404, 410: return .lost
+        case 409: return .exists
+        default: return .finished(try ProviderJSON.decode(DriveFile.self, reply.body))
+        }
+    }
+
     /// Sends one part, if necessary again, from Drive's position.
     ///
-    /// - Parameter patience: how long Drive may take once all of the part has arrived.
-    mutating func send(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) -> Outcome {
+    /// - Parameters:
+    ///   - patience: how long Drive may take once all of the part has arrived.
+    ///   - isPositionKnown: whether Drive has nothing of the part yet.
+    mutating func send(
+        _ part: UploadPart, within patience: Duration, isPositionKnown: Bool = true
+    ) throws(CloudStorageError) -> Outcome {
         let end = part.end
         var position = part.offset
-        var isPositionKnown = true
+        var isPositionKnown = isPositionKnown
         var attempt = 0
         while true {
             let wasPositionKnown = isPositionKnown

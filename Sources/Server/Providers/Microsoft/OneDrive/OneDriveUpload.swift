@@ -27,13 +27,7 @@ struct OneDriveUpload {
     }
 
     func run() throws(CloudStorageError) -> StoredObject {
-        let first = try part()
-        let item =
-            if first.isLast && first.count <= Self.simpleLimitBytes {
-                try sendWhole(first)
-            } else {
-                try sendInSession(first)
-            }
+        let item = try send()
         guard isOurs(item) else {
             // The wrong item is ours, and nobody else can find it: it may have got another name than was reserved.
             try? OneDrive.delete(item.id, access)
@@ -53,13 +47,19 @@ struct OneDriveUpload {
         item.stored.providerHash == content.providerHash && item.size == content.lengthBytes
     }
 
-    private func part() throws(CloudStorageError) -> UploadPart {
-        do {
-            return try content.nextPart(granularity: Self.granularity)
-        } catch {
-            throw .contentFailed(error)
+    private func send() throws(CloudStorageError) -> DriveItem {
+        if let resumption = content.resumption, let text = resumption.session {
+            let saved = try ProviderJSON.decode(SavedSession.self, Array(text.utf8))
+            let session = try OneDriveUploadSession(
+                url: saved.url, name: saved.name, totalBytes: content.lengthBytes, access: access)
+            return try resume(resumption, session)
         }
+        let first = try part()
+        let limit = content.resumption.map { type(of: $0).smallBytes } ?? Self.simpleLimitBytes
+        return try first.isLast && first.count <= limit ? sendWhole(first) : sendInSession(first)
     }
+
+    private func part() throws(CloudStorageError) -> UploadPart { try content.part(granularity: Self.granularity) }
 
     // MARK: Small content
 
@@ -84,16 +84,44 @@ struct OneDriveUpload {
     // MARK: Upload session
 
     private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DriveItem {
-        var (begun, rivals) = try startSession()
-        guard var session = begun.take() else {
+        let (begun, rivals) = try startSession()
+        guard let session = begun else {
             // Nothing can be created; but the whole content may exist already.
             try content.verifyRest(from: first, granularity: Self.granularity)
             guard let rival = rivals.first(where: isEqual) else { throw .contentMismatch }
             return rival
         }
+        return try transfer(first, in: session, rivals, mayRestart: true)
+    }
+
+    /// Goes on with the session of an earlier request.
+    private func resume(
+        _ resumption: any UploadResumption, _ session: OneDriveUploadSession
+    ) throws(CloudStorageError) -> DriveItem {
+        var session = session
+        if !resumption.isPositionCertain {
+            guard let position = try session.position(by: .after(patience)) else {
+                // Perhaps the request before this one has sent everything.
+                guard let item = try existing(session.name), item.size == content.lengthBytes else { throw lost() }
+                try content.verifyRest(from: part(), granularity: Self.granularity)
+                guard isEqual(item) else { throw lost() }
+                return item
+            }
+            guard position >= resumption.position else { throw lost() }
+            do { try resumption.skip(to: position) } catch { throw .contentFailed(error) }
+        }
+        return try transfer(part(), in: session, [], mayRestart: false)
+    }
+
+    /// Sends everything from `first` on.
+    private func transfer(
+        _ first: UploadPart, in session: OneDriveUploadSession, _ rivals: [DriveItem], mayRestart: Bool
+    ) throws(CloudStorageError) -> DriveItem {
+        var session = session
+        var rivals = rivals
         do throws(CloudStorageError) {
             var part = first
-            var mayRestart = true
+            var mayRestart = mayRestart
             var busyAttempts = 0
             while true {
                 if part.isLast, !rivals.isEmpty {
@@ -104,7 +132,7 @@ struct OneDriveUpload {
                         return rival
                     }
                 }
-                switch try session.send(part, within: patience) {
+                switch try send(part, in: &session) {
                 case .finished(let item): return item
                 case .taken:
                     guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
@@ -131,19 +159,42 @@ struct OneDriveUpload {
                         if let item = try existing(session.name), isEqual(item) { return item }
                     }
                     // The bytes of earlier parts are gone; while the first part is still in memory, nothing is lost.
-                    guard part.offset == 0, mayRestart else {
-                        throw .unavailable(detail: "OneDrive lost the upload session")
-                    }
+                    guard part.offset == 0, mayRestart else { throw lost() }
+                    var begun: OneDriveUploadSession?
                     (begun, rivals) = try startSession()
-                    guard let fresh = begun.take() else { throw .unavailable(detail: "the object's names were taken") }
+                    guard let fresh = begun else { throw .unavailable(detail: "the object's names were taken") }
                     session = fresh
                     mayRestart = false
                 }
             }
         } catch {
-            session.cancel()
+            // What comes in pieces may go on in it.
+            if content.resumption == nil { session.cancel() }
             throw error
         }
+    }
+
+    private func send(
+        _ part: UploadPart, in session: inout OneDriveUploadSession
+    ) throws(CloudStorageError) -> OneDriveUploadSession.Outcome {
+        try content.salvaging(part, granularity: Self.granularity) { part, isRepetition throws(CloudStorageError) in
+            try session.send(part, within: patience, isPositionKnown: !isRepetition)
+        } keep: { part, outcome throws(CloudStorageError) in
+            guard case .taken = outcome, let resumption = content.resumption else { return }
+            let saved = try ProviderJSON.encode(SavedSession(url: session.url, name: session.name))
+            try resumption.keep(String(decoding: saved, as: UTF8.self))
+        }
+    }
+
+    private func lost() -> CloudStorageError {
+        content.resumption?.startOver()
+        return .unavailable(detail: "OneDrive lost the upload session")
+    }
+
+    /// What the next request needs to go on.
+    private struct SavedSession: Codable {
+        var url: String
+        var name: String
     }
 
     /// Starts a session under the first name that is free; `nil` if none is.

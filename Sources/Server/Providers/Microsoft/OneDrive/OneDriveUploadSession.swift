@@ -25,7 +25,8 @@ struct OneDriveUploadSession {
 
     /// The name that the item will have.
     let name: String
-    private let url: String
+    /// The session's address, a secret: whoever has it may write.
+    let url: String
     private let totalBytes: Int64
     private let access: StorageAccess
     private var client: ProviderClient
@@ -46,12 +47,24 @@ struct OneDriveUploadSession {
         client.presentsToken = false
     }
 
+    /// Asks how much OneDrive has.
+    /// - Returns: `nil` if it does not know the session any more, or waits for nothing more.
+    mutating func position(by deadline: Deadline) throws(CloudStorageError) -> Int64? {
+        let reply = try client.send(OutgoingRequest(.microsoft, .upload, .get, url), by: deadline)
+        guard reply.status == 200 else { return nil }
+        return try ProviderJSON.decode(UploadSessionState.self, reply.body).nextPosition
+    }
+
     /// Sends one part, if necessary again, from OneDrive's position.
     ///
-    /// - Parameter patience: how long OneDrive may take once all of the part has arrived.
-    mutating func send(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) -> Outcome {
+    /// - Parameters:
+    ///   - patience: how long OneDrive may take once all of the part has arrived.
+    ///   - isPositionKnown: whether OneDrive has nothing of the part yet.
+    mutating func send(
+        _ part: UploadPart, within patience: Duration, isPositionKnown: Bool = true
+    ) throws(CloudStorageError) -> Outcome {
         let end = part.end
-        var position: Int64? = part.offset
+        var position: Int64? = isPositionKnown ? part.offset : nil
         var attempt = 0
         while true {
             let sent = position

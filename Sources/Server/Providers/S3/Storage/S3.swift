@@ -78,6 +78,7 @@ public struct S3: CloudProvider {
             return try Self.describe(objectID, in: bucket)
         } catch .notFound {
             try S3MultipartUpload.abortAll(of: name, in: bucket)
+            try S3PieceUpload.removeTail(of: name, in: bucket)
             return nil
         }
     }

@@ -23,7 +23,36 @@ struct S3MultipartUpload {
     private let objectID: String
     private let id: String
     private let answers: Set<String>
-    private var parts: [(tag: String, checksum: String)] = []
+    private var parts: [Part] = []
+
+    /// A part that the service has.
+    struct Part: Codable {
+        var tag: String
+        var checksum: String
+        var bytes: Int64
+    }
+
+    /// What another request needs to go on.
+    struct Saved: Codable {
+        var id: String
+        var name: String
+        var parts: [Part]
+        /// The size of the tail (``PartAssembly``).
+        var tailBytes: Int
+    }
+
+    func saved(name: String, tailBytes: Int) -> Saved {
+        Saved(id: id, name: name, parts: parts, tailBytes: tailBytes)
+    }
+
+    /// Goes on with an upload that another request has begun.
+    init(_ saved: Saved, in bucket: S3Bucket, accepting answers: Set<String>) {
+        self.bucket = bucket
+        self.answers = answers
+        objectID = S3.objectID(saved.name)
+        id = saved.id
+        parts = saved.parts
+    }
 
     /// Begins an upload. One whose reply is lost stays behind until it is found by ``abortAll(of:in:)``.
     init(
@@ -47,6 +76,7 @@ struct S3MultipartUpload {
     /// Sends the next part; the same part again has the same effect.
     ///
     /// It is collected first, since its checksum precedes it.
+    /// - Throws: ``CloudStorageError/notFound`` also if the service does not know the upload any more.
     mutating func add(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) {
         let bytes = try part.whole()
         var digest = IncrementalDigest(.sha256)
@@ -61,14 +91,15 @@ struct S3MultipartUpload {
         let checksum = Data(hash).base64EncodedString()
         request.headers[.amzChecksumSHA256] = checksum
         bucket.attach(bytes, hash: hash.hexLowercase, to: &request)
-        var client = bucket.client()
+        var client = bucket.client(accepting: ["NoSuchUpload"])
         let reply = try client.send(request, with: part, within: patience)
+        guard reply.status < 300 else { throw .notFound }
         guard let tag = reply.head.headers[.eTag] else {
             throw .unavailable(detail: "unreadable reply from the provider")
         }
         // A service that ignores the checksum is compared by its tag.
         guard S3ETag(tag).md5 ?? expected == expected else { throw .contentMismatch }
-        parts.append((tag: tag, checksum: checksum))
+        parts.append(Part(tag: tag, checksum: checksum, bytes: Int64(bytes.count)))
     }
 
     /// Makes the object of the parts.

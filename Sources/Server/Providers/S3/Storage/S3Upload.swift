@@ -38,6 +38,9 @@ struct S3Upload {
     }
 
     func run() throws(CloudStorageError) -> StoredObject {
+        if let resumption = content.resumption, content.lengthBytes > type(of: resumption).smallBytes {
+            return try S3PieceUpload.run(self, resumption, partBytes: granularity, patience: patience)
+        }
         let hasMemory = content.reserveMemory(partBytes: Int(min(content.lengthBytes, Int64(granularity))))
         if !hasMemory, !bucket.signsPayloads, content.lengthBytes <= Self.largestSingleBytes { return try sendOnce() }
         let first = try part { try content.nextPart(granularity: granularity) }
@@ -128,18 +131,19 @@ struct S3Upload {
             return object
         } catch {
             upload.abort(by: .after(patience))
+            if case .notFound = error { throw .unavailable(detail: "the service lost the upload") }
             throw error
         }
     }
 
-    private enum Place {
+    enum Place {
         case free(String)
         /// An object with the announced hash is there already.
         case stored(StoredObject)
     }
 
     /// The reservation's name, or the spare one if another object has it.
-    private func place() throws(CloudStorageError) -> Place {
+    func place() throws(CloudStorageError) -> Place {
         for name in names {
             guard let object = try existing(name) else { return .free(name) }
             if isOurs(object) { return .stored(object) }
@@ -150,11 +154,11 @@ struct S3Upload {
     // MARK: Both
 
     /// What services answer where an object of that name exists ("Conditional writes").
-    private static let taken: Set = ["PreconditionFailed"]
+    static let taken: Set = ["PreconditionFailed"]
 
     private var names: [String] { [reservation.name, reservation.spareName].compactMap(\.self) }
 
-    private var objectHeaders: HTTPFields {
+    var objectHeaders: HTTPFields {
         var headers: HTTPFields = [.contentType: mimeType]
         headers[.amzMetaMD5] = content.providerHash
         return headers
@@ -166,7 +170,7 @@ struct S3Upload {
             providerHash: content.providerHash, revision: tag.text)
     }
 
-    private func existing(_ name: String) throws(CloudStorageError) -> StoredObject? {
+    func existing(_ name: String) throws(CloudStorageError) -> StoredObject? {
         do {
             return try S3.describe(S3.objectID(name), in: bucket, by: .after(patience))
         } catch .notFound {
@@ -174,7 +178,7 @@ struct S3Upload {
         }
     }
 
-    private func isOurs(_ object: StoredObject) -> Bool {
+    func isOurs(_ object: StoredObject) -> Bool {
         object.providerHash == content.providerHash && object.sizeBytes == content.lengthBytes
     }
 }

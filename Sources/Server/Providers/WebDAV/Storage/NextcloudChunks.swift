@@ -17,7 +17,7 @@ struct NextcloudChunks {
     private static let maximumChunks: Int64 = 10_000
 
     private let folder: String
-    private let target: String
+    fileprivate let target: String
     private let content: any UploadContent
     private let client: WebDAVClient
 
@@ -61,6 +61,27 @@ struct NextcloudChunks {
         }
     }
 
+    /// The same for content that comes in pieces.
+    /// - Parameter tail: the address of the tail: that of the assembled file, which replaces it.
+    func send(
+        _ resumption: any UploadResumption, within patience: Duration
+    ) throws(CloudStorageError) -> WebDAVUpload.Written? {
+        var pieces = NextcloudPieces(chunks: self, client: client, patience: patience)
+        if let text = resumption.session {
+            pieces.state = try ProviderJSON.decode(NextcloudPieces.State.self, Array(text.utf8))
+        } else {
+            guard try begin() else { return nil }
+        }
+        let last = try pieces.send(content, resumption, tailBytes: pieces.state.tailBytes)
+        do throws(CloudStorageError) {
+            try pieces.add(last)
+            return WebDAVUpload.Written(
+                fileID: try assemble(by: .after(patience)), isProven: pieces.state.isProven)
+        } catch .notFound {
+            throw NextcloudPieces.lost(resumption)
+        }
+    }
+
     private var headers: HTTPFields {
         [.destination: target, .ownCloudTotalLength: "\(content.lengthBytes)"]
     }
@@ -71,14 +92,16 @@ struct NextcloudChunks {
         let reply = try client.send(request, accepting: [400, 403, 404, 405, 409, 415, 501])
         // 405: the folder exists, since a reply was lost. A server that does not allow the method has no such folder.
         let takesChunks =
-            reply.status == 201 || (reply.status == 405 && client.memory.takesChunks(client.account) == true)
+            reply.status == 201
+            || (reply.status == 405
+                && (client.memory.takesChunks(client.account) == true || content.resumption != nil))
         if reply.status != 405 { client.memory.remember(takesChunks: takesChunks, client.account) }
         return takesChunks
     }
 
     /// Sends one chunk.
     /// - Returns: whether the server has proven that it has the right bytes.
-    private func send(
+    fileprivate func send(
         _ part: UploadPart, _ number: Int, within patience: Duration
     ) throws(CloudStorageError) -> Bool {
         let digits = "\(number)"
@@ -88,7 +111,9 @@ struct NextcloudChunks {
         let request = client.request(.upload, .put, folder + "/" + name, headers: headers, body: part.body())
         var provider = client.provider(accepting: [404, 409])
         let reply = try provider.send(request, with: part, within: patience)
-        guard reply.status < 300 else { throw .unavailable(detail: "the server has forgotten the upload") }
+        guard reply.status < 300 else {
+            throw content.resumption == nil ? .unavailable(detail: "the server has forgotten the upload") : .notFound
+        }
         guard reply.head.headers[.md5Received] != nil else { return false }
         var digest = IncrementalDigest(.md5)
         digest.update(try part.whole())
@@ -124,5 +149,57 @@ struct NextcloudChunks {
     private func isAssembled(by deadline: Deadline) throws(CloudStorageError) -> Bool {
         guard let names = client.address.names(ofReference: target) else { return false }
         return try client.look(at: names, by: deadline)?.sizeBytes == content.lengthBytes
+    }
+}
+
+/// Chunks whose bytes come in pieces of any size. The tail has the name of the file that they become, which replaces it.
+private struct NextcloudPieces: PartAssembly {
+    struct State: Codable {
+        var chunks = 0
+        var tailBytes = 0
+        /// Whether the server has proven so far that it has the right bytes.
+        var isProven = true
+    }
+
+    let chunks: NextcloudChunks
+    let client: WebDAVClient
+    let patience: Duration
+    var state = State()
+
+    var partBytes: Int { WebDAVUpload.granularity }
+
+    mutating func add(_ bytes: [UInt8]) throws(CloudStorageError) {
+        let part = UploadPart(bytes: bytes[...], offset: 0, isLast: false)
+        let isProven = try chunks.send(part, state.chunks + 1, within: patience)
+        state.chunks += 1
+        state.isProven = state.isProven && isProven
+    }
+
+    func storeTail(_ bytes: [UInt8]) throws(CloudStorageError) {
+        let request = client.request(.upload, .put, chunks.target, body: .bytes(bytes[...]))
+        var provider = client.provider(accepting: [])
+        _ = try provider.send(request, by: .after(patience))
+    }
+
+    func tail(bytes count: Int) throws(CloudStorageError) -> [UInt8]? {
+        guard count > 0 else { return [] }
+        var download = client.by(.after(patience)).download()
+        var bytes: [UInt8] = []
+        do {
+            try download.run(
+                chunks.target, begin: { _ in },
+                receive: { piece in
+                    for index in piece.indices { bytes.append(piece[index]) }
+                    return true
+                })
+        } catch .notFound { return nil }
+        // A request that did not end properly may have stored more than it could record.
+        return bytes.count >= count ? Array(bytes.prefix(count)) : nil
+    }
+
+    func saved(tailBytes: Int) throws(CloudStorageError) -> String {
+        var state = state
+        state.tailBytes = tailBytes
+        return String(decoding: try ProviderJSON.encode(state), as: UTF8.self)
     }
 }

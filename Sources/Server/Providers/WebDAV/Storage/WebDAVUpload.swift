@@ -55,7 +55,10 @@ struct WebDAVUpload {
         } catch {
             switch error {
             // Not a failure of the server, which is therefore asked to clean up; else that is left to the jobs role.
-            case .contentFailed, .contentMismatch: _ = try? client.remove(temporaryURL, by: .after(Self.cleaningTime))
+            case .contentFailed, .contentMismatch:
+                // What comes in pieces may go on.
+                guard content.resumption == nil else { throw error }
+                _ = try? client.remove(temporaryURL, by: .after(Self.cleaningTime))
             default: break
             }
             throw error
@@ -76,12 +79,16 @@ struct WebDAVUpload {
     private func send() throws(CloudStorageError) -> Written {
         var written: Written
         let hasMemory = content.reserveMemory(partBytes: Int(min(content.lengthBytes, Int64(Self.granularity))))
-        if hasMemory, content.lengthBytes <= Self.granularity {
+        let limit = content.resumption.map { type(of: $0).smallBytes } ?? Self.granularity
+        if hasMemory, content.lengthBytes <= limit {
             written = try put(try part { try content.nextPart(granularity: Self.granularity) })
         } else {
-            try requireRoom()
+            if content.resumption?.session == nil { try requireRoom() }
             let chunks = NextcloudChunks(upload: temporary.name, target: temporaryURL, content: content, client: client)
-            if hasMemory, let chunks, let sent = try chunks.send(within: patience, part: part) {
+            if let resumption = content.resumption, let chunks, let sent = try chunks.send(resumption, within: patience)
+            {
+                written = sent
+            } else if hasMemory, let chunks, let sent = try chunks.send(within: patience, part: part) {
                 written = sent
             } else {
                 written = try put(try part { try content.rest() })

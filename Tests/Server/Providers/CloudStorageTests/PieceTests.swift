@@ -1,0 +1,182 @@
+import HTTPTransport
+import Providers
+import TestSupport
+import Testing
+
+extension CloudProviderTests {
+    @Suite("CloudProviderContract: uploads in pieces")
+    struct PieceTests {
+        private static let kinds = ProviderUnderTest.all.filter(\.hasParts)
+        /// The most that providers keep multiples of.
+        private static let largestGranule: Int64 = 327_680
+
+        @Test(
+            "An upload goes on where it was interrupted, in another process, also if the last record was lost",
+            arguments: kinds, [true, false])
+        func interruptions(kind: ProviderUnderTest, losesRecords: Bool) throws {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            let bytes = RandomData.bytes((11 << 20) + 12_345)
+            let reservation = try storage.provider.reserve(name: "photo.jpg", in: storage.access())
+            var known = PieceContent.Record()
+            var before = known
+
+            for cut in [100_000, 1_500_000, 6_300_000, 6_300_001, 9_000_000] {
+                let content = PieceContent(bytes, for: kind, from: known, cut: cut)
+                let fresh = try account.open()
+                #expect(throws: CloudStorageError.contentFailed(PieceContent.Broken())) {
+                    try fresh.provider.upload(content, as: reservation, mimeType: "image/jpeg", to: fresh.access())
+                }
+                #expect(content.record.position > Int64(cut) - Self.largestGranule, "cut at \(cut)")
+                (before, known) = (known, content.record)
+                if losesRecords {
+                    known = before
+                    known.isCertain = false
+                }
+            }
+            #expect(try storage.contents().isEmpty, "nothing is visible before the end")
+
+            let last = PieceContent(bytes, for: kind, from: known, cut: nil)
+            let fresh = try account.open()
+            let stored = try fresh.provider.upload(last, as: reservation, mimeType: "image/jpeg", to: fresh.access())
+            #expect(try storage.read(stored.objectID) == bytes)
+            #expect(try storage.contents().map(\.name) == ["photo.jpg"])
+        }
+
+        @Test("An upload whose session the provider has lost starts over", arguments: kinds)
+        func lostSession(kind: ProviderUnderTest) throws {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            let bytes = RandomData.bytes((11 << 20) + 1)
+            let reservation = try storage.provider.reserve(name: "photo.jpg", in: storage.access())
+            let first = PieceContent(bytes, for: kind, from: PieceContent.Record(), cut: 6_000_000)
+            _ = try? storage.provider.upload(first, as: reservation, mimeType: "image/jpeg", to: storage.access())
+            let record = first.record
+            try #require(record.session != nil)
+            // Whoever goes on with it on another account, of the same kind, has never had such a session.
+            let other = try ContractAccount(kind).open()
+            let place = try other.provider.reserve(name: "photo.jpg", in: other.access())
+
+            let second = PieceContent(bytes, for: kind, from: record, cut: nil)
+            do {
+                let stored = try other.provider.upload(second, as: place, mimeType: "image/jpeg", to: other.access())
+                // Its address alone is the authorization: then it is no other session.
+                #expect(stored.sizeBytes == Int64(bytes.count))
+            } catch {
+                // moto knows the session nevertheless, and makes the object where it was begun.
+                #expect(second.hasStartedOver || error == .contentMismatch, "\(error)")
+            }
+        }
+    }
+}
+
+extension ContractStorage {
+    /// What is in the folder, but for what uploads in progress keep there.
+    fileprivate func contents() throws -> [StoredObject] {
+        var found: [StoredObject] = []
+        try provider.list(in: access()) { found += $0 }
+        return found.filter { !$0.name.hasSuffix(".part") }
+    }
+}
+
+/// Content whose bytes come in pieces, up to where the connection breaks.
+final class PieceContent: UploadContent, UploadResumption {
+    struct Broken: Error {}
+
+    struct Record {
+        var session: String?
+        var position: Int64 = 0
+        var isCertain = true
+    }
+
+    private(set) var record: Record
+    private(set) var hasStartedOver = false
+    private let bytes: [UInt8]
+    private let cut: Int
+    private let hash: String
+    private(set) var position: Int64
+    private var part: (offset: Int, count: Int)?
+
+    /// - Parameter cut: where the connection breaks; `nil`: not at all.
+    init(_ bytes: [UInt8], for kind: ProviderUnderTest, from record: Record, cut: Int?) {
+        self.bytes = bytes
+        self.record = record
+        self.cut = cut ?? bytes.count
+        position = record.position
+        var hasher = ContentHasher(for: kind.makeProvider().storageType)
+        hasher.update(bytes)
+        hash = hasher.finish().providerHash
+    }
+
+    var lengthBytes: Int64 { Int64(bytes.count) }
+    var providerHash: String { hash }
+    var resumption: (any UploadResumption)? { self }
+    var session: String? { record.session }
+    var isPositionCertain: Bool { record.isCertain }
+
+    func reserveMemory(partBytes: Int) -> Bool { true }
+
+    func rest() throws -> UploadPart { throw Broken() }
+
+    func nextPart(granularity: Int) throws -> UploadPart {
+        let offset = Int(position)
+        let count = min(bytes.count - offset, max(1_000_000 / granularity, 1) * granularity)
+        part = (offset, count)
+        position += Int64(count)
+        let arrived = max(0, min(count, cut - offset))
+        return UploadPart(
+            BreakingBytes(bytes[offset..<(offset + count)], arrived: arrived), offset: Int64(offset),
+            isLast: offset + count == bytes.count)
+    }
+
+    func skip(to position: Int64) throws { self.position = position }
+
+    func record(session: String) throws { record = Record(session: session, position: position) }
+
+    func arrived(granularity: Int) -> UploadPart? {
+        guard let part else { return nil }
+        let most = min(part.count, cut - part.offset, bytes.count - 1 - part.offset)
+        let count = most - most % granularity
+        guard count > 0 else { return nil }
+        position = Int64(part.offset + count)
+        return UploadPart(
+            bytes: bytes[part.offset..<(part.offset + count)], offset: Int64(part.offset), isLast: false)
+    }
+
+    func startOver() {
+        record = Record()
+        hasStartedOver = true
+    }
+}
+
+/// Bytes of which the last ones do not come.
+private final class BreakingBytes: PartBytes, @unchecked Sendable {
+    private let bytes: ArraySlice<UInt8>
+    private let arrived: Int
+    private(set) var failure: (any Error)?
+
+    init(_ bytes: ArraySlice<UInt8>, arrived: Int) {
+        self.bytes = bytes
+        self.arrived = arrived
+    }
+
+    var count: Int { bytes.count }
+    var arrival: ContinuousClock.Instant? { arrived == count ? .now : nil }
+
+    func read(from position: Int, into buffer: inout MutableSpan<UInt8>) throws -> Int {
+        guard position < arrived else { throw broken() }
+        return buffer.copyPrefix(of: bytes.prefix(arrived).dropFirst(position))
+    }
+
+    func arrive() throws { if arrived < count { throw broken() } }
+
+    func whole() throws -> ArraySlice<UInt8> {
+        try arrive()
+        return bytes
+    }
+
+    private func broken() -> PieceContent.Broken {
+        failure = PieceContent.Broken()
+        return PieceContent.Broken()
+    }
+}
