@@ -56,6 +56,7 @@ public enum RoleRights {
         ("batches", api: all, transfer: all, jobs: expire),
         ("commits", api: [.select, .insert, .delete], transfer: append, jobs: expire),
         ("commit_members", api: [.select, .insert, .delete], transfer: append, jobs: expire),
+        ("resumable_uploads", api: all, transfer: all, jobs: expire),
         ("outbox", api: all, transfer: all, jobs: all),
         // Codes arrive with any request that has to sign in.
         ("exchanged_codes", api: all, transfer: all, jobs: expire),

@@ -1,0 +1,303 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// An upload that goes on in another request.
+public struct ResumableUpload: Equatable, Sendable {
+    public var uploadUUID: UploadUUID
+    /// The parameters of UploadFile, as a query.
+    public var request: String
+    public var lengthBytes: Int64
+    public var progress: UploadProgress
+    /// Where the bytes go; `nil` as long as none have come.
+    public var destination: UploadDestination?
+    /// The object that holds all of the bytes, until it is staged, in the form in which the endpoint keeps it.
+    public var content: String?
+    /// The reply to UploadFile, once the upload is staged.
+    public var reply: String?
+    public var writer: Writer?
+    public var expiresAt: WireDate
+}
+
+extension ResumableUpload {
+    /// The request that sends bytes, or that did when its process died.
+    public struct Writer: Equatable, Sendable {
+        /// What the names of requests begin with whose bytes may come, but have not been waited for yet.
+        private static let mark = "?"
+
+        public let name: String
+        /// Whether it is only known that it may send bytes: the role that gets them has not heard of it yet.
+        public let isAnnounced: Bool
+
+        public init(_ name: String, isAnnounced: Bool) {
+            self.name = name
+            self.isAnnounced = isAnnounced
+        }
+
+        init(stored: String) {
+            isAnnounced = stored.hasPrefix(Self.mark)
+            name = isAnnounced ? String(stored.dropFirst()) : stored
+        }
+
+        var stored: String { isAnnounced ? Self.mark + name : name }
+    }
+}
+
+/// How far an upload has come.
+public struct UploadProgress: Equatable, Sendable {
+    /// How many bytes the provider has, and are hashed.
+    public var storedBytes: Int64
+    /// Whether the provider is known to have no more.
+    public var isCertain: Bool
+    /// Where the hashes of those bytes stand.
+    public var hashState: [UInt8]
+    /// Sealed; `nil` if the provider has nothing yet.
+    public var session: [UInt8]?
+
+    public init(storedBytes: Int64, isCertain: Bool, hashState: [UInt8], session: [UInt8]?) {
+        self.storedBytes = storedBytes
+        self.isCertain = isCertain
+        self.hashState = hashState
+        self.session = session
+    }
+
+    /// Nothing has come yet, or everything must come again.
+    public static let none = UploadProgress(storedBytes: 0, isCertain: true, hashState: [], session: nil)
+}
+
+/// The storage and the object that an upload goes to.
+public struct UploadDestination: Equatable, Sendable {
+    public var owner: OwningUser
+    public var objectName: String
+    public var spareName: String?
+    public var objectID: String?
+    public var folderID: String?
+    /// The record of the upload, which the upload's identifier leases.
+    public var intent: OutboxID
+
+    public init(
+        owner: OwningUser, objectName: String, spareName: String?, objectID: String?, folderID: String?,
+        intent: OutboxID
+    ) {
+        self.owner = owner
+        self.objectName = objectName
+        self.spareName = spareName
+        self.objectID = objectID
+        self.folderID = folderID
+        self.intent = intent
+    }
+}
+
+extension ResumableUpload {
+    static let columns: ColumnList = [
+        "upload_uuid", "request", "length_bytes", "stored_bytes", "is_certain", "hash_state", "session",
+        "owning_user_id", "storage_type", "object_name", "spare_name", "object_id", "folder_id", "outbox_id", "content",
+        "reply", "writer", "expires_at",
+    ]
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        uploadUUID = try row.identifier("upload_uuid")
+        request = try row.string("request")
+        lengthBytes = try row.number("length_bytes")
+        progress = UploadProgress(
+            storedBytes: try row.number("stored_bytes"), isCertain: try row.flag("is_certain"),
+            hashState: try row.optionalData("hash_state") ?? [], session: try row.optionalData("session"))
+        if let owner = try row.optionalNumber("owning_user_id"), let intent = try row.optionalNumber("outbox_id") {
+            destination = UploadDestination(
+                owner: OwningUser(userID: UserID(owner), storageType: try row.word("storage_type")),
+                objectName: try row.string("object_name"), spareName: try row.optionalString("spare_name"),
+                objectID: try row.optionalString("object_id"), folderID: try row.optionalString("folder_id"),
+                intent: OutboxID(intent))
+        }
+        content = try row.optionalString("content")
+        reply = try row.optionalString("reply")
+        writer = try row.optionalString("writer").map(Writer.init(stored:))
+        expiresAt = try row.date("expires_at")
+    }
+}
+
+extension StoreSession {
+    /// Begins an upload, or finds the same one of the same device, which was begun before.
+    /// - Parameters:
+    ///   - hash: SHA-256 of what makes it the same one.
+    ///   - expiresAt: of a new upload.
+    public mutating func beginUpload(
+        _ uploadUUID: UploadUUID, asking request: String, hash: [UInt8], lengthBytes: Int64, by userID: UserID,
+        on device: DeviceUUID, until expiresAt: WireDate, at now: WireDate
+    ) throws(StoreError) -> ResumableUpload {
+        try execute(
+            """
+            INSERT INTO resumable_uploads
+                   (upload_uuid, user_id, device_uuid, request, request_hash, length_bytes, stored_bytes, is_certain,
+                    hash_state, created_at, expires_at)
+            VALUES (?, ?, ?, ?, ?, ?, 0, TRUE, '', ?, ?)
+                ON DUPLICATE KEY UPDATE request = VALUES(request)
+            """,
+            [
+                .text(uploadUUID.rawValue), .int(userID.rawValue), .text(device.rawValue), .text(request), .bytes(hash),
+                .int(lengthBytes), .date(now), .date(expiresAt),
+            ])
+        let found = try first(
+            "SELECT \(ResumableUpload.columns) FROM resumable_uploads WHERE user_id = ? AND device_uuid = ? AND request_hash = ?",
+            [.int(userID.rawValue), .text(device.rawValue), .bytes(hash)], ResumableUpload.init(_:))
+        guard let found else { throw .corrupt(table: "resumable_uploads", column: "request_hash") }
+        return found
+    }
+
+    /// An upload of a user's device, unless it has expired.
+    public mutating func resumableUpload(
+        _ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID, at now: WireDate
+    ) throws(StoreError) -> ResumableUpload? {
+        try first(
+            "SELECT \(ResumableUpload.columns) FROM resumable_uploads WHERE upload_uuid = ? AND user_id = ? AND device_uuid = ? AND expires_at > ?",
+            [.text(uploadUUID.rawValue), .int(userID.rawValue), .text(device.rawValue), .date(now)],
+            ResumableUpload.init(_:))
+    }
+
+    /// How many uploads of a user have begun and are not staged.
+    public mutating func resumableUploadCount(of userID: UserID, at now: WireDate) throws(StoreError) -> Int {
+        try first(
+            "SELECT COUNT(*) FROM resumable_uploads WHERE user_id = ? AND reply IS NULL AND expires_at > ?",
+            [.int(userID.rawValue), .date(now)]
+        ) { row throws(StoreError) in Int(try row.number(0)) } ?? 0
+    }
+
+    /// Takes an upload over from whoever was sending its bytes: they can record nothing from now on, and how far they got is
+    /// not certain.
+    /// - Returns: the upload; `nil` if there is no such one.
+    public mutating func takeOver(_ uploadUUID: UploadUUID, as writer: String) throws(StoreError) -> ResumableUpload? {
+        // From left to right: the certainty is that of the former writer (UPDATE, MariaDB's documentation).
+        try execute(
+            """
+            UPDATE resumable_uploads
+               SET is_certain = is_certain AND (writer IS NULL OR writer LIKE '?%'), writer = ?
+             WHERE upload_uuid = ?
+            """, [.text(writer), .text(uploadUUID.rawValue)])
+        return try first(
+            "SELECT \(ResumableUpload.columns) FROM resumable_uploads WHERE upload_uuid = ?",
+            [.text(uploadUUID.rawValue)], ResumableUpload.init(_:))
+    }
+
+    /// Announces that a request may send bytes, unless another one does.
+    public mutating func announce(
+        _ writer: ResumableUpload.Writer, of uploadUUID: UploadUUID
+    ) throws(StoreError) {
+        try execute(
+            "UPDATE resumable_uploads SET writer = ? WHERE upload_uuid = ? AND (writer IS NULL OR writer LIKE '?%')",
+            [.text(writer.stored), .text(uploadUUID.rawValue)])
+    }
+
+    /// Whether `writer` may still send bytes.
+    public mutating func isWriter(_ writer: String, of uploadUUID: UploadUUID) throws(StoreError) -> Bool {
+        try first(
+            "SELECT 1 FROM resumable_uploads WHERE upload_uuid = ? AND writer = ?",
+            [.text(uploadUUID.rawValue), .text(writer)]
+        ) { _ in true } ?? false
+    }
+
+    /// Ends the sending of bytes, at its end.
+    public mutating func endWriting(to uploadUUID: UploadUUID, by writer: String) throws(StoreError) {
+        try execute(
+            "UPDATE resumable_uploads SET writer = NULL WHERE upload_uuid = ? AND writer = ?",
+            [.text(uploadUUID.rawValue), .text(writer)])
+    }
+
+    /// Records where the bytes go, and that none of them are there.
+    /// - Returns: `false` if somebody else has taken the upload over.
+    public mutating func record(
+        _ destination: UploadDestination, of uploadUUID: UploadUUID, by writer: String
+    ) throws(StoreError) -> Bool {
+        let columns: [Value] = [
+            .int(destination.owner.userID.rawValue), .text(destination.owner.storageType.rawValue),
+            .text(destination.objectName), .text(orNull: destination.spareName), .text(orNull: destination.objectID),
+            .text(orNull: destination.folderID), .int(destination.intent.rawValue),
+        ]
+        try execute(
+            """
+            UPDATE resumable_uploads
+               SET owning_user_id = ?, storage_type = ?, object_name = ?, spare_name = ?, object_id = ?, folder_id = ?,
+                   outbox_id = ?
+             WHERE upload_uuid = ?
+               AND writer = ?
+            """, columns + [.text(uploadUUID.rawValue), .text(writer)])
+        return try record(.none, of: uploadUUID, by: writer)
+    }
+
+    /// Records how far an upload has come.
+    /// - Returns: `false` if somebody else has taken the upload over.
+    public mutating func record(
+        _ progress: UploadProgress, of uploadUUID: UploadUUID, by writer: String
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE resumable_uploads
+               SET stored_bytes = ?, is_certain = ?, hash_state = ?, session = ?, content = NULL
+             WHERE upload_uuid = ?
+               AND writer = ?
+            """,
+            [
+                .int(progress.storedBytes), .bool(progress.isCertain), .bytes(progress.hashState),
+                .bytes(orNull: progress.session), .text(uploadUUID.rawValue), .text(writer),
+            ])
+        return try isWriter(writer, of: uploadUUID)
+    }
+
+    /// Records that an object holds all of the bytes.
+    /// - Returns: `false` if somebody else has taken the upload over.
+    public mutating func record(
+        content: String, of uploadUUID: UploadUUID, by writer: String
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE resumable_uploads
+               SET content = ?, stored_bytes = length_bytes, is_certain = TRUE, session = NULL, hash_state = ''
+             WHERE upload_uuid = ?
+               AND writer = ?
+            """, [.text(content), .text(uploadUUID.rawValue), .text(writer)])
+        return try isWriter(writer, of: uploadUUID)
+    }
+
+    /// Records the reply to an upload that is staged. Call in the transaction that stages it, or after it.
+    public mutating func record(reply: String, of uploadUUID: UploadUUID) throws(StoreError) {
+        try execute(
+            """
+            UPDATE resumable_uploads
+               SET reply = ?, stored_bytes = length_bytes, content = NULL, session = NULL, outbox_id = NULL, writer = NULL
+             WHERE upload_uuid = ?
+            """, [.text(reply), .text(uploadUUID.rawValue)])
+    }
+
+    /// Ends an upload of a user's device; what it has left in storage is deleted through the outbox.
+    /// - Returns: `false` if there is no such upload.
+    public mutating func abandonUpload(
+        _ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        guard let upload = try resumableUpload(uploadUUID, of: userID, on: device, at: now) else { return false }
+        if let destination = upload.destination {
+            try releaseLease(of: destination.intent, by: uploadUUID.rawValue, at: now)
+        }
+        return try execute("DELETE FROM resumable_uploads WHERE upload_uuid = ?", [.text(uploadUUID.rawValue)]) == 1
+    }
+
+    /// Ends the uploads by a user who is being removed, and those into their storage; what they have left there is deleted
+    /// through the outbox.
+    mutating func removeResumableUploads(of userID: UserID, at now: WireDate) throws(StoreError) {
+        let user: [Value] = [.int(userID.rawValue), .int(userID.rawValue)]
+        try execute(
+            """
+            UPDATE outbox o
+              JOIN resumable_uploads r ON r.outbox_id = o.outbox_id
+               SET o.available_at = ?, o.lease_owner = NULL
+             WHERE r.user_id = ?
+                OR r.owning_user_id = ?
+            """, [.date(now)] + user)
+        try execute("DELETE FROM resumable_uploads WHERE user_id = ? OR owning_user_id = ?", user)
+    }
+
+    /// Deletes expired uploads; the lease of their intents ends at the same time.
+    /// - Returns: how many were deleted, at most `limit`.
+    public mutating func forgetResumableUploads(at now: WireDate, limit: Int) throws(StoreError) -> Int {
+        try execute(
+            "DELETE FROM resumable_uploads WHERE expires_at <= ? ORDER BY expires_at LIMIT ?",
+            [.date(now), .int(Int64(limit))])
+    }
+}
