@@ -44,6 +44,10 @@ struct AccessTests {
         case (.redeemSharingInvitation, .reader), (.redeemSharingInvitation, .writer),
             (.redeemSharingInvitation, .admin):
             return Answer(status: 409, code: "already_member")
+        case (.uploadOptions, _): return Answer(status: 204, code: nil)
+        // An upload is its user's, whatever the group; a reply to HEAD has no body.
+        case (.getUploadOffset, _): return Answer(status: 404, code: nil)
+        case (.appendToUpload, _), (.abandonUpload, _): return Answer(status: 404, code: "upload_unknown")
         default: break
         }
         switch route.groupAccess {
@@ -67,7 +71,10 @@ struct AccessTests {
         case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .appleNotifications: [:]
         case .addUser, .createSharingGroup: ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Folder"]
         case .index, .getUploads, .discardUploads, .getSharingInvitations, .getSharingGroupMembers: inGroup
-        case .uploadFile: ofFile.merging(["mimeType": "text/plain", "checkSum": TestFile().checkSum]) { $1 }
+        case .uploadOptions: [:]
+        case .getUploadOffset, .appendToUpload, .abandonUpload: ["uploadUUID": UUID().uuidString]
+        case .uploadFile, .createUpload:
+            ofFile.merging(["mimeType": "text/plain", "checkSum": TestFile().checkSum]) { $1 }
         case .uploadAppMetaData:
             ofFile.merging(["fileVersion": nil, "appMetaData": TestMetadata(0, "x").parameter]) { $1 }
         case .uploadDeletion, .downloadFile: ofFile
@@ -102,9 +109,12 @@ struct AccessTests {
 
         for caller in Caller.allCases {
             let device = [(name: "SyncServer-Device-UUID", value: UUID().uuidString)]
+            let hasBody = [.uploadFile, .appendToUpload].contains(endpoint)
+            let length =
+                endpoint == .createUpload ? [(name: "Upload-Length", value: "\(TestFile().contents.count)")] : []
             let reply = try server.call(
                 route.method.rawValue, endpoint.rawValue, parameters(endpoint, owner, invitation),
-                headers: people[caller]?.headers ?? device, body: endpoint == .uploadFile ? TestFile().contents : nil)
+                headers: (people[caller]?.headers ?? device) + length, body: hasBody ? TestFile().contents : nil)
 
             let answer = Answer(status: reply.status, code: reply.json?.code?.text)
             #expect(answer == Self.expected(route, caller), "\(endpoint) of \(caller): \(reply)")

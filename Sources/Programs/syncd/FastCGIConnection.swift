@@ -61,17 +61,19 @@ final class FastCGIConnection: ClientConnection {
         direction = isAdmission ? nil : Self.direction(of: path)
         pace = direction == nil ? nil : slowestPace
         hasUnreadBody = direction == .upload
+        if path.hasPrefix("/AppendToUpload") { slot.limitReading(to: RequestHead.silenceLimitOfPieces) }
         if direction == .download, let pace { slot.limitWriting(to: pace.longestStandstill) }
         let head = RequestHead(
             method: slot.parameter("REQUEST_METHOD") ?? "", path: path, query: slot.parameter("QUERY_STRING") ?? "",
             contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
             clientAddress: slot.parameter("REMOTE_ADDR"), requestID: slot.parameter("REQUEST_ID"), headers: headers,
-            signInTicket: slot.parameter("SYNCD_SIGNED_IN").flatMap { $0.isEmpty ? nil : $0 })
+            signInTicket: slot.parameter("SYNCD_SIGNED_IN").flatMap { $0.isEmpty ? nil : $0 },
+            address: slot.parameter("SYNCD_ADDRESS"))
         return isAdmission ? .admission(head) : .request(head)
     }
 
     private static func direction(of path: String) -> TransferDirection? {
-        if path.hasPrefix("/UploadFile") { return .upload }
+        if path.hasPrefix("/UploadFile") || path.hasPrefix("/AppendToUpload") { return .upload }
         return path.hasPrefix("/DownloadFile") ? .download : nil
     }
 

@@ -1,3 +1,5 @@
+internal import SyncProtocol
+
 /// A time as HTTP headers write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7, the preferred form).
 public struct HTTPDate: Equatable, Sendable {
     private static let months = [
@@ -15,12 +17,23 @@ public struct HTTPDate: Equatable, Sendable {
         guard clock.count == 3, let hour = Self.number(clock[0], 2, 0...23),
             let minute = Self.number(clock[1], 2, 0...59), let second = Self.number(clock[2], 2, 0...60)
         else { return nil }
-        // Counted in years that begin in March, so that leap days come last.
-        let shiftedYear = month < 2 ? year - 1 : year
-        let dayOfYear = (153 * Int64((month + 10) % 12) + 2) / 5 + day - 1
-        let days = 365 * shiftedYear + shiftedYear / 4 - shiftedYear / 100 + shiftedYear / 400 + dayOfYear - 719_468
-        secondsSince1970 = days * 86_400 + hour * 3_600 + minute * 60 + second
+        let days = CivilDate(year: Int(year), month: month + 1, day: Int(day)).daysSince1970
+        secondsSince1970 = Int64(days) * 86_400 + hour * 3_600 + minute * 60 + second
     }
+
+    public init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
+
+    /// The time as a header has it.
+    public var text: String {
+        let (days, second) = secondsSince1970.quotientAndRemainder(dividingBy: 86_400)
+        let date = CivilDate(daysSince1970: Int(days))
+        let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][Int(days % 7)]
+        let clock = [second / 3_600, second / 60 % 60, second % 60].map(Self.twoDigits).joined(separator: ":")
+        let day = "\(Self.twoDigits(Int64(date.day))) \(Self.months[date.month - 1]) \(date.year)"
+        return "\(weekday), \(day) \(clock) GMT"
+    }
+
+    private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
     private static func number(_ text: Substring, _ digits: Int, _ range: ClosedRange<Int64>) -> Int64? {
         guard text.utf8.count == digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let value = Int64(text),

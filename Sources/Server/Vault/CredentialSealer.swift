@@ -14,11 +14,14 @@ public struct CredentialSealer: Sendable {
         case user(UserID)
         /// The result of an exchanged authorization code, by the code's SHA-256.
         case code([UInt8])
+        /// What a provider needs to go on with an upload.
+        case upload(UploadUUID)
 
         var additionalData: [UInt8] {
             switch self {
             case .user(let userID): Array("users.credentials:\(userID.rawValue)".utf8)
             case .code(let hash): Array("exchanged_codes.credentials:".utf8) + hash
+            case .upload(let uploadUUID): Array("resumable_uploads.session:\(uploadUUID.rawValue.uppercased())".utf8)
             }
         }
     }
@@ -31,8 +34,19 @@ public struct CredentialSealer: Sendable {
 
     /// - Throws: ``CryptoError`` if OpenSSL cannot provide random bytes.
     public func seal(_ credentials: StoredCredentials, for place: Place) throws -> [UInt8] {
-        let plaintext = [UInt8](try JSONEncoder().encode(credentials))
-        return try SealedBox.seal(plaintext, key: keys.current, additionalData: place.additionalData)
+        try seal([UInt8](try JSONEncoder().encode(credentials)), for: place)
+    }
+
+    /// Seals a secret that is not credentials.
+    /// - Throws: as ``seal(_:for:)-(StoredCredentials,_)``.
+    func seal(_ plaintext: [UInt8], for place: Place) throws -> [UInt8] {
+        try SealedBox.seal(plaintext, key: keys.current, additionalData: place.additionalData)
+    }
+
+    /// Opens what ``seal(_:for:)-([UInt8],_)`` has sealed.
+    /// - Throws: as ``open(_:from:)``.
+    func openBytes(_ record: [UInt8], from place: Place) throws -> [UInt8] {
+        try SealedBox.open(record, keys: keys, additionalData: place.additionalData)
     }
 
     /// - Throws: ``CryptoError`` if the record is damaged, comes from another place, or is sealed with an unknown key.

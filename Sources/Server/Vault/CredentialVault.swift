@@ -148,6 +148,25 @@ public struct CredentialVault: Sendable {
         try store.transaction { try $0.storeCredentials(record, ofDeparted: userID) }
     }
 
+    /// Seals what a provider needs to go on with an upload: it may be an address that is itself an authorization.
+    /// - Throws: `CryptoError.unavailable`.
+    public func sealed(_ session: String, of upload: UploadUUID) throws -> [UInt8] {
+        try sealer.seal(Array(session.utf8), for: .upload(upload))
+    }
+
+    /// Opens what ``sealed(_:of:)`` has sealed; `nil` if it cannot be opened, so that all bytes must come again.
+    /// - Throws: `CryptoError.unavailable`.
+    public func opened(_ record: [UInt8], of upload: UploadUUID) throws -> String? {
+        do {
+            return String(decoding: try sealer.openBytes(record, from: .upload(upload)), as: UTF8.self)
+        } catch CryptoError.unavailable {
+            throw CryptoError.unavailable
+        } catch {
+            unreadable()
+            return nil
+        }
+    }
+
     /// Seals the credentials that an authorization code was exchanged for, to be stored under `key`.
     /// - Throws: `CryptoError.unavailable`.
     public func sealed(_ credentials: StoredCredentials, ofCode key: [UInt8]) throws -> [UInt8] {

@@ -138,12 +138,20 @@ public struct RequestSlot: ~Copyable {
     /// more (socket(7), `SO_SNDTIMEO`): after that ``write(_:)`` throws ``FastCGIError/timedOut``, and the reply cannot
     /// go on.
     public borrowing func limitWriting(to limit: Duration) {
+        setLimit(SO_SNDTIMEO, to: limit)
+    }
+
+    /// Limits, for the current request, how long reading may block until more of the body arrives (socket(7),
+    /// `SO_RCVTIMEO`): after that ``read(into:_:)`` throws ``FastCGIError/aborted``.
+    public borrowing func limitReading(to limit: Duration) { setLimit(SO_RCVTIMEO, to: limit) }
+
+    private borrowing func setLimit(_ option: Int32, to limit: Duration) {
         let time = timeval(
             tv_sec: Int(limit.components.seconds),
             tv_usec: Int(limit.components.attoseconds / 1_000_000_000_000))
         _ = unsafe withUnsafePointer(to: time) {
             unsafe setsockopt(
-                request.pointee.ipcFd, SOL_SOCKET, SO_SNDTIMEO, $0, socklen_t(MemoryLayout<timeval>.size))
+                request.pointee.ipcFd, SOL_SOCKET, option, $0, socklen_t(MemoryLayout<timeval>.size))
         }
     }
 

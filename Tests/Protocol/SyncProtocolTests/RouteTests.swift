@@ -52,14 +52,22 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 28)
+        #expect(routes.count == 33)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
-        #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo, .appleNotifications])
+        #expect(
+            names { $0.authentication == .none } == [
+                .healthCheck, .getSharingInvitationInfo, .appleNotifications, .uploadOptions,
+            ])
         #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])
-        #expect(names { $0.responseKind == .header } == [.uploadFile])
+        #expect(
+            names { $0.responseKind == .header } == [
+                .uploadFile, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload, .abandonUpload,
+            ])
         #expect(names { $0.responseKind == .data } == [.downloadFile])
-        #expect(names { $0.method == .delete } == [.uploadDeletion])
-        #expect(names { $0.method == .patch } == [.updateSharingGroup, .updateSharingGroupMember])
+        #expect(names { $0.method == .delete } == [.uploadDeletion, .abandonUpload])
+        #expect(names { $0.method == .patch } == [.updateSharingGroup, .updateSharingGroupMember, .appendToUpload])
+        #expect(names { $0.method == .head } == [.getUploadOffset])
+        #expect(names { $0.method == .options } == [.uploadOptions])
         #expect(
             names { $0.method == .get } == [
                 .healthCheck, .checkPrimaryCreds, .checkCreds, .index, .getUploads, .downloadFile, .downloadAppMetaData,
@@ -67,7 +75,8 @@ struct RouteTests {
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [
-                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads, .discardUploads,
+                .uploadFile, .createUpload, .appendToUpload, .uploadAppMetaData, .uploadDeletion, .getUploads,
+                .doneUploads, .discardUploads,
             ])
         #expect(
             names { $0.groupAccess == .permission(.read) } == [

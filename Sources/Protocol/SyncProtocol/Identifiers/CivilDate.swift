@@ -3,21 +3,21 @@
 /// The conversions count years from 1 March, so that the leap day is the last day of a year, in eras of 400 years
 /// (146,097 days), all of which are alike. Method: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
 /// https://howardhinnant.github.io/date_algorithms.html
-struct CivilDate: Equatable {
-    var year: Int
+package struct CivilDate: Equatable {
+    package var year: Int
     /// 1 to 12.
-    var month: Int
+    package var month: Int
     /// 1 to 31.
-    var day: Int
+    package var day: Int
 
-    init(year: Int, month: Int, day: Int) {
+    package init(year: Int, month: Int, day: Int) {
         self.year = year
         self.month = month
         self.day = day
     }
 
     /// The date `days` days after 1970-01-01, or before it if negative.
-    init(daysSince1970 days: Int) {
+    package init(daysSince1970 days: Int) {
         let shifted = days + 719_468  // days since 0000-03-01
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
         let dayOfEra = shifted - era * 146_097
@@ -30,7 +30,7 @@ struct CivilDate: Equatable {
     }
 
     /// Days after 1970-01-01, negative before.
-    var daysSince1970: Int {
+    package var daysSince1970: Int {
         let marchYear = month <= 2 ? year - 1 : year
         let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
         let yearOfEra = marchYear - era * 400

@@ -31,6 +31,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     /// Debug only: seconds to wait before replying.
     case testServerSleep
     case undeleteServerFile
+    case uploadUUID
     case userId
 
     /// Order of the names' bytes: the order in which clients send parameters.

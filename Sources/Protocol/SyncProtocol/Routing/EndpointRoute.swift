@@ -6,6 +6,8 @@ public struct EndpointRoute: Sendable {
         case post = "POST"
         case patch = "PATCH"
         case delete = "DELETE"
+        case head = "HEAD"
+        case options = "OPTIONS"
     }
 
     /// The authentication that a caller needs.

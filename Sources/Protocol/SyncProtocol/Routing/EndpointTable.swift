@@ -8,6 +8,11 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case removeUser = "RemoveUser"
     case index = "Index"
     case uploadFile = "UploadFile"
+    case createUpload = "CreateUpload"
+    case uploadOptions = "UploadOptions"
+    case getUploadOffset = "GetUploadOffset"
+    case appendToUpload = "AppendToUpload"
+    case abandonUpload = "AbandonUpload"
     case uploadAppMetaData = "UploadAppMetaData"
     case uploadDeletion = "UploadDeletion"
     case getUploads = "GetUploads"
@@ -47,6 +52,11 @@ extension EndpointRoute {
             case .removeUser: Self(RemoveUserRequest.self, .post, .user, .json)
             case .index: Self(IndexRequest.self, .get, .memberIfGroupNamed, .json)
             case .uploadFile: Self(UploadFileRequest.self, .post, .member(.write), .header)
+            case .createUpload: Self(CreateUploadRequest.self, .post, .member(.write), .header)
+            case .uploadOptions: Self(UploadOptionsRequest.self, .options, .anyone, .header)
+            case .getUploadOffset: Self(GetUploadOffsetRequest.self, .head, .user, .header)
+            case .appendToUpload: Self(AppendToUploadRequest.self, .patch, .member(.write), .header)
+            case .abandonUpload: Self(AbandonUploadRequest.self, .delete, .user, .header)
             case .uploadAppMetaData: Self(UploadAppMetaDataRequest.self, .post, .member(.write), .json)
             case .uploadDeletion: Self(UploadDeletionRequest.self, .delete, .member(.write), .json)
             case .getUploads: Self(GetUploadsRequest.self, .get, .member(.write), .json)

@@ -26,6 +26,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case invitationUnknown = "invitation_unknown"
     case groupUnknown = "group_unknown"
     case memberUnknown = "member_unknown"
+    case uploadUnknown = "upload_unknown"
     case methodNotAllowed = "method_not_allowed"
     case transferTooSlow = "transfer_too_slow"
     case permissionTooLow = "permission_too_low"
@@ -49,6 +50,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case fileNotDeleted = "file_not_deleted"
     case fileInOtherGroup = "file_in_other_group"
     case uploadConflict = "upload_conflict"
+    case uploadOffsetMismatch = "upload_offset_mismatch"
+    case uploadNotResumable = "upload_not_resumable"
     case commitIdReused = "commit_id_reused"
     case batchMismatch = "batch_mismatch"
     case lastAdmin = "last_admin"
@@ -57,12 +60,16 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case cloudAuthorizationRevoked = "cloud_authorization_revoked"
     case invitationGone = "invitation_gone"
     case lengthRequired = "length_required"
+    case protocolVersionUnsupported = "protocol_version_unsupported"
     case bodyTooLarge = "body_too_large"
     case appMetaDataTooLarge = "app_meta_data_too_large"
     case requestTooLong = "request_too_long"
+    case mediaTypeUnsupported = "media_type_unsupported"
     case rangeNotSatisfiable = "range_not_satisfiable"
     case misdirectedRequest = "misdirected_request"
     case checksumMismatch = "checksum_mismatch"
+    case pieceTooSmall = "piece_too_small"
+    case pieceChecksumMismatch = "piece_checksum_mismatch"
     case tooManyRequests = "too_many_requests"
     case tooManyFailedSignIns = "too_many_failed_sign_ins"
     case quotaGroupRate = "quota_group_rate"
@@ -131,6 +138,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .invitationUnknown: Row(404, "there is no such invitation")
         case .groupUnknown: Row(404, "there is no such sharing group for this user")
         case .memberUnknown: Row(404, "the sharing group has no such member")
+        case .uploadUnknown: Row(404, "there is no such upload, or it has expired")
         case .methodNotAllowed: Row(405, "this method is not allowed here")
         case .transferTooSlow: Row(408, "the body came more slowly than it must", isRetryable: true)
         case .permissionTooLow: Row(409, "the member's permission does not suffice")
@@ -154,6 +162,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .fileNotDeleted: Row(409, "there is no deleted file to bring back")
         case .fileInOtherGroup: Row(409, "the file is in another sharing group")
         case .uploadConflict: Row(409, "another upload of this file got in between", isRetryable: true)
+        case .uploadOffsetMismatch: Row(409, "the upload goes on at another offset")
+        case .uploadNotResumable: Row(409, "this storage takes a file in one request only")
         case .commitIdReused: Row(409, "another commit of this device in this sharing group has this commitId")
         case .batchMismatch: Row(409, "the batch has another batchCount, or was committed without this change")
         case .lastAdmin: Row(409, "the sharing group would have members but no admin")
@@ -162,12 +172,17 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .cloudAuthorizationRevoked: Row(410, "the owner must sign in again")
         case .invitationGone: Row(410, "there is no such invitation, or it has expired")
         case .lengthRequired: Row(411, "Content-Length is required")
+        case .protocolVersionUnsupported: Row(412, "this version of tus is not supported")
         case .bodyTooLarge: Row(413, "the body is larger than this endpoint accepts")
         case .appMetaDataTooLarge: Row(413, "the metadata are larger than this server accepts")
         case .requestTooLong: Row(414, "query and headers together are longer than this server accepts")
+        case .mediaTypeUnsupported: Row(415, "the body has another Content-Type than this request needs")
         case .rangeNotSatisfiable: Row(416, "the file ends before the requested range")
         case .misdirectedRequest: Row(421, "this connection is not for that host")
         case .checksumMismatch: Row(422, "the bytes that arrived have another checksum", isRetryable: true)
+        case .pieceTooSmall: Row(422, "a piece that is not the last has too few bytes to be kept")
+        case .pieceChecksumMismatch:
+            Row(460, "the body has another digest than Upload-Checksum says", isRetryable: true)
         case .tooManyRequests: Row(429, "too many requests", isRetryable: true)
         case .tooManyFailedSignIns: Row(429, "too many tokens from this address were rejected", isRetryable: true)
         case .quotaGroupRate:

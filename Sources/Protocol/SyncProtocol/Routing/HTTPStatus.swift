@@ -4,6 +4,7 @@ package enum HTTPStatus {
     package static func phrase(_ status: Int) -> String {
         switch status {
         case 200: "OK"
+        case 201: "Created"
         case 204: "No Content"
         case 206: "Partial Content"
         case 304: "Not Modified"
@@ -16,10 +17,14 @@ package enum HTTPStatus {
         case 409: "Conflict"
         case 410: "Gone"
         case 411: "Length Required"
+        case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
+        case 415: "Unsupported Media Type"
         case 416: "Range Not Satisfiable"
         case 422: "Unprocessable Content"
+        // Of the tus protocol, extension checksum.
+        case 460: "Checksum Mismatch"
         case 429: "Too Many Requests"
         case 502: "Bad Gateway"
         case 503: "Service Unavailable"

@@ -30,6 +30,23 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case range = "Range"
     /// DownloadFile: the bytes of which the client has a part; if they have changed, it needs all of them.
     case ifRange = "If-Range"
+    /// CreateUpload: how many bytes the whole upload has.
+    case uploadLength = "Upload-Length"
+    /// AppendToUpload: the position in the upload of the body's first byte.
+    case uploadOffset = "Upload-Offset"
+    /// AppendToUpload: whether the body ends the upload, `?1` or `?0` (draft-ietf-httpbis-resumable-upload).
+    case uploadComplete = "Upload-Complete"
+    /// The opposite of ``uploadComplete`` in the third interop version of the draft.
+    case uploadIncomplete = "Upload-Incomplete"
+    /// The version of the draft that the client speaks.
+    case uploadDraftInteropVersion = "Upload-Draft-Interop-Version"
+    /// The version of the tus protocol that the client speaks.
+    case tusResumable = "Tus-Resumable"
+    /// AppendToUpload: algorithm and digest of the body (tus, extension checksum).
+    case uploadChecksum = "Upload-Checksum"
+    /// AppendToUpload: the media type of the body.
+    case contentType = "Content-Type"
+
     /// Errors: whether they are requested as `application/problem+json`.
     case accept = "Accept"
 

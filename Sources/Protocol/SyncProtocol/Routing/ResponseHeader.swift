@@ -15,6 +15,32 @@ public enum ResponseHeader: String, Sendable, Hashable, CaseIterable {
     case messageParams = "syncserver-message-params"
     /// Repeats the `code` of an error body, since background transfers see headers before bodies.
     case errorCode = "syncserver-error-code"
+    /// The address of a new upload, relative to that of the request.
+    case location
+    /// How many bytes of an upload need not be sent again.
+    case uploadOffset = "upload-offset"
+    /// How many bytes an upload has in all.
+    case uploadLength = "upload-length"
+    /// Whether all bytes of an upload have come, `?1` or `?0` (draft-ietf-httpbis-resumable-upload).
+    case uploadComplete = "upload-complete"
+    /// The opposite of ``uploadComplete``, for clients of the third interop version.
+    case uploadIncomplete = "upload-incomplete"
+    /// What sizes are possible (draft-ietf-httpbis-resumable-upload).
+    case uploadLimit = "upload-limit"
+    /// When an upload is forgotten (tus, extension expiration; RFC 9110, section 5.6.7).
+    case uploadExpires = "upload-expires"
+    /// The version of the tus protocol that the server speaks.
+    case tusResumable = "tus-resumable"
+    /// The versions of the tus protocol that the server speaks.
+    case tusVersion = "tus-version"
+    /// The extensions of the tus protocol that the server has.
+    case tusExtension = "tus-extension"
+    /// The largest size of an upload.
+    case tusMaximumSize = "tus-max-size"
+    /// The digests that the server computes (tus, extension checksum).
+    case tusChecksumAlgorithm = "tus-checksum-algorithm"
+    /// What an intermediary may keep (RFC 9111, section 5.2).
+    case cacheControl = "cache-control"
     /// Index: identifies the state that the reply describes; DownloadFile: the file's bytes (RFC 9110, section 8.8.3).
     case entityTag = "etag"
 }

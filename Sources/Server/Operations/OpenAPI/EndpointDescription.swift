@@ -25,6 +25,10 @@ struct EndpointDescription {
     var isGroupUUID = false
     /// The object of a successful reply, wherever it is placed.
     var reply: JSON
+    /// The statuses of successful replies with that object.
+    var statuses = [200]
+    /// The status of successful replies without an object; `statuses` has none then.
+    var emptyStatus: Int?
     /// A body, where the endpoint takes one.
     var body: JSON?
     /// Codes in addition to those that follow from route and parameters.

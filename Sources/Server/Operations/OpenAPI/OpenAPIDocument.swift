@@ -126,7 +126,14 @@ public enum OpenAPIDocument {
         _ route: EndpointRoute, _ description: EndpointDescription, _ errors: ErrorReplies
     ) -> JSON {
         var responses = errors.references(for: description.codes(route))
-        responses["200"] = success(route, description)
+        for status in description.statuses { responses["\(status)"] = success(route, description) }
+        if let status = description.emptyStatus {
+            responses["\(status)"] = [
+                "description": .string(description.summary),
+                "headers": .object(
+                    references(.serverVersion, .minimumIOSClientAppVersion).merging(description.replyHeaders) { $1 }),
+            ]
+        }
         if description.canBePartial {
             responses["206"] = success(
                 route, description,

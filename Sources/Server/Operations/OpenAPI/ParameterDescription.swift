@@ -95,6 +95,7 @@ struct ParameterDescription {
             case .testLockSync, .testServerSleep:
                 (Self.integer32, "No effect; an aid of the predecessor's debugging builds.")
             case .undeleteServerFile: (Self.boolean, "Brings a deleted file back, as its next version.")
+            case .uploadUUID: (Self.uuid, "The upload, as the reply that began it names it.")
             case .userId: (Self.integer64, "The member.")
             }
     }

@@ -47,7 +47,9 @@ enum EndpointReply {
     /// A JSON object as the body. `isStale`: it reports that the request's master version is not the current one.
     case json([UInt8], isStale: Bool = false)
     /// A JSON object in the header `syncserver-message-params`, and no body.
-    case header(String, isStale: Bool = false)
+    case header(String, isStale: Bool = false, status: Int = 200)
+    /// Neither an object nor a body.
+    case empty(status: Int)
     /// The client's state is still current (304); no body.
     case notModified
     /// The endpoint has sent its reply itself, with this many bytes of body.
@@ -56,7 +58,7 @@ enum EndpointReply {
     static func json(_ message: some ResponseMessage) -> EndpointReply {
         .json(message.body, isStale: message.isStale)
     }
-    static func header(_ message: some ResponseMessage) -> EndpointReply {
-        .header(message.headerText, isStale: message.isStale)
+    static func header(_ message: some ResponseMessage, status: Int = 200) -> EndpointReply {
+        .header(message.headerText, isStale: message.isStale, status: status)
     }
 }

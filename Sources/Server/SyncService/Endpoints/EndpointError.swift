@@ -5,6 +5,12 @@ enum EndpointError: Error, Equatable {
     // Errors in the request itself.
     case missingParameter(ParameterName)
     case outOfRange(String)
+    case missingHeader(RequestHeader)
+    case malformedHeader(RequestHeader)
+    case protocolVersionUnsupported
+    case mediaTypeUnsupported(expected: String)
+    case pieceTooSmall(minimumBytes: Int)
+    case pieceCheckSumMismatch
     case missingDeviceUUID
     case malformedDeviceUUID
     case malformedRedirectURI
@@ -39,6 +45,7 @@ enum EndpointError: Error, Equatable {
     case groupUnknown
     case invitationUnknown
     case memberUnknown
+    case uploadUnknown
     case invitationGone
 
     // Conflicts with the present state.
@@ -60,6 +67,8 @@ enum EndpointError: Error, Equatable {
     case fileNotDeleted
     case fileInOtherGroup
     case uploadConflict
+    case uploadOffsetMismatch(current: Int64)
+    case uploadNotResumable
     case commitIDReused
     case batchMismatch
     case lastAdmin

@@ -29,6 +29,9 @@ struct ErrorReply {
         headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))
         headers.append((name: ResponseHeader.errorCode.rawValue, value: response.code.rawValue))
         if let method = response.allowedMethod { headers.append((name: "allow", value: method)) }
+        if let offset = response.uploadOffset {
+            headers.append((name: ResponseHeader.uploadOffset.rawValue, value: "\(offset)"))
+        }
         if let length = response.lengthOfWhole { headers.append((name: "content-range", value: "bytes */\(length)")) }
         if let delay = response.retryAfter {
             headers.append((name: "retry-after", value: "\(max(1, delay.components.seconds))"))

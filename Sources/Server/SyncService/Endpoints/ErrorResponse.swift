@@ -15,6 +15,8 @@ struct ErrorResponse: Equatable {
     var allowedMethod: String?
     /// The length of what a range was requested of.
     var lengthOfWhole: Int64?
+    /// How many bytes of an upload need not be sent again.
+    var uploadOffset: Int64?
     /// Sent in the header `Retry-After`, in whole seconds.
     var retryAfter: Duration?
 
@@ -50,6 +52,14 @@ struct ErrorResponse: Equatable {
         switch error {
         case .missingParameter(let name): self.init(code: .missingParameter, "\(name.rawValue) is missing")
         case .outOfRange(let rule): self.init(code: .parameterOutOfRange, rule)
+        case .missingHeader(let header): self.init(code: .missingHeader, "\(header.rawValue) is missing")
+        case .malformedHeader(let header): self.init(code: .malformedHeader, "\(header.rawValue) is malformed")
+        case .protocolVersionUnsupported: self.init(code: .protocolVersionUnsupported)
+        case .mediaTypeUnsupported(let expected):
+            self.init(code: .mediaTypeUnsupported, "the Content-Type must be \(expected)")
+        case .pieceTooSmall(let minimum):
+            self.init(code: .pieceTooSmall, "a piece that is not the last must have at least \(minimum) bytes")
+        case .pieceCheckSumMismatch: self.init(code: .pieceChecksumMismatch)
         case .missingDeviceUUID: self.init(code: .missingHeader)
         case .malformedDeviceUUID: self.init(code: .malformedHeader, "SyncServer-Device-UUID must be a UUID")
         case .malformedRedirectURI:
@@ -86,6 +96,7 @@ struct ErrorResponse: Equatable {
         case .appMetaDataUnknown: self.init(code: .appMetaDataUnknown)
         case .groupUnknown: self.init(code: .groupUnknown)
         case .invitationUnknown: self.init(code: .invitationUnknown)
+        case .uploadUnknown: self.init(code: .uploadUnknown)
         case .memberUnknown: self.init(code: .memberUnknown)
         case .invitationGone: self.init(code: .invitationGone)
 
@@ -108,6 +119,10 @@ struct ErrorResponse: Equatable {
         case .fileDeleted: self.init(code: .fileDeleted)
         case .fileNotDeleted: self.init(code: .fileNotDeleted)
         case .fileInOtherGroup: self.init(code: .fileInOtherGroup)
+        case .uploadOffsetMismatch(let current):
+            self.init(code: .uploadOffsetMismatch, "the upload goes on at offset \(current)")
+            uploadOffset = current
+        case .uploadNotResumable: self.init(code: .uploadNotResumable)
         case .uploadConflict: self.init(code: .uploadConflict)
         case .commitIDReused: self.init(code: .commitIdReused)
         case .batchMismatch: self.init(code: .batchMismatch)

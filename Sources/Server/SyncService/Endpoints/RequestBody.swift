@@ -8,6 +8,8 @@ final class RequestBody {
     private let announcedBytes: Int64?
     private(set) var receivedBytes: Int64 = 0
     private var hasEnded = false
+    /// Bytes that were read before they were needed.
+    private var ahead: ArraySlice<UInt8> = []
     /// Whether the rest is left to the web server, which discards it: no thread waits for a client that is too slow or
     /// over its limit.
     private(set) var isLeft = false
@@ -24,6 +26,12 @@ final class RequestBody {
 
     /// The same for a range of `buffer`.
     func read(into buffer: inout [UInt8], _ range: Range<Int>) throws(ClientGone) -> Int {
+        if !ahead.isEmpty {
+            let count = min(range.count, ahead.count)
+            buffer.replaceSubrange(range.prefix(count), with: ahead.prefix(count))
+            ahead = ahead.dropFirst(count)
+            return count
+        }
         var span = buffer.mutableSpan
         let count: Int
         do { count = try connection.readBody(into: &span, range) } catch {
@@ -40,6 +48,13 @@ final class RequestBody {
     func readWhole() throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(announcedBytes ?? 0))
         guard try read(into: &bytes) == bytes.count else { throw EndpointError.bodyLengthMismatch }
+        return bytes
+    }
+
+    /// Reads the whole body, as ``readWhole()``, and gives it out once more to whoever reads it afterwards.
+    func readAhead() throws -> [UInt8] {
+        let bytes = try readWhole()
+        ahead = bytes[...]
         return bytes
     }
 

@@ -41,6 +41,13 @@ extension RequestContext {
         try check(.stagedBytes) { size.bytes }
     }
 
+    /// Makes sure that the user, who has just begun an upload, does not have more of them in progress than they may have
+    /// changes staged, which these will be.
+    /// - Throws: ``EndpointError/quotaReached(_:)``.
+    func checkResumableUploads(of userID: UserID, in session: inout StoreSession) throws {
+        try check(.stagedChanges) { try session.resumableUploadCount(of: userID, at: now) }
+    }
+
     private func check(_ quota: Quota, _ count: () throws -> Int) throws {
         guard let limit = services.settings.quotas[quota], try count() > limit else { return }
         refusedQuota = quota

@@ -20,6 +20,10 @@ final class RequestContext {
     var refusedQuota: Quota?
     /// Whether this request has stored tokens without a refresh token for an account with storage; for statistics.
     var hasSignedInWithoutOfflineAccess = false
+    /// Headers of the reply, whether it is an error or not.
+    var commonHeaders: [(name: String, value: String)] {
+        UploadDialect(head) == .tus ? [(ResponseHeader.tusResumable.rawValue, UploadDialect.tusVersion)] : []
+    }
     /// Headers that the endpoint adds to its reply.
     var replyHeaders: [(name: String, value: String)] = []
 

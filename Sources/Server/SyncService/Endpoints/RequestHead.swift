@@ -15,12 +15,15 @@ public struct RequestHead: Sendable {
     public var requestID: String?
     /// The result of the sign-in from another role: ``SignInTickets``. From the web server, never from a client.
     public var signInTicket: String?
+    /// The address that the client used, without the query; `nil` if the web server did not report it.
+    public var address: String?
     private let headers: [RequestHeader: String]
 
     public init(
         method: String, path: String, query: String, contentLength: Int64?, clientAddress: String? = nil,
-        requestID: String?, headers: [RequestHeader: String], signInTicket: String? = nil
+        requestID: String?, headers: [RequestHeader: String], signInTicket: String? = nil, address: String? = nil
     ) {
+        self.address = address
         self.method = method
         self.path = path
         self.query = query

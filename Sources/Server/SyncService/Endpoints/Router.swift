@@ -176,7 +176,7 @@ public struct Router: Sendable {
         note(error, response, visit.context.logger)
         return ErrorReply(
             response, requestID: visit.context.head.requestID, accept: visit.context.head.header(.accept),
-            commonHeaders: services.commonHeaders)
+            commonHeaders: services.commonHeaders + visit.context.commonHeaders)
     }
 
     func route(_ head: RequestHead) throws -> EndpointRoute {
@@ -198,15 +198,20 @@ public struct Router: Sendable {
             try context.body.drain()
             try start(200, context.replyHeaders + [("content-type", "application/json")], body, context)
             outcome.bytesSent = Int64(body.count)
-        case .header(let text, let isStale):
+        case .header(let text, let isStale, let status):
             outcome.isStale = isStale
+            outcome.status = status
             try context.body.drain()
             let contentType = route.responseKind == .data ? "application/octet-stream" : "application/json"
             let headers =
                 context.replyHeaders + [
                     (ResponseHeader.messageParams.rawValue, text), (name: "content-type", value: contentType),
                 ]
-            try start(200, headers, [], context)
+            try start(status, headers, [], context)
+        case .empty(let status):
+            try context.body.drain()
+            outcome.status = status
+            try context.connection.start(status: status, headers: services.commonHeaders + context.replyHeaders)
         case .notModified:
             try context.body.drain()
             // Without a Content-Length: it would have to be that of the reply that is not sent.
@@ -231,8 +236,9 @@ public struct Router: Sendable {
     private func start(
         _ status: Int, _ headers: [(name: String, value: String)], _ body: [UInt8], _ context: RequestContext
     ) throws {
-        try context.connection.start(
-            status: status, headers: services.commonHeaders + headers + [Self.length(of: body)])
+        // Without a Content-Length where there is no body by definition (RFC 9110, section 8.6).
+        let length = status == 204 ? [] : [Self.length(of: body)]
+        try context.connection.start(status: status, headers: services.commonHeaders + headers + length)
         if !body.isEmpty { try context.connection.write(body.span) }
     }
 
@@ -270,7 +276,7 @@ extension EndpointName {
     /// The direction in which the endpoint transfers files, if it does.
     fileprivate var transferDirection: TransferShares.Direction? {
         switch self {
-        case .uploadFile: .upload
+        case .uploadFile, .appendToUpload: .upload
         case .downloadFile: .download
         default: nil
         }

@@ -68,6 +68,10 @@ public struct Housekeeper: Sendable {
             try session.forgetBatches(changedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch)
         }
         report("Incomplete batches forgotten", batches)
+        let uploads = try store.transaction { session in
+            try session.forgetResumableUploads(at: now(), limit: Self.batch)
+        }
+        report("Expired uploads forgotten", uploads)
         let commits = try store.transaction { session in
             try session.forgetCommits(before: time(ago: Self.commitLifetimeSeconds), limit: Self.commitBatch)
         }

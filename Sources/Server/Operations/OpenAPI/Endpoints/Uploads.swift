@@ -20,6 +20,73 @@ extension UploadFileRequest: DescribedRequest {
         ]))
 }
 
+extension CreateUploadRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Begins an upload in pieces, with the parameters of UploadFile (tus 1.0, or the IETF draft).",
+        isGroupUUID: true,
+        reply: [
+            "oneOf": [
+                Schemas.object(["uploadUUID": Schemas.uuid]),
+                Schemas.object(
+                    ["creationDate": Schemas.date, "updateDate": Schemas.date],
+                    optional: ["committedMasterVersion": Schemas.int64]), Schemas.stale,
+            ]
+        ],
+        statuses: [200, 201],
+        errors: ErrorCode.batches.union(ErrorCode.staging).union([
+            .unknownMimeType, .checksumMismatch, .bodyTooLarge, .appMetaDataTooLarge, .mimeTypeChanged, .fileDeleted,
+            .fileNotDeleted, .uploadConflict, .protocolVersionUnsupported,
+        ]),
+        requestHeaders: [.uploadLength: "How many bytes the upload has in all."])
+}
+
+extension UploadOptionsRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Tells clients of the tus protocol what the server can do.", reply: Schemas.empty, statuses: [],
+        emptyStatus: 204)
+}
+
+extension GetUploadOffsetRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Tells, in a header, how many bytes of an upload need not be sent again.", reply: Schemas.empty,
+        statuses: [], emptyStatus: 204,
+        errors: [.uploadUnknown, .protocolVersionUnsupported])
+}
+
+extension AppendToUploadRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Sends a piece of an upload, from its offset on; the last one stages the file.",
+        reply: [
+            "oneOf": [
+                Schemas.empty,
+                Schemas.object(
+                    ["creationDate": Schemas.date, "updateDate": Schemas.date],
+                    optional: ["committedMasterVersion": Schemas.int64]), Schemas.stale,
+            ]
+        ],
+        statuses: [200, 204],
+        body: [
+            "required": true,
+            "content": [
+                "application/offset+octet-stream": ["schema": ["type": "string", "format": "binary"]],
+                "application/partial-upload": ["schema": ["type": "string", "format": "binary"]],
+            ],
+        ],
+        errors: ErrorCode.storage.union(ErrorCode.batches).union(ErrorCode.staging).union([
+            .unknownMimeType, .bodyLengthMismatch, .lengthRequired, .checksumMismatch, .bodyTooLarge, .mimeTypeChanged,
+            .fileDeleted, .fileNotDeleted, .uploadConflict, .transferTooSlow, .tooManyTransfers, .uploadUnknown,
+            .uploadOffsetMismatch, .uploadNotResumable, .pieceTooSmall, .pieceChecksumMismatch, .mediaTypeUnsupported,
+            .protocolVersionUnsupported,
+        ]),
+        requestHeaders: [.uploadOffset: "The position in the upload of the body's first byte."])
+}
+
+extension AbandonUploadRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Ends an upload; the bytes that have come are deleted.", reply: Schemas.empty, statuses: [],
+        emptyStatus: 204, errors: [.uploadUnknown, .protocolVersionUnsupported])
+}
+
 extension UploadAppMetaDataRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Stages a change of a file's metadata.",

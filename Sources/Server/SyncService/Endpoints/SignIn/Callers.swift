@@ -38,6 +38,7 @@ struct GroupCaller {
     }
 
     var userID: UserID { user.userID }
+    var device: DeviceUUID { user.device }
 
     /// The caller as a member of the group that the request names, with the permission that its endpoint requires.
     /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``;

@@ -59,6 +59,12 @@ final class PartWindow: PartBytes, @unchecked Sendable {
         return buffer[..<count]
     }
 
+    /// The first bytes, which have arrived and are still there.
+    func arrived(_ count: Int) -> ArraySlice<UInt8> {
+        precondition(start == 0 && count <= arrivedBytes, "a sliding window does not keep the whole")
+        return buffer[..<count]
+    }
+
     /// The buffer for the next part.
     func takeBuffer() -> [UInt8] {
         defer { buffer = [] }

@@ -1,4 +1,5 @@
 import Providers
+import Store
 import SyncProtocol
 
 /// The body of an UploadFile request as the content of an upload to a cloud.
@@ -6,17 +7,27 @@ import SyncProtocol
 /// A part of a fast phone is sent to the cloud while it arrives. That occupies a connection to the cloud for as long as
 /// the phone needs, so a part of a slow phone is small, and is collected first. The bytes are hashed as they arrive; the
 /// last ones are passed on only after the body has ended there and its checksum has turned out to be the announced one.
+///
+/// Of an upload that comes in several requests, the body is one piece; its hashes go on where those of the piece before
+/// have ended.
 final class PhoneUpload: UploadContent {
     private static let chunkBytes = 16 * 1024
 
     let lengthBytes: Int64
+    /// The position in the content of the body's first byte, and that behind its last one.
+    private let piece: Range<Int64>
+    /// Records how far the upload gets, if it may go on in another request.
+    private let recorder: UploadRecorder?
     private let body: RequestBody
     private let expected: CheckSum
     private let budget: PartBudget
     private let keepAlive: () throws -> Void
     private let beforeEnd: () throws -> Void
-    private var hasher: ContentHasher?
-    private var arrivedBytes: Int64 = 0
+    private var hasher: ContentHasher
+    /// The hashes where the part begins that was handed out last.
+    private var hasherBefore: ContentHasher
+    /// Whether what has arrived is known to be wrong.
+    private var isWrong = false
     /// The part that was handed out last.
     private var window: PartWindow?
     private var pace: PartPace
@@ -36,10 +47,12 @@ final class PhoneUpload: UploadContent {
     ///   - keepAlive: called after every 16 KiB; an error that it throws ends the upload.
     ///   - beforeEnd: called when everything has arrived and is verified, before the end of the content, which creates
     ///     the object, is passed on; an error that it throws ends the upload.
+    ///   - recorder: of an upload that comes in several requests.
     ///   - now: the clock; tests pass one that they control.
     init(
         _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
-        keepAlive: @escaping () throws -> Void, beforeEnd: @escaping () throws -> Void = {},
+        recorder: UploadRecorder? = nil, keepAlive: @escaping () throws -> Void,
+        beforeEnd: @escaping () throws -> Void = {},
         now: @escaping () -> ContinuousClock.Instant = { .now }
     ) {
         self.body = body
@@ -50,8 +63,14 @@ final class PhoneUpload: UploadContent {
         self.beforeEnd = beforeEnd
         self.now = now
         pace = PartPace(now: now)
-        hasher = ContentHasher(for: storageType)
+        self.recorder = recorder
+        hasher = recorder?.hasher ?? ContentHasher(for: storageType)
+        hasherBefore = hasher
+        piece = hasher.lengthBytes..<(recorder?.pieceEnd ?? lengthBytes)
     }
+
+    /// How much of the content has arrived, in this request and those before.
+    private var arrivedBytes: Int64 { hasher.lengthBytes }
 
     deinit {
         budget.putBack(reservedBytes)
@@ -62,10 +81,16 @@ final class PhoneUpload: UploadContent {
     /// The hash that the provider must report: for Google and Dropbox the announced checksum.
     var providerHash: String { hashes?.providerHash ?? expected.rawValue }
 
+    var resumption: (any UploadResumption)? { recorder == nil ? nil : self }
+
     func reserveMemory(partBytes: Int) -> Bool {
         let missing = partBytes - PartBudget.smallestPartBytes - keptBytes
         guard missing > 0 else { return true }
-        guard budget.take(exactly: missing) else { return false }
+        if recorder != nil {
+            budget.takeRegardless(missing)
+        } else {
+            guard budget.take(exactly: missing) else { return false }
+        }
         keptBytes += missing
         reservedBytes += missing
         return true
@@ -73,7 +98,7 @@ final class PhoneUpload: UploadContent {
 
     func nextPart(granularity: Int) throws -> UploadPart {
         try handOut { probed in
-            let remaining = probed + Int(lengthBytes - arrivedBytes)
+            let remaining = try remaining(after: probed, granularity: granularity)
             let room = reserve(min(pace.partBytes, remaining))
             let size = room == remaining ? remaining : min(remaining, max(room / granularity, 1) * granularity)
             let excess = size - PartBudget.smallestPartBytes - reservedBytes
@@ -86,27 +111,40 @@ final class PhoneUpload: UploadContent {
     }
 
     func rest() throws -> UploadPart {
-        try handOut(isSliding: true) { probed in probed + Int(lengthBytes - arrivedBytes) }
+        guard piece == 0..<lengthBytes else { throw EndpointError.uploadNotResumable }
+        return try handOut(isSliding: true) { probed in probed + Int(lengthBytes - arrivedBytes) }
+    }
+
+    /// How many bytes of the piece can be handed out; what its last bytes lack to a part comes once more, with the next
+    /// piece.
+    /// - Throws: ``PieceEnded``.
+    private func remaining(after probed: Int, granularity: Int) throws -> Int {
+        let remaining = probed + Int(piece.upperBound - arrivedBytes)
+        guard piece.upperBound < lengthBytes else { return remaining }
+        let whole = remaining - remaining % granularity
+        guard whole > 0 else { throw PieceEnded(keepsMultiplesOf: granularity) }
+        return whole
     }
 
     // MARK: Parts
 
     /// - Parameter size: decides how large the part will be, of which as many bytes have arrived as it is told.
-    private func handOut(isSliding: Bool = false, size: (Int) -> Int) throws -> UploadPart {
+    private func handOut(isSliding: Bool = false, size: (Int) throws -> Int) throws -> UploadPart {
         let offset = arrivedBytes
+        hasherBefore = hasher
         var buffer = window?.takeBuffer() ?? budget.takeBuffer()
         window = nil
         observe(0)
         pace.ended()
         var probed = 0
-        if offset == 0 {
-            probed = Int(min(lengthBytes, Int64(PartPace.probeBytes)))
+        if offset == piece.lowerBound {
+            probed = Int(min(piece.upperBound - offset, Int64(PartPace.probeBytes)))
             if buffer.count < probed { buffer = [UInt8](repeating: 0, count: probed) }
             try receive(&buffer, 0..<probed)
             pace.probed(probed)
         }
         let window = PartWindow(
-            count: size(probed), buffer: consume buffer, arrivedBytes: probed, isSliding: isSliding
+            count: try size(probed), buffer: consume buffer, arrivedBytes: probed, isSliding: isSliding
         ) { [unowned self] buffer, range in try receive(&buffer, range) }
         self.window = window
         if !pace.isFast && !isSliding { try window.arrive() }
@@ -137,8 +175,7 @@ final class PhoneUpload: UploadContent {
             // Fewer bytes than requested arrive only if the body ends.
             guard try body.read(into: &buffer, chunk) == chunk.count else { throw EndpointError.bodyLengthMismatch }
             pace.received(in: began.duration(to: now()))
-            hasher?.update(buffer.span.extracting(chunk))
-            arrivedBytes += Int64(chunk.count)
+            hasher.update(buffer.span.extracting(chunk))
             observe(chunk.upperBound)
             try keepAlive()
         }
@@ -149,9 +186,59 @@ final class PhoneUpload: UploadContent {
     private func verifyEnd() throws {
         var surplus: [UInt8] = [0]
         guard try body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }
-        guard let hashes = hasher.take()?.finish() else { preconditionFailure("content ends once") }
-        guard hashes.checkSum == expected else { throw EndpointError.checkSumMismatch }
+        let hashes = hasher.finish()
+        guard hashes.checkSum == expected else {
+            isWrong = true
+            throw EndpointError.checkSumMismatch
+        }
         self.hashes = hashes
         try beforeEnd()
+    }
+}
+
+/// More bytes of the content will come in another request.
+struct PieceEnded: Error {
+    /// What the provider keeps multiples of.
+    var keepsMultiplesOf: Int
+}
+
+extension PhoneUpload: UploadResumption {
+    var session: String? { recorder?.session }
+
+    var position: Int64 { arrivedBytes }
+
+    var isPositionCertain: Bool { recorder?.progress.isCertain ?? true }
+
+    func skip(to position: Int64) throws {
+        var buffer = [UInt8](repeating: 0, count: Self.chunkBytes)
+        while arrivedBytes < position {
+            guard arrivedBytes < piece.upperBound else {
+                try recorder?.record(session, hasher, isCertain: false)
+                throw PieceEnded(keepsMultiplesOf: 1)
+            }
+            let count = min(Int64(Self.chunkBytes), min(position, piece.upperBound) - arrivedBytes)
+            try receive(&buffer, 0..<Int(count))
+        }
+    }
+
+    func record(session: String) throws {
+        try recorder?.record(session, hasher)
+    }
+
+    func arrived(granularity: Int) -> UploadPart? {
+        guard !isWrong, let window else { return nil }
+        let offset = hasherBefore.lengthBytes
+        // Never the end: that creates the object.
+        let most = min(window.arrivedBytes, Int(lengthBytes - 1 - offset))
+        let count = most - most % granularity
+        guard count > 0 else { return nil }
+        let bytes = window.arrived(count)
+        hasher = hasherBefore
+        hasher.update(bytes.span)
+        return UploadPart(bytes: bytes, offset: offset, isLast: false)
+    }
+
+    func startOver() {
+        recorder?.startOver()
     }
 }

@@ -27,12 +27,15 @@ final class UploadIntent {
     private let doomed: Set<String>
     private let owner: OwningUser
     private let context: RequestContext
+    /// When the lease ends, if that is not put off while bytes come.
+    private let fixedEnd: WireDate?
     private var renewed = ContinuousClock.now
 
     private init(
-        _ item: OutboxID, leaseOwner: String, reservation: ObjectReservation, doomed: Set<String>, owner: OwningUser,
-        context: RequestContext
+        _ item: OutboxID, leaseOwner: String, until fixedEnd: WireDate?, reservation: ObjectReservation,
+        doomed: Set<String>, owner: OwningUser, context: RequestContext
     ) {
+        self.fixedEnd = fixedEnd
         self.item = item
         self.leaseOwner = leaseOwner
         self.reservation = reservation
@@ -42,25 +45,45 @@ final class UploadIntent {
     }
 
     /// Commits the record of an upload that is about to begin.
+    /// - Parameter upload: the upload that it belongs to, if that may go on in other requests: it has the lease.
     /// - Throws: ``EndpointError/ownerRemoved``, ``StoreError``.
     static func commit(
-        toStore reservation: ObjectReservation, in owner: OwningUser, context: RequestContext
+        toStore reservation: ObjectReservation, in owner: OwningUser, of upload: ResumableUpload? = nil,
+        context: RequestContext
     ) throws -> UploadIntent {
-        let leaseOwner = try context.services.makeUUID()
+        let leaseOwner = try upload?.uploadUUID.rawValue ?? context.services.makeUUID()
         let item: OutboxID
         do {
             item = try context.store.withSession { session in
                 try session.addIntent(
                     toStore: reservation.objectID,
                     named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
-                    leaseOwner: leaseOwner, until: Self.leaseEnd(context), at: context.services.now())
+                    leaseOwner: leaseOwner, until: upload?.expiresAt ?? Self.leaseEnd(context),
+                    at: context.services.now())
             }
         } catch StoreError.notFound {
             throw EndpointError.ownerRemoved
         }
         let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
         return UploadIntent(
-            item, leaseOwner: leaseOwner, reservation: settled, doomed: doomed, owner: owner, context: context)
+            item, leaseOwner: leaseOwner, until: upload?.expiresAt, reservation: settled, doomed: doomed, owner: owner,
+            context: context)
+    }
+
+    /// The record that an earlier request has committed.
+    /// - Throws: ``StoreError``.
+    static func existing(
+        of upload: ResumableUpload, _ destination: UploadDestination, context: RequestContext
+    ) throws -> UploadIntent {
+        let doomed =
+            destination.spareName == nil
+            ? [] : try context.store.withSession { try $0.doomedObjects(of: destination.owner, limit: maximumDoomed) }
+        return UploadIntent(
+            destination.intent, leaseOwner: upload.uploadUUID.rawValue, until: upload.expiresAt,
+            reservation: ObjectReservation(
+                name: destination.objectName, objectID: destination.objectID, folderID: destination.folderID,
+                spareName: destination.spareName),
+            doomed: doomed, owner: destination.owner, context: context)
     }
 
     /// Decides, if names are unique, whether the plain name can be used.
@@ -96,7 +119,7 @@ final class UploadIntent {
 
     private func renew() throws {
         let isOurs = try context.store.transaction { session in
-            try session.renewLease(of: item, by: leaseOwner, until: Self.leaseEnd(context))
+            try session.renewLease(of: item, by: leaseOwner, until: fixedEnd ?? Self.leaseEnd(context))
         }
         guard isOurs else { throw EndpointError.uploadConflict }
         renewed = .now

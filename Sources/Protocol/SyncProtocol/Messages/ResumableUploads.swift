@@ -1,0 +1,156 @@
+/// Begins an upload whose bytes come in other requests, as many as it takes; of the same file version of the same device
+/// there is only one.
+public struct CreateUploadRequest: RequestMessage {
+    public typealias Response = CreateUploadResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.createUpload
+    public static let parameters = UploadFileRequest.parameters
+
+    /// What is uploaded, as if in one request.
+    public let upload: UploadFileRequest
+
+    /// Creates a request.
+    public init(_ upload: UploadFileRequest) { self.upload = upload }
+
+    public init(_ query: DecodedQuery) throws(RequestError) { upload = try UploadFileRequest(query) }
+
+    public func encode(to encoder: inout QueryEncoder) { upload.encode(to: &encoder) }
+}
+
+/// The response to ``CreateUploadRequest``; it is sent in a header.
+public enum CreateUploadResponse: ResponseMessage {
+    /// The bytes are expected (status 201); the headers tell where they go.
+    case created(UploadUUID)
+    /// There is nothing to send: the answer that UploadFile would give.
+    case answered(UploadFileResponse)
+
+    private enum CodingKeys: String, CodingKey {
+        case uploadUUID
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let uploadUUID = try container.decodeIfPresent(UploadUUID.self, forKey: .uploadUUID) {
+            self = .created(uploadUUID)
+        } else {
+            self = .answered(try UploadFileResponse(from: decoder))
+        }
+    }
+
+    public var isStale: Bool { if case .answered(let response) = self { response.isStale } else { false } }
+
+    public func write(to writer: inout JSONWriter) {
+        switch self {
+        case .created(let uploadUUID): writer.object { $0.field("uploadUUID", uploadUUID) }
+        case .answered(let response): response.write(to: &writer)
+        }
+    }
+}
+
+/// Asks what the server can do with uploads that come in pieces, of clients of the tus protocol.
+public struct UploadOptionsRequest: RequestMessage {
+    public typealias Response = EmptyResponse
+    public typealias Access = AnyoneAccess
+    public static let endpoint = EndpointName.uploadOptions
+    public static let parameters = ParameterList()
+
+    /// Creates a request.
+    public init() {}
+
+    public init(_ query: DecodedQuery) {}
+
+    public func encode(to encoder: inout QueryEncoder) {}
+}
+
+/// Asks how many bytes of an upload need not be sent again; a header of the reply says it.
+public struct GetUploadOffsetRequest: RequestMessage {
+    public typealias Response = EmptyResponse
+    public typealias Access = UserAccess
+    public static let endpoint = EndpointName.getUploadOffset
+    public static let parameters = ParameterList(required: [.uploadUUID])
+
+    /// The upload.
+    public let uploadUUID: UploadUUID
+
+    /// Creates a request.
+    public init(_ uploadUUID: UploadUUID) { self.uploadUUID = uploadUUID }
+
+    public init(_ query: DecodedQuery) throws(RequestError) { uploadUUID = try query.required(.uploadUUID) }
+
+    public func encode(to encoder: inout QueryEncoder) { encoder.add(.uploadUUID, uploadUUID) }
+}
+
+/// Sends bytes of an upload, from its offset on; the last ones stage the file.
+public struct AppendToUploadRequest: RequestMessage {
+    public typealias Response = AppendToUploadResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.appendToUpload
+    public static let parameters = ParameterList(required: [.uploadUUID], optional: [.masterVersion])
+
+    /// The upload.
+    public let uploadUUID: UploadUUID
+    /// The group's master version, if it is another one than when the upload began.
+    public let masterVersion: MasterVersion?
+
+    /// Creates a request.
+    public init(_ uploadUUID: UploadUUID, masterVersion: MasterVersion? = nil) {
+        self.uploadUUID = uploadUUID
+        self.masterVersion = masterVersion
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        uploadUUID = try query.required(.uploadUUID)
+        masterVersion = try query.optional(.masterVersion)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.uploadUUID, uploadUUID)
+        encoder.add(.masterVersion, masterVersion)
+    }
+}
+
+/// The response to ``AppendToUploadRequest``; it is sent in a header.
+public enum AppendToUploadResponse: ResponseMessage {
+    /// More bytes are expected.
+    case incomplete
+    /// All bytes have come: the answer that UploadFile would have given.
+    case answered(UploadFileResponse)
+
+    private enum CodingKeys: String, CodingKey {
+        case creationDate, masterVersionUpdate
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self =
+            container.contains(.creationDate) || container.contains(.masterVersionUpdate)
+            ? .answered(try UploadFileResponse(from: decoder)) : .incomplete
+    }
+
+    public var isStale: Bool { if case .answered(let response) = self { response.isStale } else { false } }
+
+    public func write(to writer: inout JSONWriter) {
+        switch self {
+        case .incomplete: writer.object { _ in }
+        case .answered(let response): response.write(to: &writer)
+        }
+    }
+}
+
+/// Ends an upload; the bytes that have come are deleted.
+public struct AbandonUploadRequest: RequestMessage {
+    public typealias Response = EmptyResponse
+    public typealias Access = UserAccess
+    public static let endpoint = EndpointName.abandonUpload
+    public static let parameters = ParameterList(required: [.uploadUUID])
+
+    /// The upload.
+    public let uploadUUID: UploadUUID
+
+    /// Creates a request.
+    public init(_ uploadUUID: UploadUUID) { self.uploadUUID = uploadUUID }
+
+    public init(_ query: DecodedQuery) throws(RequestError) { uploadUUID = try query.required(.uploadUUID) }
+
+    public func encode(to encoder: inout QueryEncoder) { encoder.add(.uploadUUID, uploadUUID) }
+}

@@ -1,0 +1,208 @@
+import Logging
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// The work of one request on an upload that comes in pieces.
+struct UploadAssembly {
+    let request: UploadFileRequest
+    let caller: GroupCaller
+    let piece: Piece
+    let context: RequestContext
+    /// This request, as the row names it.
+    let writer: String
+
+    init(request: UploadFileRequest, caller: GroupCaller, piece: Piece, context: RequestContext) throws {
+        self.request = request
+        self.caller = caller
+        self.piece = piece
+        self.context = context
+        writer = try context.writer
+    }
+
+    func run(_ found: ResumableUpload) throws -> EndpointReply {
+        guard let upload = try context.store.transaction({ try $0.takeOver(found.uploadUUID, as: writer) }) else {
+            throw EndpointError.uploadUnknown
+        }
+        defer { end(upload) }
+        if let reply = upload.reply { return piece.reply(reply, of: upload, in: context) }
+        try piece.check(against: upload)
+        try piece.digest?.check(context.body, lengthBytes: piece.lengthBytes)
+        if let text = upload.content, let destination = upload.destination {
+            let content = try KeptContent(text).stored(in: destination.owner)
+            return try stage(content, try UploadIntent.existing(of: upload, destination, context: context), upload)
+        }
+        let target: Target
+        if let destination = upload.destination {
+            target = try existing(upload, destination)
+        } else {
+            switch try begin(upload) {
+            case .answered(let response): return .header(AppendToUploadResponse.answered(response))
+            case .begun(let new): target = new
+            }
+        }
+        return try transfer(upload, to: target)
+    }
+
+    private struct Target {
+        var storage: UserStorage
+        var owner: OwningUser
+        var intent: UploadIntent
+        var recorder: UploadRecorder
+    }
+
+    private enum Beginning {
+        /// There is nothing to upload any more.
+        case answered(UploadFileResponse)
+        case begun(Target)
+    }
+
+    // MARK: Where the bytes go
+
+    /// Reserves a place at the provider for the first bytes, and commits the intent to use it.
+    private func begin(_ upload: ResumableUpload) throws -> Beginning {
+        let plan: UploadPlan
+        let member: Member
+        switch try UploadCheck(request: request, caller: caller, context: context).run() {
+        case .answered(let response): return .answered(response)
+        case .decided(let decision, let grounds):
+            member = grounds.member
+            guard case .upload(let decided) = decision else {
+                let step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
+                return .answered(try step.stageAgain())
+            }
+            plan = decided
+        }
+        let fileExtension = try request.fileExtension(ofBytes: upload.lengthBytes, context.services.settings)
+        let name = request.cloudFileName(from: member.user.device, fileExtension: fileExtension)
+        let storage = try context.storage(of: plan.owner, for: member.user)
+        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        let intent = try UploadIntent.commit(toStore: reservation, in: plan.owner, of: upload, context: context)
+        let settled = intent.reservation
+        let destination = UploadDestination(
+            owner: plan.owner, objectName: settled.name, spareName: settled.spareName, objectID: settled.objectID,
+            folderID: settled.folderID, intent: intent.item)
+        let isOurs = try context.store.transaction { try $0.record(destination, of: upload.uploadUUID, by: writer) }
+        guard isOurs else {
+            intent.giveUp()
+            throw EndpointError.uploadConflict
+        }
+        var fresh = upload
+        fresh.progress = .none
+        guard let recorder = try recorder(fresh, plan.owner) else { throw EndpointError.uploadConflict }
+        return .begun(Target(storage: storage, owner: plan.owner, intent: intent, recorder: recorder))
+    }
+
+    private func existing(_ upload: ResumableUpload, _ destination: UploadDestination) throws -> Target {
+        let member = try caller.member(of: request.sharingGroupUUID, in: context.store)
+        guard let recorder = try recorder(upload, destination.owner) else {
+            _ = try context.store.transaction { try $0.record(.none, of: upload.uploadUUID, by: writer) }
+            throw EndpointError.uploadOffsetMismatch(current: 0)
+        }
+        return Target(
+            storage: try context.storage(of: destination.owner, for: member.user), owner: destination.owner,
+            intent: try UploadIntent.existing(of: upload, destination, context: context), recorder: recorder)
+    }
+
+    private func recorder(_ upload: ResumableUpload, _ owner: OwningUser) throws -> UploadRecorder? {
+        try UploadRecorder(
+            of: upload, into: owner.storageType, by: writer, pieceEnd: piece.end, context: context)
+    }
+
+    // MARK: Bytes
+
+    private func transfer(_ upload: ResumableUpload, to target: Target) throws -> EndpointReply {
+        guard let expected = request.checkSum.canonical(as: target.owner.storageType.checkSumFlavour) else {
+            throw EndpointError.checkSumMismatch
+        }
+        let content = PhoneUpload(
+            context.body, lengthBytes: upload.lengthBytes, expected: expected, storageType: target.owner.storageType,
+            budget: context.services.partBudget, recorder: target.recorder,
+            keepAlive: { try target.recorder.keepAlive() }, beforeEnd: { try target.intent.confirm() })
+        let stored: StoredObject
+        do {
+            stored = try target.storage.upload(content, as: target.intent.reservation, request.mimeType)
+        } catch let ended as PieceEnded {
+            let storedBytes = target.recorder.progress.storedBytes
+            guard storedBytes > piece.offset || piece.lengthBytes == 0 else {
+                throw EndpointError.pieceTooSmall(minimumBytes: ended.keepsMultiplesOf)
+            }
+            return piece.reply(storedBytes: storedBytes, of: upload, in: context)
+        } catch EndpointError.checkSumMismatch {
+            // The bytes are not those of the upload, which can therefore never succeed.
+            forget(upload, target.intent)
+            throw EndpointError.checkSumMismatch
+        } catch CloudStorageError.contentMismatch {
+            forget(upload, target.intent)
+            throw CloudStorageError.contentMismatch
+        }
+        guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
+        context.restartClock()
+        let kept = StoredContent(stored, of: content, hashes, in: target.owner)
+        let text = try KeptContent(kept).text
+        guard try context.store.transaction({ try $0.record(content: text, of: upload.uploadUUID, by: writer) }) else {
+            throw EndpointError.uploadConflict
+        }
+        return try stage(kept, target.intent, upload)
+    }
+
+    // MARK: The file
+
+    /// Stages the file whose bytes are all there; if the master version is stale, they stay for the next request.
+    private func stage(
+        _ content: StoredContent, _ intent: UploadIntent, _ upload: ResumableUpload
+    ) throws -> EndpointReply {
+        let response: UploadFileResponse
+        do {
+            switch try UploadCheck(request: request, caller: caller, context: context).run() {
+            case .answered(let answer):
+                if answer.isStale { return answered(answer, upload) }
+                intent.giveUp()
+                response = answer
+            case .decided(_, let grounds):
+                let step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
+                let outcome = try step.stage(content, intent)
+                if outcome.response.isStale { return answered(outcome.response, upload) }
+                if !outcome.isObjectUsed { intent.giveUp() }
+                response = outcome.response
+            }
+        } catch let error as EndpointError {
+            // What is wrong now stays wrong.
+            forget(upload, intent)
+            throw error
+        }
+        let text = response.headerText
+        try context.store.transaction { try $0.record(reply: text, of: upload.uploadUUID) }
+        return piece.reply(text, of: upload, in: context)
+    }
+
+    private func answered(_ response: UploadFileResponse, _ upload: ResumableUpload) -> EndpointReply {
+        context.replyHeaders = piece.dialect.headers(
+            storedBytes: upload.lengthBytes, of: upload.lengthBytes, isComplete: false)
+        return .header(AppendToUploadResponse.answered(response))
+    }
+
+    // MARK: Ends
+
+    private func end(_ upload: ResumableUpload) {
+        do {
+            try context.store.withSession { try $0.endWriting(to: upload.uploadUUID, by: writer) }
+        } catch {
+            context.logger.info("End of a piece not recorded", metadata: .keyed([.reason: "\(error)"]))
+        }
+    }
+
+    /// Ends the upload, which cannot succeed.
+    private func forget(_ upload: ResumableUpload, _ intent: UploadIntent) {
+        intent.giveUp()
+        do {
+            try context.store.transaction { session in
+                _ = try session.abandonUpload(
+                    upload.uploadUUID, of: caller.userID, on: caller.device, at: context.services.now())
+            }
+        } catch {
+            context.logger.info("Upload left until it expires", metadata: .keyed([.reason: "\(error)"]))
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import SyncProtocol
+
+/// The protocol in which a client sends an upload in pieces: they differ in headers and statuses, not in what happens.
+enum UploadDialect: Equatable {
+    /// tus 1.0 (https://tus.io/protocols/resumable-upload), with the extensions creation, checksum, termination and
+    /// expiration.
+    case tus
+    /// draft-ietf-httpbis-resumable-upload, of which clients speak different versions; without one, the newest.
+    case draft(interopVersion: Int?)
+
+    static let tusVersion = "1.0.0"
+    private static let tusMediaType = "application/offset+octet-stream"
+    private static let draftMediaType = "application/partial-upload"
+    /// From this version on, the draft requires ``draftMediaType``, and `Upload-Incomplete` is `Upload-Complete`.
+    private static let versionWithMediaType = 6
+    private static let versionWithComplete = 4
+
+    init(_ head: RequestHead) {
+        self =
+            head.header(.tusResumable) != nil
+            ? .tus : .draft(interopVersion: head.header(.uploadDraftInteropVersion).flatMap { Int($0) })
+    }
+
+    /// Checks the version of the protocol.
+    /// - Throws: ``EndpointError/protocolVersionUnsupported``.
+    func check(_ head: RequestHead) throws(EndpointError) {
+        if self == .tus, head.header(.tusResumable) != Self.tusVersion { throw .protocolVersionUnsupported }
+    }
+
+    /// Checks the media type of a piece.
+    /// - Throws: ``EndpointError/mediaTypeUnsupported(expected:)``.
+    func checkMediaType(_ head: RequestHead) throws(EndpointError) {
+        let expected: String
+        switch self {
+        case .tus: expected = Self.tusMediaType
+        case .draft(let version):
+            guard let version, version >= Self.versionWithMediaType else { return }
+            expected = Self.draftMediaType
+        }
+        let type = head.header(.contentType)?.prefix { $0 != ";" }.lowercased()
+        guard type == expected else { throw .mediaTypeUnsupported(expected: expected) }
+    }
+
+    /// The headers that say how far an upload has come.
+    func headers(storedBytes: Int64, of lengthBytes: Int64, isComplete: Bool) -> [(name: String, value: String)] {
+        var headers = [
+            (name: ResponseHeader.uploadOffset.rawValue, value: "\(storedBytes)"),
+            (name: ResponseHeader.uploadLength.rawValue, value: "\(lengthBytes)"),
+        ]
+        switch self {
+        case .tus: headers.append((name: ResponseHeader.tusResumable.rawValue, value: Self.tusVersion))
+        case .draft(let version?) where version < Self.versionWithComplete:
+            headers.append((name: ResponseHeader.uploadIncomplete.rawValue, value: isComplete ? "?0" : "?1"))
+        case .draft: headers.append((name: ResponseHeader.uploadComplete.rawValue, value: isComplete ? "?1" : "?0"))
+        }
+        return headers
+    }
+
+    /// Whether the body is said to be the last piece; `nil` if nothing is said about it.
+    func saysComplete(_ head: RequestHead) throws(EndpointError) -> Bool? {
+        if let text = head.header(.uploadComplete) { return try Self.boolean(text, .uploadComplete) }
+        if let text = head.header(.uploadIncomplete) { return try !Self.boolean(text, .uploadIncomplete) }
+        return nil
+    }
+
+    /// A boolean of structured headers (RFC 9651, section 3.3.6).
+    private static func boolean(_ text: String, _ header: RequestHeader) throws(EndpointError) -> Bool {
+        switch text {
+        case "?1": return true
+        case "?0": return false
+        default: throw .malformedHeader(header)
+        }
+    }
+}
+
+extension RequestHead {
+    /// A header that holds a number of bytes.
+    /// - Throws: ``EndpointError/missingHeader(_:)``, ``EndpointError/malformedHeader(_:)``.
+    func byteCount(_ header: RequestHeader) throws(EndpointError) -> Int64 {
+        guard let text = self.header(header) else { throw .missingHeader(header) }
+        guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let count = Int64(text)
+        else { throw .malformedHeader(header) }
+        return count
+    }
+}
