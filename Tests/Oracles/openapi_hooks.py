@@ -6,6 +6,7 @@ generated. Counts the replies by operation in the file that OPENAPI_COUNTS names
 """
 
 import atexit
+import copy
 import hashlib
 import json
 import os
@@ -42,6 +43,12 @@ class Person:
 
     def call(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> requests.Response:
         return web.request(method, f"{SERVER}/{endpoint}/", params=parameters, headers=self.headers, data=body)
+
+    def with_headers(self, headers: dict) -> "Person":
+        """The same person, who sends more headers."""
+        other = copy.copy(self)
+        other.headers = {**self.headers, **headers}
+        return other
 
     def sign_up(self) -> "Person":
         self.group = new_uuid()
@@ -101,6 +108,12 @@ class World:
         self.commit()
         self.files.append(file)
 
+    def begin_upload(self, body: bytes) -> str:
+        reply = self.owner.with_headers({"Upload-Length": str(len(body))}).call(
+            "POST", "CreateUpload", fileUUID=new_uuid(), sharingGroupUUID=self.group, mimeType="text/plain",
+            fileVersion=0, masterVersion=self.version(), checkSum=hashlib.md5(body).hexdigest())
+        return json.loads(reply.headers["syncserver-message-params"])["uploadUUID"]
+
 
 world: World | None = None
 
@@ -136,7 +149,7 @@ def sensible(case, person: Person, here: World) -> Person:
     if "masterVersion" in known:
         # One in five is stale.
         query["masterVersion"] = here.version() + CHANCE.choice([0, 0, 0, 0, 1])
-    if "fileUUID" in known and name != "UploadFile":
+    if "fileUUID" in known and name not in ("UploadFile", "CreateUpload"):
         file = file_of(here)
         query["fileUUID"] = file["fileUUID"]
         query["fileVersion"] = file["fileVersion"]
@@ -180,6 +193,20 @@ def sensible(case, person: Person, here: World) -> Person:
         notice = {"type": CHANCE.choice(["email-disabled", "consent-revoked"])}
         case.body = web.post(f"{SANDBOX}/sandbox/accounts/{account['id']}/notice", json=notice).json()
         case.media_type = "application/json"
+    elif name in ("AppendToUpload", "GetUploadOffset", "AbandonUpload"):
+        body = CHANCE.randbytes(CHANCE.choice([0, 1, 1000]))
+        query["uploadUUID"] = here.begin_upload(body)
+        query.pop("masterVersion", None)
+        if name == "AppendToUpload":
+            person = person.with_headers({"Upload-Offset": "0", "Content-Type": "application/partial-upload"})
+            case.body, case.media_type = body, "application/partial-upload"
+    elif name == "CreateUpload":
+        body = CHANCE.randbytes(CHANCE.choice([0, 1, 1000]))
+        query |= {"fileUUID": new_uuid(), "fileVersion": 0, "sharingGroupUUID": here.group, "mimeType": "text/plain",
+                 "masterVersion": query["masterVersion"], "checkSum": hashlib.md5(body).hexdigest()}
+        for optional in ("appMetaData", "undeleteServerFile"):
+            query.pop(optional, None)
+        person = person.with_headers({"Upload-Length": str(len(body))})
     elif name == "UploadFile":
         body = CHANCE.randbytes(CHANCE.choice([0, 1, 1000]))
         query |= {"fileUUID": new_uuid(), "fileVersion": 0, "sharingGroupUUID": here.group, "mimeType": "text/plain",
@@ -198,6 +225,11 @@ def sensible(case, person: Person, here: World) -> Person:
             case.body, case.media_type = metadata, "application/json"
     case.query = query
     return person
+
+
+@schemathesis.serializer("application/offset+octet-stream", "application/partial-upload")
+def piece_serializer(context, value):
+    return value if isinstance(value, bytes) else str(value).encode()
 
 
 @schemathesis.hook

@@ -1,0 +1,91 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("Uploads in pieces, and responders that die")
+    struct PieceResilienceTests {
+        let server: TestServer
+        let stack: PrivateStack
+
+        init() throws {
+            server = try TestServer.toBreak()
+            stack = try #require(server.stack)
+        }
+
+        private func headers(_ alice: TestUser, _ more: [(name: String, value: String)]) -> [(
+            name: String, value: String
+        )] {
+            alice.headers + [(name: "Upload-Draft-Interop-Version", value: "6")] + more
+        }
+
+        private func offset(of upload: String, _ alice: TestUser) throws -> Int {
+            let reply = try server.call("HEAD", "Upload", ["uploadUUID": upload], headers: headers(alice, []))
+            #expect(reply.status == 204, "\(reply)")
+            return try #require(reply.values(of: "upload-offset").first.flatMap { Int($0) })
+        }
+
+        private func piece(_ upload: String, from offset: Int, _ alice: TestUser) -> HTTPCall {
+            HTTPCall(
+                "PATCH", "/Upload?uploadUUID=\(upload)",
+                headers: headers(
+                    alice,
+                    [
+                        (name: "Upload-Offset", value: "\(offset)"), (name: "Upload-Complete", value: "?1"),
+                        (name: "Content-Type", value: "application/partial-upload"),
+                    ]))
+        }
+
+        @Test("The upload goes on in another process, where the provider has the bytes; nothing is left over")
+        func killed() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 9_000_000)
+            let created = try server.call(
+                "POST", "CreateUpload",
+                [
+                    "fileUUID": file.uuid, "sharingGroupUUID": alice.group, "mimeType": file.mimeType,
+                    "fileVersion": "0", "masterVersion": "0", "checkSum": file.checkSum,
+                ], headers: headers(alice, [(name: "Upload-Length", value: "\(file.contents.count)")]))
+            #expect(created.status == 201, "\(created)")
+            let address = try #require(created.values(of: "location").first)
+            let upload = try #require(address.split(separator: "=").last.map { String($0) })
+
+            var offset = 0
+            for sent in [3_000_000, 6_000_000] {
+                let responders = try server.processes("syncd_transfer")
+                let call = piece(upload, from: offset, alice)
+                let conversation = try HTTPConversation(to: server.address)
+                try conversation.send(call.head(for: server.address, contentLength: file.contents.count - offset))
+                try conversation.send(file.contents[offset..<sent])
+                // What is confirmed and recorded need not be sent again, whatever dies.
+                var recorded = 0
+                try await eventually("a part is recorded") {
+                    recorded =
+                        Int(
+                            try server.askDatabase(
+                                "SELECT stored_bytes FROM resumable_uploads WHERE upload_uuid = '\(upload)'")) ?? 0
+                    return recorded > offset || sent - offset < 5_000_000
+                }
+                for responder in responders { responder.send(SIGKILL) }
+                try await eventually("they have ended") { !responders.contains(where: \.isRunning) }
+                conversation.hangUp()
+                try await Threads.run { try stack.restore() }
+                offset = try self.offset(of: upload, alice)
+                #expect(offset >= recorded && offset <= sent)
+            }
+
+            let call = piece(upload, from: offset, alice)
+            var conversation = try HTTPConversation(to: server.address)
+            try conversation.send(call.head(for: server.address, contentLength: file.contents.count - offset))
+            try conversation.send(file.contents[offset...])
+            let reply = try conversation.reply()
+            #expect(
+                reply.status == 200
+                    && reply.values(of: "syncserver-message-params").first?.contains("creationDate") == true, "\(reply)"
+            )
+            #expect(try alice.commit(masterVersion: 0).status == 200)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+        }
+    }
+}
