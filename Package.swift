@@ -218,7 +218,7 @@ let package = Package(
         tests("Server/Operations", "OpenAPITests", ["SyncProtocol", "Operations"]),
         tests(
             "Server/Operations", "ReportTests",
-            ["OpenSSLCrypto", "Posix", "SyncProtocol", "Operations", "TestSupport", "syncctl"]),
+            ["OpenSSLCrypto", "Posix", "SyncProtocol", "Operations", "TestSupport", "syncctl", argumentParser]),
         tests(
             "Server/Operations", "TrialTests",
             [
