@@ -27,8 +27,11 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case importedUsers = "imported_users"
     case importedGroups = "imported_groups"
 
-    /// Tables that are created anew together with the schema, and what concerns one database alone.
-    static let bookkeeping = ["schema_migrations", "schema_lease", "cloud_checks", "key_holders"]
+    /// Tables that are created anew together with the schema, and what concerns one database alone. An upload in pieces is
+    /// begun anew after a restore: its session has gone on since the backup.
+    static let bookkeeping = [
+        "schema_migrations", "schema_lease", "cloud_checks", "key_holders", "resumable_uploads",
+    ]
 
     /// All rows in the order of the primary key, so that two backups of the same rows are identical.
     var rows: SQL {

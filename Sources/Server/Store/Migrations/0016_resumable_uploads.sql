@@ -1,6 +1,6 @@
 -- Uploads that go on in another request, on whatever host it arrives.
 --
--- Repeatable; touches no existing table. Processes of the release before do not know the table.
+-- Not in backups. Repeatable; touches no existing table. Processes of the release before do not know the table.
 
 CREATE TABLE IF NOT EXISTS resumable_uploads (
     upload_uuid     VARCHAR(36) CHARACTER SET ascii COLLATE ascii_general_nopad_ci NOT NULL,
