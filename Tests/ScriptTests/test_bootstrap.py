@@ -1,0 +1,79 @@
+"""scripts/bootstrap, with stand-ins for dpkg and apt."""
+
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+BOOTSTRAP = Path(__file__).resolve().parents[2] / "scripts" / "bootstrap"
+# Says of every package that is asked for whether apt has run.
+DPKG_QUERY = '''#!/bin/sh
+[ -e "$STATE/installed" ] || exit 1
+shift 2
+for package; do echo "installed $package"; done
+'''
+# In the place of `env apt-get ...`: notes that it runs, and ends when the test says so.
+ENV = '''#!/bin/sh
+echo started >>"$STATE/runs"
+read -r line <"$STATE/go"
+touch "$STATE/installed"
+'''
+
+
+class BootstrapTests(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        tools = self.folder / "bin"
+        tools.mkdir()
+        for name, text in {"dpkg-query": DPKG_QUERY, "env": ENV, "swift": "#!/bin/sh\necho Swift version 6.9\n",
+                           "sudo": "#!/bin/sh\nshift\nexec \"$@\"\n"}.items():
+            (tools / name).write_text(text, encoding="utf-8")
+            (tools / name).chmod(0o755)
+        os.mkfifo(self.folder / "go")
+        # A copy, as whoever tests may be installing something with the original.
+        self.script = self.folder / "bootstrap"
+        self.script.write_bytes(BOOTSTRAP.read_bytes())
+        self.environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "STATE": str(self.folder)}
+
+    def start(self) -> subprocess.Popen[str]:
+        process = subprocess.Popen(["bash", str(self.script), "--browser"], env=self.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(process.kill)
+        return process
+
+    def runs(self) -> int:
+        path = self.folder / "runs"
+        return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
+
+    def is_waited_for(self) -> bool:
+        """Whether a process waits for the lock on the script (proc_locks(5))."""
+        inode = f":{self.script.stat().st_ino}"
+        return any("->" in line and f"{inode} " in line
+                   for line in Path("/proc/locks").read_text(encoding="ascii").splitlines())
+
+    def await_that(self, condition) -> None:
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def test_two_that_need_the_same_packages_install_them_once(self) -> None:
+        first = self.start()
+        self.await_that(lambda: self.runs() == 1)
+        second = self.start()
+        self.await_that(lambda: self.is_waited_for() or self.runs() > 1)
+        self.assertEqual(self.runs(), 1)
+        (self.folder / "go").write_text("go\n", encoding="ascii")
+
+        for process in [first, second]:
+            self.assertEqual(process.wait(timeout=30), 0, process.stdout.read())
+            process.stdout.close()
+        self.assertEqual(self.runs(), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
