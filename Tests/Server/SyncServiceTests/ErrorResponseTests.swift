@@ -25,7 +25,10 @@ struct ErrorResponseTests {
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
             .ownerMissing, .pushNotConfigured, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch,
             .rangeNotSatisfiable(length: 1), .mimeTypeChanged,
-            .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
+            .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .uploadUnknown,
+            .uploadOffsetMismatch(current: 1), .uploadNotResumable, .mediaTypeUnsupported(expected: "text/plain"),
+            .pieceTooSmall(minimumBytes: 5), .pieceCheckSumMismatch, .protocolVersionUnsupported, .notAMember,
+            .ownerRemoved,
             .closedForMaintenance("Back at noon."), .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
         ]
         let quotas: [EndpointError] = Quota.allCases.map {
