@@ -56,7 +56,7 @@ extension PrivateStackTests {
         private func pending(_ user: TestUser) throws -> String {
             try server.askDatabase(
                 "SELECT COUNT(*) FROM outbox WHERE kind = 'writeIndexPage' AND user_id = \(user.userID)"
-            ).trimmingCharacters(in: .whitespacesAndNewlines)
+            )
         }
 
         @Test("Commits close together make one page, which follows what its owner has", arguments: storages)

@@ -91,7 +91,7 @@ struct PushTests {
                 """
                 SELECT COUNT(*) FROM outbox JOIN sharing_groups USING (sharing_group_id)
                  WHERE kind = 'sendPush' AND sharing_group_uuid = '\(alice.group)'
-                """) == "0\n"
+                """) == "0"
         }
         #expect(try texts(token).sorted() == ["Alice Example: last", "Alice Example: once"])
     }

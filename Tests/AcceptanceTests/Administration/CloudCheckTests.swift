@@ -290,13 +290,13 @@ extension PrivateStackTests {
 
             let check = try tool.start("fsck", "--clouds", "--pace", "3")
             try await eventually("the first of them is examined", within: .seconds(120)) {
-                let last = Int64(try server.askDatabase(progress).trimmingCharacters(in: .whitespacesAndNewlines))
+                let last = Int64(try server.askDatabase(progress))
                 return last.map { $0 >= users[0].userID } ?? false
             }
             check.send(SIGKILL)
             try check.wait()
             let last = try #require(
-                Int64(try server.askDatabase(progress).trimmingCharacters(in: .whitespacesAndNewlines)))
+                Int64(try server.askDatabase(progress)))
             try put("mine", as: "after-\(users[0].userID).txt", of: users[0])
             try put("mine", as: "after-\(users[2].userID).txt", of: users[2])
             let output = try tool.run("fsck", "--clouds", "--resume", "--rows", "1000", "--json").output

@@ -91,7 +91,7 @@ extension TestServer {
         let question =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE user LIKE 'syncd%' AND command <> 'Sleep'"
         try await eventually("the database is idle") {
-            try askDatabase(question).trimmingCharacters(in: .whitespacesAndNewlines) == "0"
+            try askDatabase(question) == "0"
         }
     }
 
