@@ -64,7 +64,7 @@ struct AccessTests {
         let stale = inGroup.merging(["masterVersion": "77"]) { $1 }
         let ofFile = stale.merging(["fileUUID": UUID().uuidString, "fileVersion": "0"]) { $1 }
         return switch endpoint {
-        case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .appleNotifications: [:]
+        case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .appleNotifications, .revokeDeviceGrants: [:]
         case .addUser, .createSharingGroup: ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Folder"]
         case .index, .getUploads, .discardUploads, .getSharingInvitations, .getSharingGroupMembers: inGroup
         case .uploadFile: ofFile.merging(["mimeType": "text/plain", "checkSum": TestFile().checkSum]) { $1 }

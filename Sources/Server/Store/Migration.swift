@@ -67,5 +67,8 @@ struct Migration: Equatable {
         Migration(
             version: 15, name: "told_and_keys",
             sql: String(decoding: PackageResources._015_told_and_keys_sql, as: UTF8.self)),
+        Migration(
+            version: 16, name: "account_switches",
+            sql: String(decoding: PackageResources._016_account_switches_sql, as: UTF8.self)),
     ]
 }

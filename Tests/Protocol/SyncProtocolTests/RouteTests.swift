@@ -52,7 +52,7 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 28)
+        #expect(routes.count == 29)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo, .appleNotifications])
         #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])

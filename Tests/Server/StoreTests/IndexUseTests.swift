@@ -160,7 +160,7 @@ struct IndexUseTests {
         try expect("staged change", 3) { _ = try $0.stagedChange(of: crowd.file, in: crowd.area) }
         let caller = UserRecord(
             userID: crowd.user, accountType: .google, providerUserID: "7", displayName: "x", cloudFolderName: nil,
-            cloudFolderID: nil)
+            cloudFolderID: nil, accountEpoch: AccountEpoch(0))
         try expect("upload situation", 9) {
             _ = try $0.uploadSituation(of: crowd.file, by: caller, on: crowd.device, in: crowd.group)
         }

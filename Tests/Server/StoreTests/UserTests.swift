@@ -22,7 +22,7 @@ struct UserTests {
 
         let expected = UserRecord(
             userID: user, accountType: type, providerUserID: "p-4711", displayName: "Zoë 🦉", cloudFolderName: folder,
-            cloudFolderID: nil)
+            cloudFolderID: nil, accountEpoch: AccountEpoch(0))
         #expect(try store.withSession { try $0.user(user) } == expected)
         #expect(try store.withSession { try $0.user(type, "p-4711", device: nil)?.user } == expected)
     }

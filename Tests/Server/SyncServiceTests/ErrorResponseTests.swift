@@ -19,7 +19,8 @@ struct ErrorResponseTests {
             .unknownMIMEType, .bodyLengthMismatch, .lengthRequired, .bodyTooLarge(maximumBytes: 5), .checkSumMismatch,
             .transferTooSlow, .tooManyTransfers, .tooManySimultaneousRequests, .directionFull,
             .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .tooManyFailedSignIns(retryAfter: .seconds(3)),
-            .storageAccountRequired, .endpointUnknown,
+            .storageAccountRequired, .accountRetired(by: .google), .malformedAccountEpoch, .staleEpoch,
+            .endpointUnknown,
             .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
             .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
@@ -139,7 +140,10 @@ struct ErrorResponseTests {
 
         #expect(codes(503) == ["database_unavailable", "maintenance"])
         #expect(
-            codes(401) == ["credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown"])
+            codes(401) == [
+                "credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown",
+                "account_retired",
+            ])
         #expect(codes(403) == ["server_not_allowed", "storage_account_required"])
     }
 }

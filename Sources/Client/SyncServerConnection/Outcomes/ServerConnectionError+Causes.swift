@@ -65,7 +65,7 @@ extension EndpointName {
     var isExtension: Bool {
         switch self {
         case .discardUploads, .getSharingInvitations, .revokeSharingInvitation, .getSharingGroupMembers,
-            .updateSharingGroupMember, .removeSharingGroupMember:
+            .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants:
             true
         default: false
         }

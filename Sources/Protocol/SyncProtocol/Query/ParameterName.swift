@@ -1,5 +1,6 @@
 /// The names of all query parameters of all endpoints; case-sensitive.
 public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable {
+    case acceptRetired
     /// Debug only: delete at once instead of staging.
     case actualDeletion
     case allowSocialAcceptance
@@ -14,6 +15,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case fileUUID
     case fileUUIDs
     case fileVersion
+    case grantDeviceUUID
     case masterVersion
     case mimeType
     case numberOfAcceptors
@@ -22,6 +24,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case pushNotificationKind
     case pushNotificationMessage
     case pushNotificationToken
+    case reportIdentity
     case sharingGroupName
     case sharingGroupUUID
     case sharingInvitationUUID

@@ -30,6 +30,7 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case getSharingGroupMembers = "GetSharingGroupMembers"
     case updateSharingGroupMember = "UpdateSharingGroupMember"
     case removeSharingGroupMember = "RemoveSharingGroupMember"
+    case revokeDeviceGrants = "RevokeDeviceGrants"
 
     /// How the endpoint is called, and how it responds.
     public var route: EndpointRoute { EndpointRoute(self) }
@@ -68,6 +69,7 @@ extension EndpointRoute {
             case .getSharingGroupMembers: Self(GetSharingGroupMembersRequest.self, .get, .member(.read), .json)
             case .updateSharingGroupMember: Self(UpdateSharingGroupMemberRequest.self, .patch, .member(.admin), .json)
             case .removeSharingGroupMember: Self(RemoveSharingGroupMemberRequest.self, .post, .member(.admin), .json)
+            case .revokeDeviceGrants: Self(RevokeDeviceGrantsRequest.self, .post, .user, .json)
             }
     }
 }

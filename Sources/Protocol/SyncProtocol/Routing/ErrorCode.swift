@@ -17,6 +17,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case signInTypeNotAllowed = "sign_in_type_not_allowed"
     case credentialsRejected = "credentials_rejected"
     case userUnknown = "user_unknown"
+    case accountRetired = "account_retired"
     case storageAccountRequired = "storage_account_required"
     case serverNotAllowed = "server_not_allowed"
     case endpointUnknown = "endpoint_unknown"
@@ -28,6 +29,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case memberUnknown = "member_unknown"
     case methodNotAllowed = "method_not_allowed"
     case transferTooSlow = "transfer_too_slow"
+    case staleEpoch = "stale_epoch"
     case permissionTooLow = "permission_too_low"
     case groupExists = "group_exists"
     case userExists = "user_exists"
@@ -122,6 +124,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .signInTypeNotAllowed: Row(401, "this kind of account is not accepted here")
         case .credentialsRejected: Row(401, "the access token is not accepted")
         case .userUnknown: Row(401, "there is no such user")
+        case .accountRetired: Row(401, "the user has switched to another account, and signs in with that")
         case .storageAccountRequired: Row(403, "this invitation needs an account with cloud storage")
         case .serverNotAllowed: Row(403, "storage at the address in X-account-details is not accepted here")
         case .endpointUnknown: Row(404, "there is no such endpoint")
@@ -133,6 +136,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .memberUnknown: Row(404, "the sharing group has no such member")
         case .methodNotAllowed: Row(405, "this method is not allowed here")
         case .transferTooSlow: Row(408, "the body came more slowly than it must", isRetryable: true)
+        case .staleEpoch: Row(409, "the user has switched accounts since; CheckCreds tells the present epoch")
         case .permissionTooLow: Row(409, "the member's permission does not suffice")
         case .groupExists: Row(409, "there is a sharing group with this UUID")
         case .userExists: Row(409, "this account has a user")

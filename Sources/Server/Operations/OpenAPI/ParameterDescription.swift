@@ -19,6 +19,8 @@ struct ParameterDescription {
     init(_ name: ParameterName, isGroupUUID: Bool) {
         (schema, meaning) =
             switch name {
+            case .acceptRetired:
+                (Self.boolean, "Whether an account that an identity has switched away from may begin anew.")
             case .actualDeletion: (["type": "string"], "No effect; an aid of the predecessor's debugging builds.")
             case .allowSocialAcceptance:
                 (Self.boolean, "Whether accounts without storage may redeem the invitation; 1 unless given.")
@@ -54,6 +56,8 @@ struct ParameterDescription {
             case .fileUUID: (Self.uuid, "The file.")
             case .fileUUIDs: (["type": "string", "minLength": 36], "Files, as UUIDs with commas between them.")
             case .fileVersion: (Self.integer32, "The version of the contents.")
+            case .grantDeviceUUID:
+                (Self.uuid, "The device whose grants are revoked; all but the calling one unless given.")
             case .masterVersion: (Self.integer64, "The group's master version as the client knows it.")
             case .mimeType:
                 (
@@ -84,6 +88,7 @@ struct ParameterDescription {
             case .pushNotificationMessage: (["type": "string"], "Text for the other members, once committed.")
             case .pushNotificationToken:
                 (["type": "string", "minLength": 1], "The device's token for push notifications.")
+            case .reportIdentity: (Self.boolean, "Whether the reply is to contain the identity above the account.")
             case .sharingGroupName:
                 (
                     ["type": "string", "maxLength": .integer(Int64(TextLimit.sharingGroupName))],

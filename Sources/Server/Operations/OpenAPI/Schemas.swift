@@ -28,6 +28,12 @@ enum Schemas {
 
     static func reference(_ name: String) -> JSON { ["$ref": .string("#/components/schemas/\(name)")] }
 
+    /// The members of an identity, in replies to requests that ask for them.
+    static let identity: [String: JSON] = [
+        "userAppId": uuid, "accountEpoch": int64,
+        "deviceGrant": ["type": "string", "pattern": "^[0-9a-f]{64}$"],
+    ]
+
     static let empty = object([:])
     static let stale = reference("Stale")
     static func orStale(_ success: JSON) -> JSON { ["oneOf": [success, stale]] }
@@ -47,7 +53,7 @@ enum Schemas {
                 "title": text, "status": ["type": "integer"], "detail": text,
             ], "required": ["error", "code", "requestId", "retryable"],
         ],
-        "UserID": object(["userId": int64]),
+        "UserID": object(["userId": int64], optional: identity),
         "Member": object(["name": text, "userId": int64]),
         "SharingGroup": object(
             [

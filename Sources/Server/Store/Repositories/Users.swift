@@ -11,6 +11,8 @@ public struct UserRecord: Equatable, Sendable {
     public var cloudFolderName: String?
     /// The object id of the folder, once it is known; of storages whose folders have one.
     public var cloudFolderID: String?
+    /// How often the identity has switched accounts: the tokens of another epoch are those of another account.
+    public var accountEpoch: AccountEpoch
 }
 
 extension UserRecord {
@@ -19,7 +21,7 @@ extension UserRecord {
         "user_id", "account_type", "provider_user_id", "cloud_folder_name", "cloud_folder_id",
     ]
     /// The columns of `users` that ``init(_:)`` reads.
-    static let columns = keptColumns + ["display_name"]
+    static let columns = keptColumns + ["display_name", "account_epoch"]
 
     init(_ row: borrowing Row) throws(StoreError) {
         userID = UserID(try row.number("user_id"))
@@ -28,6 +30,7 @@ extension UserRecord {
         displayName = try row.string("display_name")
         cloudFolderName = try row.optionalString("cloud_folder_name")
         cloudFolderID = try row.optionalString("cloud_folder_id")
+        accountEpoch = AccountEpoch(try row.number("account_epoch"))
     }
 }
 

@@ -20,6 +20,10 @@ enum EndpointError: Error, Equatable {
     case credentialsMissing
     case signInTypeNotAllowed
     case userUnknown
+    /// With the type of the account that took its place.
+    case accountRetired(by: AccountType)
+    case malformedAccountEpoch
+    case staleEpoch
     case tooManyFailedSignIns(retryAfter: Duration)
     case storageAccountRequired
 

@@ -30,6 +30,9 @@ struct ErrorReply {
         headers.append((name: ResponseHeader.errorCode.rawValue, value: response.code.rawValue))
         if let method = response.allowedMethod { headers.append((name: "allow", value: method)) }
         if let length = response.lengthOfWhole { headers.append((name: "content-range", value: "bytes */\(length)")) }
+        if let type = response.activeAccountType {
+            headers.append((name: ResponseHeader.activeAccountType.rawValue, value: type.rawValue))
+        }
         if let delay = response.retryAfter {
             headers.append((name: "retry-after", value: "\(max(1, delay.components.seconds))"))
         }

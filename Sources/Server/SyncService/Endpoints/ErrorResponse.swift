@@ -15,6 +15,8 @@ struct ErrorResponse: Equatable {
     var allowedMethod: String?
     /// The length of what a range was requested of.
     var lengthOfWhole: Int64?
+    /// Sent in the header `syncserver-active-account-type`.
+    var activeAccountType: AccountType?
     /// Sent in the header `Retry-After`, in whole seconds.
     var retryAfter: Duration?
 
@@ -75,6 +77,12 @@ struct ErrorResponse: Equatable {
         case .credentialsMissing: self.init(code: .credentialsMissing)
         case .signInTypeNotAllowed: self.init(code: .signInTypeNotAllowed)
         case .userUnknown: self.init(code: .userUnknown)
+        case .accountRetired(let active):
+            self.init(code: .accountRetired)
+            activeAccountType = active
+        case .malformedAccountEpoch:
+            self.init(code: .malformedHeader, "SyncServer-Account-Epoch must be a number of at most 64 bits")
+        case .staleEpoch: self.init(code: .staleEpoch)
         case .tooManyFailedSignIns(let delay): self.init(code: .tooManyFailedSignIns, retryAfter: delay)
         case .storageAccountRequired: self.init(code: .storageAccountRequired)
 

@@ -94,6 +94,8 @@ public struct Housekeeper: Sendable {
             try session.forgetKeyHolders(before: time(ago: Self.holderLifetimeSeconds), limit: Self.batch)
         }
         report("Processes forgotten that ended without saying so", holders)
+        let grants = try store.transaction { try $0.forgetGrants(at: now(), limit: Self.batch) }
+        report("Device grants forgotten that were not used for long", grants)
         let departed = try store.transaction { session in
             try session.forgetDepartedUsers(at: now(), limit: Self.batch)
         }

@@ -57,7 +57,7 @@ struct FsckTests {
             INSERT INTO files SELECT 2, f.file_uuid, f.file_group_uuid, f.owning_user_id, f.storage_type, f.device_uuid,
                    f.created_at, f.updated_at, f.mime_type, f.app_metadata, f.app_metadata_version, f.is_deleted,
                    f.file_version, f.check_sum, f.sha256, f.size_bytes, f.object_id, f.object_revision,
-                   f.provider_hash, f.changed_at_master_version
+                   f.provider_hash, f.changed_at_master_version, f.content_state
               FROM files f WHERE NOT f.is_deleted
             """),
         Damage("objectOfTwoFiles", "UPDATE files SET object_id = 'object-1', is_deleted = FALSE"),

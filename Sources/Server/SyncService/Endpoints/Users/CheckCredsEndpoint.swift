@@ -16,7 +16,8 @@ struct CheckCredsEndpoint: Endpoint {
         try takeOver(exchange, caller, context)
         try CredentialConfirmation(userID: caller.userID, context: context, account: exchange.account).confirmIfDue()
         addReplacementToken(exchange, context)
-        return .json(UserIDResponse(userId: caller.userID))
+        let identity = IdentityReport(to: caller.person, isWanted: request.reportIdentity, context)
+        return .json(UserIDResponse(userId: caller.userID, identity: try identity.make(about: caller.userID)))
     }
 
     /// Stores what is new in the presented credentials.
