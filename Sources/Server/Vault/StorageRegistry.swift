@@ -44,7 +44,7 @@ public struct StorageRegistry: Sendable {
             logger: logger)
         let folder = UserFolder(user: user, store: store, checks: folderChecks)
         return UserStorage(
-            provider: provider,
+            provider: provider, accountEpoch: user.accountEpoch,
             access: StorageAccess(
                 transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff))
     }
@@ -62,10 +62,12 @@ public struct StorageRegistry: Sendable {
         let opened: StoredCredentials?
         do { opened = try vault.open(sealed, from: .user(user.userID), logger) } catch { throw .localFailure(error) }
         guard let opened else { throw .unavailable(detail: "the tokens cannot be opened") }
-        let tokens = DepartedUserTokens(
-            user: user, credentials: opened, vault: vault, account: account, transport: transport, backoff: backoff)
+        let vault = vault
+        let tokens = HeldTokens(
+            opened, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
+        ) { try vault.replace($0, ofDeparted: user.userID) }
         return UserStorage(
-            provider: provider,
+            provider: provider, accountEpoch: user.accountEpoch,
             access: StorageAccess(
                 transport: transport, tokens: tokens,
                 folder: UserFolder(user: user, store: store, checks: folderChecks),
@@ -76,5 +78,12 @@ public struct StorageRegistry: Sendable {
 /// One user's storage, for the duration of one request.
 public struct UserStorage {
     public let provider: any CloudProvider
+    /// Which of the user's accounts it belongs to.
+    public let accountEpoch: AccountEpoch
     public var access: StorageAccess
+}
+
+extension UserRecord {
+    /// Distinguishes accounts in the caches of this process: a user who switches gets another one.
+    var accountKey: Int64 { userID.rawValue | accountEpoch.rawValue << 44 }
 }

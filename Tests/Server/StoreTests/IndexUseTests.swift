@@ -139,7 +139,7 @@ struct IndexUseTests {
         try expect("user by number", 3) { _ = try $0.user(crowd.user) }
         try expect("credentials", 3) { _ = try $0.credentials(of: crowd.user) }
         try expect("store credentials", 3) { _ = try $0.storeCredentials([1], of: crowd.user, ifVersion: 0) }
-        try expect("folder", 6) { _ = try $0.replaceCloudFolder(of: crowd.user, nil, by: "f") }
+        try expect("folder", 6) { _ = try $0.replaceCloudFolder(of: crowd.user, at: AccountEpoch(0), nil, by: "f") }
         try expect("device", 8) { _ = try $0.register(crowd.device, of: crowd.user, maximum: 5, at: noon) }
         try expect("quota, used", 8) { _ = try $0.use(.groupsPerHour, by: .google, "7", limit: 5) }
         try expect("quota, groups", 4) { _ = try $0.groupCount(of: crowd.user) }

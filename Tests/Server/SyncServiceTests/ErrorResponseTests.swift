@@ -5,6 +5,7 @@ import Providers
 import Store
 import SyncProtocol
 import Testing
+import Vault
 
 @testable import SyncService
 
@@ -59,7 +60,8 @@ struct ErrorResponseTests {
             .corrupt(table: "s3cret", column: "s3cret"), .defect(database),
         ]
         let refusals: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
-        return endpoint + quotas + request + account + push + cloud + store + refusals + [Unknown()]
+        let others: [any Error] = [AccountSwitched(), Unknown()]
+        return [endpoint, quotas, request, account, push, cloud, store, refusals, others].flatMap { $0 as [any Error] }
     }()
 
     /// The table of section 4.2 in docs/protocol.md: code to status and `retryable`.

@@ -88,13 +88,21 @@ extension StoreSession {
         return userID
     }
 
-    /// Replaces the stored folder `old` with `new` if it still is `old`, and returns the folder stored now.
+    /// Replaces the stored folder `old` with `new` if it still is `old`, and the user's account that of `epoch`; returns
+    /// the folder stored now.
     public mutating func replaceCloudFolder(
-        of userID: UserID, _ old: String?, by new: String
+        of userID: UserID, at epoch: AccountEpoch, _ old: String?, by new: String
     ) throws(StoreError) -> String? {
         try execute(
-            "UPDATE users SET cloud_folder_id = ? WHERE user_id = ? AND cloud_folder_id <=> ?",
-            [.text(new), .int(userID.rawValue), .text(orNull: old)])
-        return try user(userID)?.cloudFolderID
+            """
+            UPDATE users
+               SET cloud_folder_id = ?
+             WHERE user_id = ?
+               AND account_epoch = ?
+               AND cloud_folder_id <=> ?
+            """,
+            [.text(new), .int(userID.rawValue), .int(epoch.rawValue), .text(orNull: old)])
+        guard let user = try user(userID), user.accountEpoch == epoch else { return nil }
+        return user.cloudFolderID
     }
 }

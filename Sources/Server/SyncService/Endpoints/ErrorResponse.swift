@@ -33,6 +33,8 @@ struct ErrorResponse: Equatable {
         case let error as StoreError: self.init(error)
         case let error as CommitRefusal: self.init(error)
         case is OwnerRemoved: self.init(EndpointError.ownerRemoved)
+        case is AccountSwitched:
+            self.init(code: .busy, "the owner of the storage is switching accounts", retryAfter: .seconds(1))
         default: self.init(code: .internal)
         }
     }

@@ -105,7 +105,7 @@ extension RequestContext {
         // CheckCreds is how a client learns the present one.
         if route.endpoint != .checkCreds { try requirePresentEpoch(of: found.user) }
         if let token = person.profile.identityToken, person.isFresh {
-            try IdentityTokens(context: self).remember(token, of: found.user.userID)
+            try IdentityTokens(context: self).remember(token, of: found.user)
         }
         if !found.isDeviceKnown { try register(person.device, of: found.user.userID) }
         return SignedInUser(person: person, record: found.user)

@@ -1,8 +1,5 @@
-import HTTPTransport
-import Providers
 import Store
 import SyncProtocol
-import Vault
 
 /// Streams a file version from the phone into its owner's storage and stages it for the next commit.
 ///
@@ -53,8 +50,8 @@ struct UploadFileEndpoint: TransferEndpoint {
             fileUUID: request.fileUUID, deviceUUID: step.grounds.member.user.device, fileVersion: request.fileVersion,
             fileExtension: fileExtension)
         let upload = try Upload.begin(
-            name: name, mimeType: request.mimeType, length: length, plan: plan, member: step.grounds.member,
-            context: context)
+            name: name, mimeType: request.mimeType, length: length, of: plan.checkSum, in: plan.owner,
+            for: step.grounds.member.user, context: context)
         do {
             let content = try upload.run()
             context.restartClock()
@@ -147,53 +144,8 @@ extension UploadDecision {
     }
 }
 
-/// The transfer from the phone to the cloud.
-private struct Upload {
-    let mimeType: MIMEType
-    let plan: UploadPlan
-    let storage: UserStorage
-    let intent: UploadIntent
-    let content: PhoneUpload
-
-    /// Reserves a place at the provider, and commits the intent to use it.
-    static func begin(
-        name: CloudFileName, mimeType: MIMEType, length: Int64, plan: UploadPlan, member: Member,
-        context: RequestContext
-    ) throws -> Upload {
-        let storage = try context.storage(of: plan.owner, for: member.user)
-        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
-        let intent = try UploadIntent.commit(toStore: reservation, in: plan.owner, context: context)
-        let content = PhoneUpload(
-            context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
-            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() },
-            beforeEnd: { try intent.confirm() })
-        return Upload(mimeType: mimeType, plan: plan, storage: storage, intent: intent, content: content)
-    }
-
-    /// Transfers the bytes.
-    func run() throws -> StoredContent {
-        // Each part has its own deadline, from the moment it has arrived; slow phones are TransferPace's business.
-        let stored: StoredObject
-        do {
-            stored = try storage.provider.upload(
-                content, as: intent.reservation, mimeType: mimeType.rawValue, to: storage.access)
-        } catch .contentFailed(let cause) {
-            // Invalid data from the phone, or its disconnection, is not a failure of the cloud.
-            throw cause
-        }
-        guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
-        return StoredContent(
-            owningUser: plan.owner, checkSum: hashes.checkSum, sha256: stored.sha256,
-            sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
-            providerHash: stored.providerHash == hashes.checkSum.rawValue ? nil : stored.providerHash)
-    }
-}
-
 /// Writes the staged row, after everything has been checked again under the group's lock.
 private struct StagingStep {
-    /// Delay, in seconds, before a provider that had no hash yet is asked for it.
-    private static let hashDelaySeconds: Int64 = 30
-
     let request: UploadFileRequest
     let caller: GroupCaller
     let grounds: UploadGrounds
@@ -241,7 +193,7 @@ private struct StagingStep {
             case .upload(let plan):
                 dates = (plan.existingCreationDate ?? context.now, context.now)
                 guard let content, let intent else { throw EndpointError.uploadConflict }
-                try take(over: content, from: intent, &session)
+                try intent.end(storing: content, using: &session)
                 try context.checkStagedChanges(of: area.userID, in: &session)
                 let committed = try member?.join(by: grounds.member, &session)
                 return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
@@ -276,22 +228,6 @@ private struct StagingStep {
             change(content, plan, at: now), over: staged, current: grounds.current)
         try replacement.apply(in: area, at: now, &session)
         return decision
-    }
-
-    /// Ends the intent, now that a row refers to the object.
-    private func take(
-        over content: StoredContent, from intent: UploadIntent, _ session: inout StoreSession
-    ) throws {
-        if let objectID = content.objectID, try intent.isDoomed(objectID, using: &session) {
-            throw EndpointError.uploadConflict
-        }
-        guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
-        if content.providerHash == nil, content.owningUser.storageType.reportsHashLate, let id = content.objectID {
-            let now = context.now
-            try session.addHashing(
-                of: id, in: content.owningUser,
-                availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
-        }
     }
 
     private func change(

@@ -12,6 +12,8 @@ final class UploadIntent {
     /// when the last part is sent: more than that part and the staging may take.
     private static let leaseSeconds: Int64 = 90
     private static let renewalInterval: Duration = .seconds(15)
+    /// Delay, in seconds, before a provider that had no hash yet is asked for it.
+    private static let hashDelaySeconds: Int64 = 30
     private static let confirmationAge: Duration = .milliseconds(50)
     private static let confirmationLimit: Duration = .seconds(3)
 
@@ -26,25 +28,28 @@ final class UploadIntent {
     /// count as stored.
     private let doomed: Set<String>
     private let owner: OwningUser
+    private let accountEpoch: AccountEpoch
     private let context: RequestContext
     private var renewed = ContinuousClock.now
 
     private init(
         _ item: OutboxID, leaseOwner: String, reservation: ObjectReservation, doomed: Set<String>, owner: OwningUser,
-        context: RequestContext
+        _ accountEpoch: AccountEpoch, context: RequestContext
     ) {
         self.item = item
         self.leaseOwner = leaseOwner
         self.reservation = reservation
         self.doomed = doomed
         self.owner = owner
+        self.accountEpoch = accountEpoch
         self.context = context
     }
 
     /// Commits the record of an upload that is about to begin.
-    /// - Throws: ``EndpointError/ownerRemoved``, ``StoreError``.
+    /// - Parameter storage: the storage of `owner` in which the reservation was made.
+    /// - Throws: ``EndpointError/ownerRemoved``, ``AccountSwitched``, ``StoreError``.
     static func commit(
-        toStore reservation: ObjectReservation, in owner: OwningUser, context: RequestContext
+        toStore reservation: ObjectReservation, in owner: OwningUser, _ storage: UserStorage, context: RequestContext
     ) throws -> UploadIntent {
         let leaseOwner = try context.services.makeUUID()
         let item: OutboxID
@@ -53,14 +58,19 @@ final class UploadIntent {
                 try session.addIntent(
                     toStore: reservation.objectID,
                     named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
-                    leaseOwner: leaseOwner, until: Self.leaseEnd(context), at: context.services.now())
+                    at: storage.accountEpoch, leaseOwner: leaseOwner, until: Self.leaseEnd(context),
+                    at: context.services.now())
             }
         } catch StoreError.notFound {
-            throw EndpointError.ownerRemoved
+            guard try context.store.withSession({ try $0.user(owner.userID) }) != nil else {
+                throw EndpointError.ownerRemoved
+            }
+            throw AccountSwitched()
         }
         let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
         return UploadIntent(
-            item, leaseOwner: leaseOwner, reservation: settled, doomed: doomed, owner: owner, context: context)
+            item, leaseOwner: leaseOwner, reservation: settled, doomed: doomed, owner: owner,
+            storage.accountEpoch, context: context)
     }
 
     /// Decides, if names are unique, whether the plain name can be used.
@@ -81,10 +91,27 @@ final class UploadIntent {
     }
 
     /// Whether an object that a row now refers to may still be deleted. Call in that row's transaction.
-    func isDoomed(_ objectID: String, using session: inout StoreSession) throws -> Bool {
+    private func isDoomed(_ objectID: String, using session: inout StoreSession) throws -> Bool {
         if reservation.objectID != nil { return false }
         if doomed.contains(objectID) { return true }
         return try session.isDoomed(objectID, of: owner)
+    }
+
+    /// Ends the intent, now that a row refers to the object. Call in that row's transaction.
+    /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted, or its owner has switched accounts.
+    func end(storing content: StoredContent, using session: inout StoreSession) throws {
+        if let objectID = content.objectID, try isDoomed(objectID, using: &session) {
+            throw EndpointError.uploadConflict
+        }
+        guard try session.completeIntent(item, at: accountEpoch, by: leaseOwner) else {
+            throw EndpointError.uploadConflict
+        }
+        if content.providerHash == nil, content.owningUser.storageType.reportsHashLate, let id = content.objectID {
+            let now = context.now
+            try session.addHashing(
+                of: id, in: content.owningUser,
+                availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
+        }
     }
 
     /// Renews the lease if it is time to do so.

@@ -1,0 +1,50 @@
+import HTTPTransport
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// The transfer of a body from the phone to the cloud.
+struct Upload {
+    let mimeType: MIMEType
+    let owner: OwningUser
+    let storage: UserStorage
+    let intent: UploadIntent
+    let content: PhoneUpload
+
+    /// Reserves a place at the provider, and commits the intent to use it.
+    /// - Parameters:
+    ///   - checkSum: the announced one, in the canonical form of the owner's storage.
+    ///   - owner: whose storage the bytes go to.
+    static func begin(
+        name: CloudFileName, mimeType: MIMEType, length: Int64, of checkSum: CheckSum, in owner: OwningUser,
+        for caller: SignedInUser, context: RequestContext
+    ) throws -> Upload {
+        let storage = try context.storage(of: owner, for: caller)
+        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        let intent = try UploadIntent.commit(toStore: reservation, in: owner, storage, context: context)
+        let content = PhoneUpload(
+            context.body, lengthBytes: length, expected: checkSum, storageType: owner.storageType,
+            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() },
+            beforeEnd: { try intent.confirm() })
+        return Upload(mimeType: mimeType, owner: owner, storage: storage, intent: intent, content: content)
+    }
+
+    /// Transfers the bytes.
+    func run() throws -> StoredContent {
+        // Each part has its own deadline, from the moment it has arrived; slow phones are TransferPace's business.
+        let stored: StoredObject
+        do {
+            stored = try storage.provider.upload(
+                content, as: intent.reservation, mimeType: mimeType.rawValue, to: storage.access)
+        } catch .contentFailed(let cause) {
+            // Invalid data from the phone, or its disconnection, is not a failure of the cloud.
+            throw cause
+        }
+        guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
+        return StoredContent(
+            owningUser: owner, checkSum: hashes.checkSum, sha256: stored.sha256,
+            sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
+            providerHash: stored.providerHash == hashes.checkSum.rawValue ? nil : stored.providerHash)
+    }
+}
