@@ -44,6 +44,9 @@ struct AccessTests {
         case (.redeemSharingInvitation, .reader), (.redeemSharingInvitation, .writer),
             (.redeemSharingInvitation, .admin):
             return Answer(status: 409, code: "already_member")
+        case (.beginAccountSwitch, _): return Answer(status: 409, code: "grant_invalid")
+        case (.confirmAccountSwitch, _): return Answer(status: 404, code: "switch_unknown")
+        case (.getAccountSwitchStatus, .newcomer): return Answer(status: 401, code: "user_unknown")
         default: break
         }
         switch route.groupAccess {
@@ -80,6 +83,10 @@ struct AccessTests {
         case .revokeSharingInvitation: inGroup.merging(["sharingInvitationUUID": UUID().uuidString]) { $1 }
         case .registerPushNotificationToken:
             ["pushNotificationToken": UUID().uuidString.filter { $0 != "-" }, "pushNotificationKind": "apns"]
+        case .beginAccountSwitch: ["userAppId": UUID().uuidString]
+        case .confirmAccountSwitch: ["switchId": UUID().uuidString, "expectedEpoch": "0"]
+        case .cancelAccountSwitch: ["switchId": UUID().uuidString]
+        case .getAccountSwitchStatus: [:]
         case .updateSharingGroupMember: stale.merging(["userId": "\(group.userID)", "permission": "read"]) { $1 }
         case .removeSharingGroupMember: stale.merging(["userId": "\(group.userID)"]) { $1 }
         }
@@ -104,7 +111,8 @@ struct AccessTests {
             let device = [(name: "SyncServer-Device-UUID", value: UUID().uuidString)]
             let reply = try server.call(
                 route.method.rawValue, endpoint.rawValue, parameters(endpoint, owner, invitation),
-                headers: people[caller]?.headers ?? device, body: endpoint == .uploadFile ? TestFile().contents : nil)
+                headers: people[caller]?.headers ?? device,
+                body: endpoint == .uploadFile ? TestFile().contents : nil)
 
             let answer = Answer(status: reply.status, code: reply.json?.code?.text)
             #expect(answer == Self.expected(route, caller), "\(endpoint) of \(caller): \(reply)")

@@ -153,6 +153,12 @@ public struct CredentialVault: Sendable {
         try store.transaction { try $0.storeCredentials(record, ofDeparted: userID) }
     }
 
+    /// Seals the credentials that a switch of a user's account is to bring, for the user's row.
+    /// - Throws: `CryptoError.unavailable`.
+    public func sealed(_ credentials: StoredCredentials, ofNextAccountOf userID: UserID) throws -> [UInt8] {
+        try sealer.seal(credentials, for: .user(userID))
+    }
+
     /// Seals the credentials that an authorization code was exchanged for, to be stored under `key`.
     /// - Throws: `CryptoError.unavailable`.
     public func sealed(_ credentials: StoredCredentials, ofCode key: [UInt8]) throws -> [UInt8] {

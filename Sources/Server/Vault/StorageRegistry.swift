@@ -73,6 +73,36 @@ public struct StorageRegistry: Sendable {
                 folder: UserFolder(user: user, store: store, checks: folderChecks),
                 deadline: deadline, backoff: backoff))
     }
+
+    /// The storage of an account that a user is about to switch to.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the account type has no storage, or is not enabled here.
+    public func storage(
+        ofCandidate type: AccountType, _ credentials: StoredCredentials, folderName: String?, transport: Transport,
+        deadline: Deadline
+    ) throws(CloudStorageError) -> CandidateStorage {
+        guard let storageType = type.cloudStorageType, let provider = providers[storageType],
+            let account = accounts[type]
+        else { throw .authorizationRevoked }
+        // A key that nobody else has.
+        let tokens = HeldTokens(
+            credentials, accountKey: .random(in: .min..<0), account: account, transport: transport, backoff: backoff)
+        let folder = CandidateFolder(name: folderName)
+        return CandidateStorage(
+            provider: provider,
+            access: StorageAccess(
+                transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff),
+            tokens: tokens, folder: folder)
+    }
+}
+
+/// The storage of an account that a user is about to switch to, for the duration of one request.
+public struct CandidateStorage {
+    public let provider: any CloudProvider
+    public let access: StorageAccess
+    /// The tokens, which may be renewed in the course of the request.
+    public let tokens: HeldTokens
+    /// The folder, which may be found in the course of the request.
+    public let folder: CandidateFolder
 }
 
 /// One user's storage, for the duration of one request.

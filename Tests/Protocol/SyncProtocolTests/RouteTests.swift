@@ -52,10 +52,14 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 29)
+        #expect(routes.count == 33)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo, .appleNotifications])
-        #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])
+        #expect(
+            names { $0.authentication == .primary } == [
+                .checkPrimaryCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch, .confirmAccountSwitch,
+                .getAccountSwitchStatus, .cancelAccountSwitch,
+            ])
         #expect(names { $0.responseKind == .header } == [.uploadFile])
         #expect(names { $0.responseKind == .data } == [.downloadFile])
         #expect(names { $0.method == .delete } == [.uploadDeletion])
@@ -63,11 +67,12 @@ struct RouteTests {
         #expect(
             names { $0.method == .get } == [
                 .healthCheck, .checkPrimaryCreds, .checkCreds, .index, .getUploads, .downloadFile, .downloadAppMetaData,
-                .getSharingInvitationInfo, .getSharingInvitations, .getSharingGroupMembers,
+                .getSharingInvitationInfo, .getSharingInvitations, .getSharingGroupMembers, .getAccountSwitchStatus,
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [
-                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads, .discardUploads,
+                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads,
+                .discardUploads,
             ])
         #expect(
             names { $0.groupAccess == .permission(.read) } == [

@@ -22,6 +22,8 @@ struct ErrorResponseTests {
             .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .tooManyFailedSignIns(retryAfter: .seconds(3)),
             .storageAccountRequired, .accountRetired(by: .google), .malformedAccountEpoch, .staleEpoch,
             .endpointUnknown,
+            .grantInvalid, .oldAccountProofRequired, .malformedOldAccountProof, .accountInUse,
+            .switchInProgress(AccountSwitchID(someFile().rawValue)!), .switchConfirmed, .switchUnknown,
             .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
             .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
@@ -60,8 +62,12 @@ struct ErrorResponseTests {
             .corrupt(table: "s3cret", column: "s3cret"), .defect(database),
         ]
         let refusals: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
+        let switches: [SwitchRefusal] = [
+            .unknown, .staleEpoch, .accountInUse, .owningAccountRequired, .revocationUnderWay,
+        ]
         let others: [any Error] = [AccountSwitched(), Unknown()]
-        return [endpoint, quotas, request, account, push, cloud, store, refusals, others].flatMap { $0 as [any Error] }
+        return [endpoint, quotas, request, account, push, cloud, store, refusals, switches, others]
+            .flatMap { $0 as [any Error] }
     }()
 
     /// The table of section 4.2 in docs/protocol.md: code to status and `retryable`.

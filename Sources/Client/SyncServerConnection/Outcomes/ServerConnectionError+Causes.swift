@@ -65,7 +65,9 @@ extension EndpointName {
     var isExtension: Bool {
         switch self {
         case .discardUploads, .getSharingInvitations, .revokeSharingInvitation, .getSharingGroupMembers,
-            .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants:
+            .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants,
+            .beginAccountSwitch, .confirmAccountSwitch, .getAccountSwitchStatus,
+            .cancelAccountSwitch:
             true
         default: false
         }

@@ -11,6 +11,8 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case checkSum
     case cloudFolderName
     case commitId
+    case cursor
+    case expectedEpoch
     case fileGroupUUID
     case fileUUID
     case fileUUIDs
@@ -29,11 +31,13 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case sharingGroupUUID
     case sharingInvitationUUID
     case since
+    case switchId
     /// Debug only: seconds to wait while holding the group's lock.
     case testLockSync
     /// Debug only: seconds to wait before replying.
     case testServerSleep
     case undeleteServerFile
+    case userAppId
     case userId
 
     /// Order of the names' bytes: the order in which clients send parameters.

@@ -31,6 +31,10 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case updateSharingGroupMember = "UpdateSharingGroupMember"
     case removeSharingGroupMember = "RemoveSharingGroupMember"
     case revokeDeviceGrants = "RevokeDeviceGrants"
+    case beginAccountSwitch = "BeginAccountSwitch"
+    case confirmAccountSwitch = "ConfirmAccountSwitch"
+    case getAccountSwitchStatus = "GetAccountSwitchStatus"
+    case cancelAccountSwitch = "CancelAccountSwitch"
 
     /// How the endpoint is called, and how it responds.
     public var route: EndpointRoute { EndpointRoute(self) }
@@ -70,6 +74,10 @@ extension EndpointRoute {
             case .updateSharingGroupMember: Self(UpdateSharingGroupMemberRequest.self, .patch, .member(.admin), .json)
             case .removeSharingGroupMember: Self(RemoveSharingGroupMemberRequest.self, .post, .member(.admin), .json)
             case .revokeDeviceGrants: Self(RevokeDeviceGrantsRequest.self, .post, .user, .json)
+            case .beginAccountSwitch: Self(BeginAccountSwitchRequest.self, .post, .signedIn, .json)
+            case .confirmAccountSwitch: Self(ConfirmAccountSwitchRequest.self, .post, .signedIn, .json)
+            case .getAccountSwitchStatus: Self(GetAccountSwitchStatusRequest.self, .get, .signedIn, .json)
+            case .cancelAccountSwitch: Self(CancelAccountSwitchRequest.self, .post, .signedIn, .json)
             }
     }
 }

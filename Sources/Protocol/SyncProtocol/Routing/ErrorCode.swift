@@ -27,9 +27,15 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case invitationUnknown = "invitation_unknown"
     case groupUnknown = "group_unknown"
     case memberUnknown = "member_unknown"
+    case switchUnknown = "switch_unknown"
     case methodNotAllowed = "method_not_allowed"
     case transferTooSlow = "transfer_too_slow"
     case staleEpoch = "stale_epoch"
+    case grantInvalid = "grant_invalid"
+    case accountInUse = "account_in_use"
+    case switchInProgress = "switch_in_progress"
+    case switchConfirmed = "switch_confirmed"
+    case oldAccountProofRequired = "old_account_proof_required"
     case permissionTooLow = "permission_too_low"
     case groupExists = "group_exists"
     case userExists = "user_exists"
@@ -71,6 +77,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case quotaInvitationRate = "quota_invitation_rate"
     case quotaCodeExchangeRate = "quota_code_exchange_rate"
     case quotaPushRegistrationRate = "quota_push_registration_rate"
+    case quotaAccountSwitchRate = "quota_account_switch_rate"
     case tooManySimultaneousRequests = "too_many_simultaneous_requests"
     case tooManyTransfers = "too_many_transfers"
     case busy
@@ -134,9 +141,15 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .invitationUnknown: Row(404, "there is no such invitation")
         case .groupUnknown: Row(404, "there is no such sharing group for this user")
         case .memberUnknown: Row(404, "the sharing group has no such member")
+        case .switchUnknown: Row(404, "there is no such account switch, or it has expired")
         case .methodNotAllowed: Row(405, "this method is not allowed here")
         case .transferTooSlow: Row(408, "the body came more slowly than it must", isRetryable: true)
         case .staleEpoch: Row(409, "the user has switched accounts since; CheckCreds tells the present epoch")
+        case .grantInvalid: Row(409, "the device has no valid grant of this identity")
+        case .accountInUse: Row(409, "the account is, or was, that of an identity")
+        case .switchInProgress: Row(409, "a switch to another account has been begun")
+        case .switchConfirmed: Row(409, "the switch has been confirmed, and can no longer be cancelled")
+        case .oldAccountProofRequired: Row(409, "this server asks for credentials of the account that is to be left")
         case .permissionTooLow: Row(409, "the member's permission does not suffice")
         case .groupExists: Row(409, "there is a sharing group with this UUID")
         case .userExists: Row(409, "this account has a user")
@@ -181,6 +194,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .quotaCodeExchangeRate:
             Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .quotaPushRegistrationRate:
+            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+        case .quotaAccountSwitchRate:
             Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .tooManySimultaneousRequests:
             Row(429, "the user has as many requests in progress as allowed", isRetryable: true)

@@ -46,6 +46,11 @@ struct ParameterDescription {
                         "pattern": "^[0-9A-Fa-f]+$",
                     ], "Hexadecimal, in the flavour of the owner's storage: MD5, Dropbox's content hash, or SHA-1."
                 )
+            case .cursor:
+                (["type": "string", "minLength": 1], "Where the list continues: `nextCursor` of the page before.")
+            case .expectedEpoch: (Self.integer64, "The identity's epoch as the client knows it.")
+            case .switchId: (Self.uuid, "The account switch.")
+            case .userAppId: (Self.uuid, "The identity.")
             case .cloudFolderName:
                 (
                     ["type": "string", "minLength": 1, "maxLength": .integer(Int64(TextLimit.cloudFolderName))],

@@ -193,6 +193,7 @@ extension StoreSession {
               FROM files f
               JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
              WHERE f.owning_user_id = ?
+               AND f.content_state = 'stored'
                AND NOT f.is_deleted
                AND NOT g.is_deleted
             """, [user])
@@ -202,6 +203,7 @@ extension StoreSession {
               FROM files f
               JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
              WHERE f.owning_user_id = ?
+               AND f.content_state = 'stored'
                AND NOT f.is_deleted
                AND NOT g.is_deleted
              ORDER BY f.created_at DESC, f.file_uuid, f.sharing_group_id

@@ -24,6 +24,13 @@ enum EndpointError: Error, Equatable {
     case accountRetired(by: AccountType)
     case malformedAccountEpoch
     case staleEpoch
+    case grantInvalid
+    case oldAccountProofRequired
+    case malformedOldAccountProof
+    case accountInUse
+    case switchInProgress(AccountSwitchID)
+    case switchConfirmed
+    case switchUnknown
     case tooManyFailedSignIns(retryAfter: Duration)
     case storageAccountRequired
 

@@ -22,8 +22,8 @@ struct ErrorReply {
         body =
             ErrorBody(
                 error: response.message, code: response.code.rawValue, requestId: requestID ?? "-",
-                retryable: response.isRetryable, goneReason: response.goneReason, status: response.status,
-                isProblem: isProblem
+                retryable: response.isRetryable, goneReason: response.goneReason, switchId: response.switchID,
+                status: response.status, isProblem: isProblem
             ).body
         headers = commonHeaders
         headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))

@@ -10,3 +10,52 @@ extension RevokeDeviceGrantsRequest: DescribedRequest {
         summary: "Revokes the grants of one of the caller's devices, or of all but the calling one.",
         reply: Schemas.empty)
 }
+
+extension BeginAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Proposes to switch an identity to the account whose credentials the request has.",
+        reply: Schemas.object([
+            "switchId": Schemas.uuid, "state": Schemas.switchState, "fromAccountType": Schemas.text,
+            "toAccountType": Schemas.text, "reuploadRequired": Schemas.bool, "numberOfFiles": Schemas.int64,
+            "approximateBytes": Schemas.int64, "hostedUsers": Schemas.array(of: Schemas.reference("Member")),
+            "expiresAt": Schemas.date,
+        ]),
+        errors: ErrorCode.exchange.union(ErrorCode.storage).union([
+            .grantInvalid, .accountInUse, .switchInProgress, .owningAccountRequired, .oldAccountProofRequired,
+            .staleEpoch, .quotaAccountSwitchRate,
+        ]),
+        requestHeaders: [
+            .deviceGrant: "The grant that the device has from the identity.",
+            .oldAccountProof: "JSON with credentials of the account that is to be left.",
+        ])
+}
+
+extension ConfirmAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Makes the proposed account the active one of its identity.",
+        reply: Schemas.object(["accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64]),
+        errors: [.switchUnknown, .staleEpoch, .accountInUse, .owningAccountRequired])
+}
+
+extension GetAccountSwitchStatusRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Tells how far a switch is, and which files wait for their bytes.",
+        reply: Schemas.object(
+            [
+                "state": Schemas.switchState, "accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64,
+                "numberDone": Schemas.int64,
+                "awaiting": Schemas.array(
+                    of: Schemas.object(
+                        [
+                            "fileUUID": Schemas.uuid, "sharingGroupUUID": Schemas.identifier,
+                            "fileVersion": Schemas.int32, "mimeType": Schemas.text, "owningUserId": Schemas.int64,
+                        ], optional: ["fileGroupUUID": Schemas.identifier])),
+            ], optional: ["switchId": Schemas.uuid, "nextCursor": Schemas.text]),
+        errors: [.switchUnknown, .userUnknown, .accountRetired])
+}
+
+extension CancelAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Withdraws a proposed switch.", reply: Schemas.empty,
+        errors: [.switchUnknown, .switchConfirmed, .accountRetired])
+}

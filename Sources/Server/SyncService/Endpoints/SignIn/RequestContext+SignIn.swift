@@ -56,7 +56,8 @@ extension RequestContext {
         LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
     }
 
-    private func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
+    /// Asks the provider who presents credentials.
+    func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
         try verification.run(of: presented, by: account, through: accountClient)
     }
 

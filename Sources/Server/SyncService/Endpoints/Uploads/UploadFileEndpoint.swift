@@ -109,6 +109,11 @@ struct UploadFileEndpoint: TransferEndpoint {
         if let owner = grounds.current?.owningUser, owner != member.owningUser {
             grounds.isOwnerHere = try session.isMember(owner.userID, of: member.groupID)
         }
+        if let deleted = grounds.current, deleted.isDeleted {
+            // Its row still has the storage in which it was; it comes back in the one that its owner has now.
+            let present = try session.user(deleted.owningUser.userID)?.accountType.cloudStorageType
+            if let present { grounds.current?.owningUser.storageType = present } else { grounds.isOwnerHere = false }
+        }
         let staged = situation.staged
         let decision = try UploadDecision.of(request, on: grounds, staged: staged)
         if case .repeated(let creationDate, let updateDate) = decision, request.batch == nil, staged?.batchUUID == nil {
