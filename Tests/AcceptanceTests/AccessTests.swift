@@ -47,6 +47,7 @@ struct AccessTests {
         case (.beginAccountSwitch, _): return Answer(status: 409, code: "grant_invalid")
         case (.confirmAccountSwitch, _): return Answer(status: 404, code: "switch_unknown")
         case (.getAccountSwitchStatus, .newcomer): return Answer(status: 401, code: "user_unknown")
+        case (.reuploadFile, .writer), (.reuploadFile, .admin): return Answer(status: 404, code: "file_unknown")
         default: break
         }
         switch route.groupAccess {
@@ -87,6 +88,10 @@ struct AccessTests {
         case .confirmAccountSwitch: ["switchId": UUID().uuidString, "expectedEpoch": "0"]
         case .cancelAccountSwitch: ["switchId": UUID().uuidString]
         case .getAccountSwitchStatus: [:]
+        case .reuploadFile:
+            ofFile.merging([
+                "masterVersion": nil, "mimeType": "text/plain", "checkSum": TestFile().checkSum,
+            ]) { $1 }
         case .updateSharingGroupMember: stale.merging(["userId": "\(group.userID)", "permission": "read"]) { $1 }
         case .removeSharingGroupMember: stale.merging(["userId": "\(group.userID)"]) { $1 }
         }
@@ -112,7 +117,7 @@ struct AccessTests {
             let reply = try server.call(
                 route.method.rawValue, endpoint.rawValue, parameters(endpoint, owner, invitation),
                 headers: people[caller]?.headers ?? device,
-                body: endpoint == .uploadFile ? TestFile().contents : nil)
+                body: [.uploadFile, .reuploadFile].contains(endpoint) ? TestFile().contents : nil)
 
             let answer = Answer(status: reply.status, code: reply.json?.code?.text)
             #expect(answer == Self.expected(route, caller), "\(endpoint) of \(caller): \(reply)")

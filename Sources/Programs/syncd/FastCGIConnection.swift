@@ -71,7 +71,7 @@ final class FastCGIConnection: ClientConnection {
     }
 
     private static func direction(of path: String) -> TransferDirection? {
-        if path.hasPrefix("/UploadFile") { return .upload }
+        if path.hasPrefix("/UploadFile") || path.hasPrefix("/ReuploadFile") { return .upload }
         return path.hasPrefix("/DownloadFile") ? .download : nil
     }
 

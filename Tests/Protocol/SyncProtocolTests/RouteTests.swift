@@ -52,7 +52,7 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 33)
+        #expect(routes.count == 34)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo, .appleNotifications])
         #expect(
@@ -60,7 +60,7 @@ struct RouteTests {
                 .checkPrimaryCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch, .confirmAccountSwitch,
                 .getAccountSwitchStatus, .cancelAccountSwitch,
             ])
-        #expect(names { $0.responseKind == .header } == [.uploadFile])
+        #expect(names { $0.responseKind == .header } == [.uploadFile, .reuploadFile])
         #expect(names { $0.responseKind == .data } == [.downloadFile])
         #expect(names { $0.method == .delete } == [.uploadDeletion])
         #expect(names { $0.method == .patch } == [.updateSharingGroup, .updateSharingGroupMember])
@@ -71,7 +71,7 @@ struct RouteTests {
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [
-                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads,
+                .uploadFile, .reuploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads,
                 .discardUploads,
             ])
         #expect(

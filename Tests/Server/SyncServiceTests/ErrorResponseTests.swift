@@ -24,6 +24,7 @@ struct ErrorResponseTests {
             .endpointUnknown,
             .grantInvalid, .oldAccountProofRequired, .malformedOldAccountProof, .accountInUse,
             .switchInProgress(AccountSwitchID(someFile().rawValue)!), .switchConfirmed, .switchUnknown,
+            .reuploadByOwnerOnly, .contentMismatch,
             .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
             .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,

@@ -11,6 +11,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case checkSum
     case cloudFolderName
     case commitId
+    case contentSHA256
     case cursor
     case expectedEpoch
     case fileGroupUUID

@@ -34,6 +34,7 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case beginAccountSwitch = "BeginAccountSwitch"
     case confirmAccountSwitch = "ConfirmAccountSwitch"
     case getAccountSwitchStatus = "GetAccountSwitchStatus"
+    case reuploadFile = "ReuploadFile"
     case cancelAccountSwitch = "CancelAccountSwitch"
 
     /// How the endpoint is called, and how it responds.
@@ -77,6 +78,7 @@ extension EndpointRoute {
             case .beginAccountSwitch: Self(BeginAccountSwitchRequest.self, .post, .signedIn, .json)
             case .confirmAccountSwitch: Self(ConfirmAccountSwitchRequest.self, .post, .signedIn, .json)
             case .getAccountSwitchStatus: Self(GetAccountSwitchStatusRequest.self, .get, .signedIn, .json)
+            case .reuploadFile: Self(ReuploadFileRequest.self, .post, .member(.write), .header)
             case .cancelAccountSwitch: Self(CancelAccountSwitchRequest.self, .post, .signedIn, .json)
             }
     }

@@ -36,6 +36,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case switchInProgress = "switch_in_progress"
     case switchConfirmed = "switch_confirmed"
     case oldAccountProofRequired = "old_account_proof_required"
+    case reuploadByOwnerOnly = "reupload_by_owner_only"
     case permissionTooLow = "permission_too_low"
     case groupExists = "group_exists"
     case userExists = "user_exists"
@@ -71,6 +72,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case rangeNotSatisfiable = "range_not_satisfiable"
     case misdirectedRequest = "misdirected_request"
     case checksumMismatch = "checksum_mismatch"
+    case contentMismatch = "content_mismatch"
     case tooManyRequests = "too_many_requests"
     case tooManyFailedSignIns = "too_many_failed_sign_ins"
     case quotaGroupRate = "quota_group_rate"
@@ -150,6 +152,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .switchInProgress: Row(409, "a switch to another account has been begun")
         case .switchConfirmed: Row(409, "the switch has been confirmed, and can no longer be cancelled")
         case .oldAccountProofRequired: Row(409, "this server asks for credentials of the account that is to be left")
+        case .reuploadByOwnerOnly: Row(409, "nothing is known of the bytes, so only their owner may upload them again")
         case .permissionTooLow: Row(409, "the member's permission does not suffice")
         case .groupExists: Row(409, "there is a sharing group with this UUID")
         case .userExists: Row(409, "this account has a user")
@@ -185,6 +188,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .rangeNotSatisfiable: Row(416, "the file ends before the requested range")
         case .misdirectedRequest: Row(421, "this connection is not for that host")
         case .checksumMismatch: Row(422, "the bytes that arrived have another checksum", isRetryable: true)
+        case .contentMismatch: Row(422, "these are not the bytes that were uploaded as this version")
         case .tooManyRequests: Row(429, "too many requests", isRetryable: true)
         case .tooManyFailedSignIns: Row(429, "too many tokens from this address were rejected", isRetryable: true)
         case .quotaGroupRate:

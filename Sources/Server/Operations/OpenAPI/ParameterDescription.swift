@@ -46,6 +46,11 @@ struct ParameterDescription {
                         "pattern": "^[0-9A-Fa-f]+$",
                     ], "Hexadecimal, in the flavour of the owner's storage: MD5, Dropbox's content hash, or SHA-1."
                 )
+            case .contentSHA256:
+                (
+                    ["type": "string", "minLength": 64, "maxLength": 64, "pattern": "^[0-9A-Fa-f]+$"],
+                    "SHA-256 of the body."
+                )
             case .cursor:
                 (["type": "string", "minLength": 1], "Where the list continues: `nextCursor` of the page before.")
             case .expectedEpoch: (Self.integer64, "The identity's epoch as the client knows it.")

@@ -9,8 +9,10 @@ public struct CheckSumHasher: ~Copyable {
     private var dropbox: DropboxContentHash
 
     /// - Parameter storageType: where the bytes go or come from; determines the algorithm.
-    public init(for storageType: CloudStorageType) {
-        flavour = storageType.checkSumFlavour
+    public init(for storageType: CloudStorageType) { self.init(flavour: storageType.checkSumFlavour) }
+
+    public init(flavour: CheckSum.Flavour) {
+        self.flavour = flavour
         digest = IncrementalDigest(flavour == .sha1 ? .sha1 : .md5)
         dropbox = DropboxContentHash()
     }

@@ -14,6 +14,8 @@ enum EndpointError: Error, Equatable {
     case lengthRequired
     case bodyTooLarge(maximumBytes: Int64)
     case checkSumMismatch
+    /// The bytes are not those of the version that they are to be.
+    case contentMismatch
     case transferTooSlow
 
     // The caller.
@@ -31,6 +33,7 @@ enum EndpointError: Error, Equatable {
     case switchInProgress(AccountSwitchID)
     case switchConfirmed
     case switchUnknown
+    case reuploadByOwnerOnly
     case tooManyFailedSignIns(retryAfter: Duration)
     case storageAccountRequired
 

@@ -70,6 +70,7 @@ struct ErrorResponse: Equatable {
         case .lengthRequired: self.init(code: .lengthRequired)
         case .bodyTooLarge(let maximum): self.init(code: .bodyTooLarge, "the body must have at most \(maximum) bytes")
         case .checkSumMismatch: self.init(code: .checksumMismatch)
+        case .contentMismatch: self.init(code: .contentMismatch)
         case .transferTooSlow: self.init(code: .transferTooSlow)
 
         case .tooManyTransfers: self.init(code: .tooManyTransfers, retryAfter: .seconds(5))
@@ -100,6 +101,7 @@ struct ErrorResponse: Equatable {
             switchID = id
         case .switchConfirmed: self.init(code: .switchConfirmed)
         case .switchUnknown: self.init(code: .switchUnknown)
+        case .reuploadByOwnerOnly: self.init(code: .reuploadByOwnerOnly)
         case .tooManyFailedSignIns(let delay): self.init(code: .tooManyFailedSignIns, retryAfter: delay)
         case .storageAccountRequired: self.init(code: .storageAccountRequired)
 

@@ -269,7 +269,7 @@ extension EndpointName {
     /// The direction in which the endpoint transfers files, if it does.
     fileprivate var transferDirection: TransferShares.Direction? {
         switch self {
-        case .uploadFile: .upload
+        case .uploadFile, .reuploadFile: .upload
         case .downloadFile: .download
         default: nil
         }

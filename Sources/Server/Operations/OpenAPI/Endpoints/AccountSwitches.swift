@@ -54,6 +54,26 @@ extension GetAccountSwitchStatusRequest: DescribedRequest {
         errors: [.switchUnknown, .userUnknown, .accountRetired])
 }
 
+extension ReuploadFileRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Uploads again the bytes of a version that waits for them.", isGroupUUID: true,
+        reply: [
+            "oneOf": [
+                Schemas.object(["result": ["type": "string", "enum": ["stored", "alreadyStored", "deleted"]]]),
+                Schemas.object(["result": ["const": "versionAdvanced"], "currentVersion": Schemas.int32]),
+            ]
+        ],
+        body: [
+            "required": true, "description": "The file, byte for byte.",
+            "content": ["application/octet-stream": ["schema": ["type": "string", "format": "binary"]]],
+        ],
+        errors: ErrorCode.storage.union([
+            .lengthRequired, .unknownMimeType, .fileUnknown, .fileVersionMismatch, .mimeTypeChanged, .uploadConflict,
+            .ownerRemoved, .checksumMismatch, .contentMismatch, .bodyLengthMismatch, .transferTooSlow,
+            .tooManyTransfers, .reuploadByOwnerOnly,
+        ]))
+}
+
 extension CancelAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Withdraws a proposed switch.", reply: Schemas.empty,

@@ -16,6 +16,7 @@ final class PhoneUpload: UploadContent {
     private let keepAlive: () throws -> Void
     private let beforeEnd: () throws -> Void
     private var hasher: ContentHasher?
+    private let identity: ContentIdentity?
     private var arrivedBytes: Int64 = 0
     /// The part that was handed out last.
     private var window: PartWindow?
@@ -33,18 +34,21 @@ final class PhoneUpload: UploadContent {
     /// - Parameters:
     ///   - lengthBytes: the value of `Content-Length`.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
+    ///   - identity: what else is known of the bytes, which must be theirs as well.
     ///   - keepAlive: called after every 16 KiB; an error that it throws ends the upload.
     ///   - beforeEnd: called when everything has arrived and is verified, before the end of the content, which creates
     ///     the object, is passed on; an error that it throws ends the upload.
     ///   - now: the clock; tests pass one that they control.
     init(
-        _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
+        _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, knownBy identity: ContentIdentity? = nil,
+        storageType: CloudStorageType, budget: PartBudget,
         keepAlive: @escaping () throws -> Void, beforeEnd: @escaping () throws -> Void = {},
         now: @escaping () -> ContinuousClock.Instant = { .now }
     ) {
         self.body = body
         self.lengthBytes = lengthBytes
         self.expected = expected
+        self.identity = identity
         self.budget = budget
         self.keepAlive = keepAlive
         self.beforeEnd = beforeEnd
@@ -138,6 +142,7 @@ final class PhoneUpload: UploadContent {
             guard try body.read(into: &buffer, chunk) == chunk.count else { throw EndpointError.bodyLengthMismatch }
             pace.received(in: began.duration(to: now()))
             hasher?.update(buffer.span.extracting(chunk))
+            identity?.update(buffer.span.extracting(chunk))
             arrivedBytes += Int64(chunk.count)
             observe(chunk.upperBound)
             try keepAlive()
@@ -151,6 +156,7 @@ final class PhoneUpload: UploadContent {
         guard try body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }
         guard let hashes = hasher.take()?.finish() else { preconditionFailure("content ends once") }
         guard hashes.checkSum == expected else { throw EndpointError.checkSumMismatch }
+        try identity?.verify()
         self.hashes = hashes
         try beforeEnd()
     }

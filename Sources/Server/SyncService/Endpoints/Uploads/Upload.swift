@@ -10,24 +10,39 @@ struct Upload {
     let owner: OwningUser
     let storage: UserStorage
     let intent: UploadIntent
-    let content: PhoneUpload
+    private let content: any UploadContent
+    /// Known once all of the content has arrived.
+    private let hashes: () -> ContentHashes?
 
     /// Reserves a place at the provider, and commits the intent to use it.
     /// - Parameters:
-    ///   - checkSum: the announced one, in the canonical form of the owner's storage.
+    ///   - checkSum: the announced one, in canonical form.
+    ///   - identity: what else is known of the bytes.
     ///   - owner: whose storage the bytes go to.
     static func begin(
-        name: CloudFileName, mimeType: MIMEType, length: Int64, of checkSum: CheckSum, in owner: OwningUser,
-        for caller: SignedInUser, context: RequestContext
+        name: CloudFileName, mimeType: MIMEType, length: Int64, of checkSum: CheckSum,
+        knownBy identity: ContentIdentity? = nil, in owner: OwningUser, for caller: SignedInUser,
+        context: RequestContext
     ) throws -> Upload {
+        // The provider must be told a hash that only all of the bytes reveal.
+        let collected =
+            checkSum.flavour == owner.storageType.checkSumFlavour
+            ? nil : try CollectedBody(of: context, lengthBytes: length, checkSum, for: owner.storageType)
         let storage = try context.storage(of: owner, for: caller)
         let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
         let intent = try UploadIntent.commit(toStore: reservation, in: owner, storage, context: context)
+        if let collected {
+            return Upload(
+                mimeType: mimeType, owner: owner, storage: storage, intent: intent, content: collected.content
+            ) { collected.hashes }
+        }
         let content = PhoneUpload(
-            context.body, lengthBytes: length, expected: checkSum, storageType: owner.storageType,
+            context.body, lengthBytes: length, expected: checkSum, knownBy: identity, storageType: owner.storageType,
             budget: context.services.partBudget, keepAlive: { try intent.keepAlive() },
             beforeEnd: { try intent.confirm() })
-        return Upload(mimeType: mimeType, owner: owner, storage: storage, intent: intent, content: content)
+        return Upload(mimeType: mimeType, owner: owner, storage: storage, intent: intent, content: content) {
+            content.hashes
+        }
     }
 
     /// Transfers the bytes.
@@ -41,7 +56,7 @@ struct Upload {
             // Invalid data from the phone, or its disconnection, is not a failure of the cloud.
             throw cause
         }
-        guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
+        guard let hashes = hashes() else { throw CloudStorageError.contentMismatch }
         return StoredContent(
             owningUser: owner, checkSum: hashes.checkSum, sha256: stored.sha256,
             sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
