@@ -45,7 +45,7 @@ struct AccessTests {
             (.redeemSharingInvitation, .admin):
             return Answer(status: 409, code: "already_member")
         case (.beginAccountSwitch, _): return Answer(status: 409, code: "grant_invalid")
-        case (.confirmAccountSwitch, _): return Answer(status: 404, code: "switch_unknown")
+        case (.confirmAccountSwitch, _), (.finishAccountSwitch, _): return Answer(status: 404, code: "switch_unknown")
         case (.getAccountSwitchStatus, .newcomer): return Answer(status: 401, code: "user_unknown")
         case (.reuploadFile, .writer), (.reuploadFile, .admin): return Answer(status: 404, code: "file_unknown")
         default: break
@@ -86,7 +86,7 @@ struct AccessTests {
             ["pushNotificationToken": UUID().uuidString.filter { $0 != "-" }, "pushNotificationKind": "apns"]
         case .beginAccountSwitch: ["userAppId": UUID().uuidString]
         case .confirmAccountSwitch: ["switchId": UUID().uuidString, "expectedEpoch": "0"]
-        case .cancelAccountSwitch: ["switchId": UUID().uuidString]
+        case .cancelAccountSwitch, .finishAccountSwitch: ["switchId": UUID().uuidString]
         case .getAccountSwitchStatus: [:]
         case .reuploadFile:
             ofFile.merging([

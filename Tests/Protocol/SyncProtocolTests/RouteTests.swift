@@ -52,7 +52,7 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 34)
+        #expect(routes.count == 35)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo, .appleNotifications])
         #expect(

@@ -175,7 +175,9 @@ struct AccountSwitchTests {
             try fixture.count("SELECT COUNT(*) FROM outbox WHERE kind = 'sendPush' AND push_target = 'device'") == 2)
     }
 
-    @Test("A proposal that has expired is no proposal, and is forgotten with its tokens; a finished switch is kept for long")
+    @Test(
+        "A proposal that has expired is no proposal, and is forgotten with its tokens; a finished switch is kept for long"
+    )
     func forgetting() throws {
         let id = try propose()
 

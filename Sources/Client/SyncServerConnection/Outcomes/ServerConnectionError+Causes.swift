@@ -66,7 +66,7 @@ extension EndpointName {
         switch self {
         case .discardUploads, .getSharingInvitations, .revokeSharingInvitation, .getSharingGroupMembers,
             .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants,
-            .beginAccountSwitch, .confirmAccountSwitch, .getAccountSwitchStatus, .reuploadFile,
+            .beginAccountSwitch, .confirmAccountSwitch, .getAccountSwitchStatus, .reuploadFile, .finishAccountSwitch,
             .cancelAccountSwitch:
             true
         default: false

@@ -316,6 +316,63 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
     }
 }
 
+/// Ends a switch: what still waits for its bytes is given up.
+public struct FinishAccountSwitchRequest: RequestMessage {
+    public typealias Response = FinishAccountSwitchResponse
+    public typealias Access = UserAccess
+    public static let endpoint = EndpointName.finishAccountSwitch
+    public static let parameters = ParameterList(required: [.switchId], optional: [.missing])
+
+    /// The switch.
+    public let switchId: AccountSwitchID
+    /// What becomes of the files that still wait.
+    public let missing: MissingFiles
+
+    /// Creates a request.
+    public init(switchId: AccountSwitchID, missing: MissingFiles = .keepGone) {
+        self.switchId = switchId
+        self.missing = missing
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        switchId = try query.required(.switchId)
+        missing = try query.optional(.missing) ?? .keepGone
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.switchId, switchId)
+        encoder.add(.missing, missing)
+    }
+}
+
+/// What becomes of files whose bytes nobody has uploaded again when a switch ends.
+public enum MissingFiles: String, QueryValue, Hashable, CaseIterable {
+    /// Downloads say that they are gone; ReuploadFile may still bring them back.
+    case keepGone
+    /// They are deleted.
+    case markDeleted
+
+    /// What the form of the value is called in error messages.
+    public static let expectedForm = ExpectedForm.text
+}
+
+/// The outcome of an ended switch; the same when the request is repeated.
+public struct FinishAccountSwitchResponse: ResponseMessage {
+    /// The identity's present epoch.
+    public let accountEpoch: AccountEpoch
+
+    /// Creates a response.
+    public init(accountEpoch: AccountEpoch) {
+        self.accountEpoch = accountEpoch
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("accountEpoch", accountEpoch)
+        }
+    }
+}
+
 /// Withdraws a proposed switch, with the credentials of either account.
 public struct CancelAccountSwitchRequest: RequestMessage {
     public typealias Response = EmptyResponse

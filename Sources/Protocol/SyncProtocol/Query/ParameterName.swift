@@ -21,6 +21,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case grantDeviceUUID
     case masterVersion
     case mimeType
+    case missing
     case numberOfAcceptors
     case permission
     case pushNotificationEnvironment

@@ -35,6 +35,7 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case confirmAccountSwitch = "ConfirmAccountSwitch"
     case getAccountSwitchStatus = "GetAccountSwitchStatus"
     case reuploadFile = "ReuploadFile"
+    case finishAccountSwitch = "FinishAccountSwitch"
     case cancelAccountSwitch = "CancelAccountSwitch"
 
     /// How the endpoint is called, and how it responds.
@@ -79,6 +80,7 @@ extension EndpointRoute {
             case .confirmAccountSwitch: Self(ConfirmAccountSwitchRequest.self, .post, .signedIn, .json)
             case .getAccountSwitchStatus: Self(GetAccountSwitchStatusRequest.self, .get, .signedIn, .json)
             case .reuploadFile: Self(ReuploadFileRequest.self, .post, .member(.write), .header)
+            case .finishAccountSwitch: Self(FinishAccountSwitchRequest.self, .post, .user, .json)
             case .cancelAccountSwitch: Self(CancelAccountSwitchRequest.self, .post, .signedIn, .json)
             }
     }

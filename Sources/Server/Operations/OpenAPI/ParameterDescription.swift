@@ -54,6 +54,11 @@ struct ParameterDescription {
             case .cursor:
                 (["type": "string", "minLength": 1], "Where the list continues: `nextCursor` of the page before.")
             case .expectedEpoch: (Self.integer64, "The identity's epoch as the client knows it.")
+            case .missing:
+                (
+                    ["type": "string", "enum": ["keepGone", "markDeleted"]],
+                    "What becomes of files that still wait for their bytes; keepGone unless given."
+                )
             case .switchId: (Self.uuid, "The account switch.")
             case .userAppId: (Self.uuid, "The identity.")
             case .cloudFolderName:

@@ -86,6 +86,13 @@ extension StoreSession {
             """, [.date(availableAt), .date(now), requestValue, .int(groupID.rawValue)])
     }
 
+    /// Schedules a new page for one owner.
+    public mutating func scheduleIndexPage(
+        of owner: OwningUser, availableAt: WireDate, at now: WireDate
+    ) throws(StoreError) {
+        try add(.writeIndexPage, of: owner, availableAt: availableAt, at: now)
+    }
+
     /// Schedules the deletion of the pages of a user who is being removed, and forgets them. Call before the user's row
     /// is deleted.
     mutating func removeIndexPages(of userID: UserID, at now: WireDate) throws(StoreError) {

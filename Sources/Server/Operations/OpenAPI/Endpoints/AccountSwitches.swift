@@ -74,6 +74,12 @@ extension ReuploadFileRequest: DescribedRequest {
         ]))
 }
 
+extension FinishAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Ends a switch: what still waits for its bytes is given up.",
+        reply: Schemas.object(["accountEpoch": Schemas.int64]), errors: [.switchUnknown])
+}
+
 extension CancelAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Withdraws a proposed switch.", reply: Schemas.empty,
