@@ -48,6 +48,10 @@ struct AccessTests {
         // An upload is its user's, whatever the group.
         case (.getUploadOffset, _), (.appendToUpload, _), (.abandonUpload, _):
             return Answer(status: 404, code: "upload_unknown")
+        case (.beginAccountSwitch, _): return Answer(status: 409, code: "grant_invalid")
+        case (.confirmAccountSwitch, _), (.finishAccountSwitch, _): return Answer(status: 404, code: "switch_unknown")
+        case (.getAccountSwitchStatus, .newcomer): return Answer(status: 401, code: "user_unknown")
+        case (.reuploadFile, .writer), (.reuploadFile, .admin): return Answer(status: 404, code: "file_unknown")
         default: break
         }
         switch route.groupAccess {
@@ -68,7 +72,7 @@ struct AccessTests {
         let stale = inGroup.merging(["masterVersion": "77"]) { $1 }
         let ofFile = stale.merging(["fileUUID": UUID().uuidString, "fileVersion": "0"]) { $1 }
         return switch endpoint {
-        case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .appleNotifications: [:]
+        case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .appleNotifications, .revokeDeviceGrants: [:]
         case .addUser, .createSharingGroup: ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Folder"]
         case .index, .getUploads, .discardUploads, .getSharingInvitations, .getSharingGroupMembers: inGroup
         case .uploadOptions: [:]
@@ -87,6 +91,14 @@ struct AccessTests {
         case .revokeSharingInvitation: inGroup.merging(["sharingInvitationUUID": UUID().uuidString]) { $1 }
         case .registerPushNotificationToken:
             ["pushNotificationToken": UUID().uuidString.filter { $0 != "-" }, "pushNotificationKind": "apns"]
+        case .beginAccountSwitch: ["userAppId": UUID().uuidString]
+        case .confirmAccountSwitch: ["switchId": UUID().uuidString, "expectedEpoch": "0"]
+        case .cancelAccountSwitch, .finishAccountSwitch: ["switchId": UUID().uuidString]
+        case .getAccountSwitchStatus: [:]
+        case .reuploadFile:
+            ofFile.merging([
+                "masterVersion": nil, "mimeType": "text/plain", "checkSum": TestFile().checkSum,
+            ]) { $1 }
         case .updateSharingGroupMember: stale.merging(["userId": "\(group.userID)", "permission": "read"]) { $1 }
         case .removeSharingGroupMember: stale.merging(["userId": "\(group.userID)"]) { $1 }
         }
@@ -109,7 +121,7 @@ struct AccessTests {
 
         for caller in Caller.allCases {
             let device = [(name: "SyncServer-Device-UUID", value: UUID().uuidString)]
-            let hasBody = [.uploadFile, .appendToUpload].contains(endpoint)
+            let hasBody = [.uploadFile, .reuploadFile, .appendToUpload].contains(endpoint)
             let length =
                 endpoint == .createUpload ? [(name: "Upload-Length", value: "\(TestFile().contents.count)")] : []
             let reply = try server.call(

@@ -59,6 +59,33 @@ class Person:
         return self.call("POST", "RedeemSharingInvitation", sharingInvitationUUID=invitation).json()
 
 
+class Move:
+    """A person with a file, and on the same device the account that they are about to switch to, with a device grant."""
+
+    body = b"Hello World"
+
+    def __init__(self) -> None:
+        before = Person("google").sign_up()
+        identity = before.call("GET", "CheckCreds", reportIdentity="1").json()
+        self.identity, self.group, self.file = identity["userAppId"], before.group, new_uuid()
+        before.call("POST", "UploadFile", self.body, fileUUID=self.file, sharingGroupUUID=self.group, mimeType="text/plain",
+                    fileVersion=0, masterVersion=0, checkSum=hashlib.md5(self.body).hexdigest()).raise_for_status()
+        before.call("POST", "DoneUploads", sharingGroupUUID=self.group, masterVersion=0).raise_for_status()
+        self.after = Person("google")
+        self.after.headers |= {"SyncServer-Device-UUID": before.headers["SyncServer-Device-UUID"],
+                               "SyncServer-Device-Grant": identity["deviceGrant"]}
+
+    def begin(self) -> str:
+        reply = self.after.call("POST", "BeginAccountSwitch", userAppId=self.identity, cloudFolderName="Schema")
+        reply.raise_for_status()
+        return reply.json()["switchId"]
+
+    def confirm(self) -> str:
+        number = self.begin()
+        self.after.call("POST", "ConfirmAccountSwitch", switchId=number, expectedEpoch=0).raise_for_status()
+        return number
+
+
 class World:
     """An owner with a group, a sharing user in it, and files: one live, one with metadata, one deleted."""
 
@@ -207,6 +234,28 @@ def sensible(case, person: Person, here: World) -> Person:
         for optional in ("appMetaData", "undeleteServerFile"):
             query.pop(optional, None)
         person = person.with_headers({"Upload-Length": str(len(body))})
+    elif name in ("BeginAccountSwitch", "ConfirmAccountSwitch", "FinishAccountSwitch", "CancelAccountSwitch", "ReuploadFile"):
+        move = Move()
+        person = move.after
+        if name == "BeginAccountSwitch":
+            query |= {"userAppId": move.identity, "cloudFolderName": "Schema"}
+            (case.headers or {}).pop("SyncServer-Old-Account-Proof", None)
+        elif name == "ConfirmAccountSwitch":
+            query |= {"switchId": move.begin(), "expectedEpoch": 0}
+        elif name == "CancelAccountSwitch":
+            query["switchId"] = move.begin()
+        elif name == "FinishAccountSwitch":
+            query["switchId"] = move.confirm()
+        else:
+            query |= {"fileUUID": move.file, "fileVersion": 0, "sharingGroupUUID": move.group, "mimeType": "text/plain",
+                      "checkSum": hashlib.md5(move.body).hexdigest(), "switchId": move.confirm()}
+            query.pop("contentSHA256", None)
+            case.body, case.media_type = move.body, "application/octet-stream"
+        (case.headers or {}).pop("SyncServer-Account-Epoch", None)
+    elif name == "GetAccountSwitchStatus" and CHANCE.random() < 0.5:
+        move = Move()
+        person = move.after
+        query = {"switchId": move.confirm()}
     elif name == "UploadFile":
         body = CHANCE.randbytes(CHANCE.choice([0, 1, 1000]))
         query |= {"fileUUID": new_uuid(), "fileVersion": 0, "sharingGroupUUID": here.group, "mimeType": "text/plain",

@@ -29,7 +29,7 @@ public struct TestServer: Sendable {
         {
             "allowedSignInTypes": {"Google": true}, "iOSMinimumClientVersion": "19.3.0",
             "maxNumberDeviceUUIDPerUser": 2, "maximumUploadBytes": 1000000, "signInTokenTimeToLive": 2,
-            "transferThreads": 4, "transferGraceTime": 2, "apns": {}, "fcm": {}
+            "transferThreads": 4, "transferGraceTime": 2, "requireOldAccountProof": true, "apns": {}, "fcm": {}
         }
         """
     private static let narrowResult = Result {

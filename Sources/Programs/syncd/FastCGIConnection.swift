@@ -73,7 +73,7 @@ final class FastCGIConnection: ClientConnection {
     }
 
     private static func direction(of path: String) -> TransferDirection? {
-        if path.hasPrefix("/UploadFile") || path.hasPrefix("/AppendToUpload") { return .upload }
+        if ["/UploadFile", "/ReuploadFile", "/AppendToUpload"].contains(where: path.hasPrefix) { return .upload }
         return path.hasPrefix("/DownloadFile") ? .download : nil
     }
 

@@ -21,6 +21,8 @@ public enum Quota: String, CaseIterable, Sendable {
     case codeExchangesPerHour
     /// Registrations for push notifications, each of which may create resources at Amazon.
     case pushRegistrationsPerHour
+    /// Account switches that are begun; each makes the server use somebody's storage on trial.
+    case accountSwitchesPerHour
 
     /// The limit unless the operator configures another one.
     public var defaultLimit: Int {
@@ -31,6 +33,7 @@ public enum Quota: String, CaseIterable, Sendable {
         case .stagedBytes: 64 << 20
         case .groupsPerHour, .invitationsPerHour: 250
         case .codeExchangesPerHour, .pushRegistrationsPerHour: 120
+        case .accountSwitchesPerHour: 10
         }
     }
 
@@ -38,7 +41,9 @@ public enum Quota: String, CaseIterable, Sendable {
     public var isHourly: Bool {
         switch self {
         case .devices, .groups, .openInvitations, .stagedChanges, .stagedBytes: false
-        case .groupsPerHour, .invitationsPerHour, .codeExchangesPerHour, .pushRegistrationsPerHour: true
+        case .groupsPerHour, .invitationsPerHour, .codeExchangesPerHour, .pushRegistrationsPerHour,
+            .accountSwitchesPerHour:
+            true
         }
     }
 }

@@ -70,5 +70,8 @@ struct Migration: Equatable {
         Migration(
             version: 16, name: "resumable_uploads",
             sql: String(decoding: PackageResources._016_resumable_uploads_sql, as: UTF8.self)),
+        Migration(
+            version: 17, name: "account_switches",
+            sql: String(decoding: PackageResources._017_account_switches_sql, as: UTF8.self)),
     ]
 }

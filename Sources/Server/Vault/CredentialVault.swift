@@ -50,9 +50,12 @@ public struct CredentialVault: Sendable {
     }
 
     /// What is stored for a user; `nil` if there is no such user.
-    /// - Throws: ``StoreError``, `CryptoError.unavailable`.
-    public func load(_ userID: UserID, _ logger: Logger) throws -> Kept? {
+    /// - Parameter user: as they were read: what belongs to another of their accounts is not opened.
+    /// - Throws: ``AccountSwitched``, ``StoreError``, `CryptoError.unavailable`.
+    public func load(_ user: UserRecord, _ logger: Logger) throws -> Kept? {
+        let userID = user.userID
         guard let row = try store.withSession({ try $0.credentialRow(of: userID) }) else { return nil }
+        guard row.accountEpoch == user.accountEpoch else { throw AccountSwitched() }
         let present = try row.record.flatMap { try open($0, from: .user(userID), logger) }
         var kept = Kept(
             credentials: present, isUnreadable: row.record != nil && present == nil,
@@ -92,18 +95,20 @@ public struct CredentialVault: Sendable {
     /// from a provider is lost to a concurrent change.
     /// - Parameter change: gets what is stored and returns what to store, `nil` for no change; called up to
     ///   ``maximumAttempts`` times.
+    /// - Parameter user: as they were read; credentials of another of their accounts are not touched.
     /// - Returns: `nil` if there is no such user.
-    /// - Throws: ``StoreError``, `.busy` if others keep changing them; `CryptoError.unavailable`; what `change` throws.
+    /// - Throws: ``AccountSwitched``; ``StoreError``, `.busy` if others keep changing them; `CryptoError.unavailable`; what
+    ///   `change` throws.
     @discardableResult
     public func update(
-        _ userID: UserID, _ logger: Logger, _ change: (Kept) throws -> StoredCredentials?
+        _ user: UserRecord, _ logger: Logger, _ change: (Kept) throws -> StoredCredentials?
     ) throws -> Updated? {
         for _ in 0..<Self.maximumAttempts {
-            guard let kept = try load(userID, logger) else { return nil }
+            guard let kept = try load(user, logger) else { return nil }
             guard let credentials = try change(kept) else {
                 return Updated(credentials: kept.credentials, isChanged: false)
             }
-            if try replace(kept, by: credentials, of: userID) {
+            if try replace(kept, by: credentials, of: user.userID) {
                 return Updated(credentials: credentials, isChanged: true)
             }
         }
@@ -165,6 +170,12 @@ public struct CredentialVault: Sendable {
             unreadable()
             return nil
         }
+    }
+
+    /// Seals the credentials that a switch of a user's account is to bring, for the user's row.
+    /// - Throws: `CryptoError.unavailable`.
+    public func sealed(_ credentials: StoredCredentials, ofNextAccountOf userID: UserID) throws -> [UInt8] {
+        try sealer.seal(credentials, for: .user(userID))
     }
 
     /// Seals the credentials that an authorization code was exchanged for, to be stored under `key`.

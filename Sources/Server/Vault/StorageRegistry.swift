@@ -44,7 +44,7 @@ public struct StorageRegistry: Sendable {
             logger: logger)
         let folder = UserFolder(user: user, store: store, checks: folderChecks)
         return UserStorage(
-            provider: provider,
+            provider: provider, accountEpoch: user.accountEpoch,
             access: StorageAccess(
                 transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff))
     }
@@ -62,19 +62,58 @@ public struct StorageRegistry: Sendable {
         let opened: StoredCredentials?
         do { opened = try vault.open(sealed, from: .user(user.userID), logger) } catch { throw .localFailure(error) }
         guard let opened else { throw .unavailable(detail: "the tokens cannot be opened") }
-        let tokens = DepartedUserTokens(
-            user: user, credentials: opened, vault: vault, account: account, transport: transport, backoff: backoff)
+        let vault = vault
+        let tokens = HeldTokens(
+            opened, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
+        ) { try vault.replace($0, ofDeparted: user.userID) }
         return UserStorage(
-            provider: provider,
+            provider: provider, accountEpoch: user.accountEpoch,
             access: StorageAccess(
                 transport: transport, tokens: tokens,
                 folder: UserFolder(user: user, store: store, checks: folderChecks),
                 deadline: deadline, backoff: backoff))
     }
+
+    /// The storage of an account that a user is about to switch to.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the account type has no storage, or is not enabled here.
+    public func storage(
+        ofCandidate type: AccountType, _ credentials: StoredCredentials, folderName: String?, transport: Transport,
+        deadline: Deadline
+    ) throws(CloudStorageError) -> CandidateStorage {
+        guard let storageType = type.cloudStorageType, let provider = providers[storageType],
+            let account = accounts[type]
+        else { throw .authorizationRevoked }
+        // A key that nobody else has.
+        let tokens = HeldTokens(
+            credentials, accountKey: .random(in: .min..<0), account: account, transport: transport, backoff: backoff)
+        let folder = CandidateFolder(name: folderName)
+        return CandidateStorage(
+            provider: provider,
+            access: StorageAccess(
+                transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff),
+            tokens: tokens, folder: folder)
+    }
+}
+
+/// The storage of an account that a user is about to switch to, for the duration of one request.
+public struct CandidateStorage {
+    public let provider: any CloudProvider
+    public let access: StorageAccess
+    /// The tokens, which may be renewed in the course of the request.
+    public let tokens: HeldTokens
+    /// The folder, which may be found in the course of the request.
+    public let folder: CandidateFolder
 }
 
 /// One user's storage, for the duration of one request.
 public struct UserStorage {
     public let provider: any CloudProvider
+    /// Which of the user's accounts it belongs to.
+    public let accountEpoch: AccountEpoch
     public var access: StorageAccess
+}
+
+extension UserRecord {
+    /// Distinguishes accounts in the caches of this process: a user who switches gets another one.
+    var accountKey: Int64 { userID.rawValue | accountEpoch.rawValue << 44 }
 }

@@ -6,6 +6,7 @@ import Synchronization
 /// The location of one user's folder, stored in their row.
 final class UserFolder: FolderMemory {
     private let userID: UserID
+    private let accountEpoch: AccountEpoch
     private let store: MetadataStore
     private let checks: FolderChecks
     let name: String?
@@ -13,6 +14,7 @@ final class UserFolder: FolderMemory {
 
     init(user: UserRecord, store: MetadataStore, checks: FolderChecks) {
         userID = user.userID
+        accountEpoch = user.accountEpoch
         name = user.cloudFolderName
         folderID = user.cloudFolderID
         self.store = store
@@ -22,7 +24,7 @@ final class UserFolder: FolderMemory {
     func replace(_ old: String?, by new: String) throws(CloudStorageError) -> String {
         do {
             let remembered = try store.transaction { session in
-                try session.replaceCloudFolder(of: userID, old, by: new)
+                try session.replaceCloudFolder(of: userID, at: accountEpoch, old, by: new)
             }
             folderID = remembered
             return remembered ?? new

@@ -31,7 +31,7 @@ final class UserTokens: AccessTokens {
         self.logger = logger
     }
 
-    var accountKey: Int64 { user.userID.rawValue }
+    var accountKey: Int64 { user.accountKey }
     private(set) var location: String?
 
     func current() throws(CloudStorageError) -> String {
@@ -90,7 +90,7 @@ final class UserTokens: AccessTokens {
     /// that a refresh token that is issued only once is not lost.
     /// - Returns: the access token that ends up stored.
     private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
-        let updated = try vault.update(user.userID, logger) { kept in
+        let updated = try vault.update(user, logger) { kept in
             guard let present = kept.credentials, present.refreshToken == old.refreshToken,
                 present.refreshToken != nil || present.accessToken == old.accessToken
             else { return nil }
@@ -100,12 +100,12 @@ final class UserTokens: AccessTokens {
         return updated.credentials?.accessToken
     }
 
-    /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user no longer exists: that is not
-    ///   a revoked authorization. ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened: the key
+    /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user no longer exists, with
+    ///   ``AccountSwitched`` if these tokens are not theirs any more: that is not a revoked authorization. ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened: the key
     ///   may be restored, or the owner may sign in again, whereas apps never forget a reported revocation.
     private func load() throws(CloudStorageError) -> CredentialVault.Kept {
         let kept: CredentialVault.Kept?
-        do { kept = try vault.load(user.userID, logger) } catch { throw .localFailure(error) }
+        do { kept = try vault.load(user, logger) } catch { throw .localFailure(error) }
         guard let kept else { throw .localFailure(OwnerRemoved()) }
         location = kept.credentials?.location
         if kept.isUnreadable && kept.credentials == nil { throw .unavailable(detail: "the tokens cannot be opened") }

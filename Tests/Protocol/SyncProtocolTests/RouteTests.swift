@@ -52,16 +52,19 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 33)
+        #expect(routes.count == 40)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(
             names { $0.authentication == .none } == [
                 .healthCheck, .getSharingInvitationInfo, .appleNotifications, .uploadOptions,
             ])
-        #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])
+        #expect(names { $0.authentication == .primary } == [
+                .checkPrimaryCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch, .confirmAccountSwitch,
+                .getAccountSwitchStatus, .cancelAccountSwitch,
+            ])
         #expect(
             names { $0.responseKind == .header } == [
-                .uploadFile, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload, .abandonUpload,
+                .uploadFile, .reuploadFile, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload, .abandonUpload,
             ])
         #expect(names { $0.responseKind == .data } == [.downloadFile])
         #expect(names { $0.method == .delete } == [.uploadDeletion, .abandonUpload])
@@ -71,11 +74,11 @@ struct RouteTests {
         #expect(
             names { $0.method == .get } == [
                 .healthCheck, .checkPrimaryCreds, .checkCreds, .index, .getUploads, .downloadFile, .downloadAppMetaData,
-                .getSharingInvitationInfo, .getSharingInvitations, .getSharingGroupMembers,
+                .getSharingInvitationInfo, .getSharingInvitations, .getSharingGroupMembers, .getAccountSwitchStatus,
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [
-                .uploadFile, .createUpload, .appendToUpload, .uploadAppMetaData, .uploadDeletion, .getUploads,
+                .uploadFile, .reuploadFile, .createUpload, .appendToUpload, .uploadAppMetaData, .uploadDeletion, .getUploads,
                 .doneUploads, .discardUploads,
             ])
         #expect(

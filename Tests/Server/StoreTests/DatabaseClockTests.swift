@@ -120,7 +120,7 @@ struct DatabaseClockTests {
         for store in stores {
             let intent = try store.transaction { session in
                 try session.addIntent(
-                    toStore: "in progress", named: ["n"], in: owner, leaseOwner: "upload",
+                    toStore: "in progress", named: ["n"], in: owner, at: AccountEpoch(0), leaseOwner: "upload",
                     until: present(store, plus: 90), at: present(store))
             }
             for other in stores { #expect(try leased(other) == 0, "an upload in progress is taken over") }

@@ -27,7 +27,8 @@ struct DoomedObjectTests {
     private func addUpload(_ object: String? = nil, in owner: OwningUser? = nil) throws -> OutboxID {
         try store.transaction { session in
             try session.addIntent(
-                toStore: object, named: ["name"], in: owner ?? storage, leaseOwner: "upload", until: noon(plus: 90),
+                toStore: object, named: ["name"], in: owner ?? storage, at: AccountEpoch(0), leaseOwner: "upload",
+                until: noon(plus: 90),
                 at: noon)
         }
     }

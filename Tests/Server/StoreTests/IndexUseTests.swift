@@ -139,7 +139,7 @@ struct IndexUseTests {
         try expect("user by number", 3) { _ = try $0.user(crowd.user) }
         try expect("credentials", 3) { _ = try $0.credentials(of: crowd.user) }
         try expect("store credentials", 3) { _ = try $0.storeCredentials([1], of: crowd.user, ifVersion: 0) }
-        try expect("folder", 6) { _ = try $0.replaceCloudFolder(of: crowd.user, nil, by: "f") }
+        try expect("folder", 6) { _ = try $0.replaceCloudFolder(of: crowd.user, at: AccountEpoch(0), nil, by: "f") }
         try expect("device", 8) { _ = try $0.register(crowd.device, of: crowd.user, maximum: 5, at: noon) }
         try expect("quota, used", 8) { _ = try $0.use(.groupsPerHour, by: .google, "7", limit: 5) }
         try expect("quota, groups", 4) { _ = try $0.groupCount(of: crowd.user) }
@@ -160,7 +160,7 @@ struct IndexUseTests {
         try expect("staged change", 3) { _ = try $0.stagedChange(of: crowd.file, in: crowd.area) }
         let caller = UserRecord(
             userID: crowd.user, accountType: .google, providerUserID: "7", displayName: "x", cloudFolderName: nil,
-            cloudFolderID: nil)
+            cloudFolderID: nil, accountEpoch: AccountEpoch(0))
         try expect("upload situation", 9) {
             _ = try $0.uploadSituation(of: crowd.file, by: caller, on: crowd.device, in: crowd.group)
         }

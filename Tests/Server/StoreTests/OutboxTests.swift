@@ -129,7 +129,8 @@ struct OutboxTests {
         #expect {
             _ = try store.transaction { session in
                 try session.addIntent(
-                    toStore: "o", named: ["n"], in: gone, leaseOwner: "upload", until: noon(plus: 90), at: noon)
+                    toStore: "o", named: ["n"], in: gone, at: AccountEpoch(0), leaseOwner: "upload",
+                    until: noon(plus: 90), at: noon)
             }
         } throws: { error in
             if case StoreError.notFound = error { true } else { false }
@@ -141,7 +142,8 @@ struct OutboxTests {
     func renewal() throws {
         let item = try store.transaction { session in
             try session.addIntent(
-                toStore: "o", named: ["n"], in: owner, leaseOwner: "upload", until: noon(plus: 10), at: noon)
+                toStore: "o", named: ["n"], in: owner, at: AccountEpoch(0), leaseOwner: "upload", until: noon(plus: 10),
+                at: noon)
         }
         let renew: (String) throws -> Bool = { worker in
             try store.transaction { try $0.renewLease(of: item, by: worker, until: noon(plus: 100)) }
@@ -162,7 +164,8 @@ struct OutboxTests {
         let add: (String) throws -> OutboxID = { worker in
             try store.transaction { session in
                 try session.addIntent(
-                    toStore: nil, named: [worker], in: owner, leaseOwner: worker, until: noon(plus: 100), at: noon)
+                    toStore: nil, named: [worker], in: owner, at: AccountEpoch(0), leaseOwner: worker,
+                    until: noon(plus: 100), at: noon)
             }
         }
         let (given, done) = (try add("a"), try add("b"))

@@ -22,7 +22,7 @@ struct UserTests {
 
         let expected = UserRecord(
             userID: user, accountType: type, providerUserID: "p-4711", displayName: "Zoë 🦉", cloudFolderName: folder,
-            cloudFolderID: nil)
+            cloudFolderID: nil, accountEpoch: AccountEpoch(0))
         #expect(try store.withSession { try $0.user(user) } == expected)
         #expect(try store.withSession { try $0.user(type, "p-4711", device: nil)?.user } == expected)
     }
@@ -92,7 +92,8 @@ struct UserTests {
         }
         #expect(
             try store.withSession { try $0.credentialRow(of: user) }
-                == CredentialRow(record: nil, formerRecord: nil, version: 0, consentWithdrawnAt: nil))
+                == CredentialRow(
+                    record: nil, formerRecord: nil, version: 0, consentWithdrawnAt: nil, accountEpoch: AccountEpoch(0)))
 
         #expect(try storeAs([1], .forgotten, nil).formerRecord == nil)
         #expect(try storeAs([2], .setAside, noon).formerRecord == [1])
@@ -100,7 +101,11 @@ struct UserTests {
         #expect(try storeAs([4], .forgotten, nil).formerRecord == [1])
         let last = try storeAs([5], .obsolete, nil)
 
-        #expect(last == CredentialRow(record: [5], formerRecord: nil, version: 5, consentWithdrawnAt: noon))
+        #expect(
+            last
+                == CredentialRow(
+                    record: [5], formerRecord: nil, version: 5, consentWithdrawnAt: noon, accountEpoch: AccountEpoch(0))
+        )
         #expect(try fixture.count("SELECT has_refresh_token FROM users") == 1)
     }
 
@@ -124,7 +129,7 @@ struct UserTests {
     func folder() throws {
         let user = try fixture.addUser()
         let replace: @Sendable (String?, String) throws -> String? = { old, new in
-            try store.transaction { try $0.replaceCloudFolder(of: user, old, by: new) }
+            try store.transaction { try $0.replaceCloudFolder(of: user, at: AccountEpoch(0), old, by: new) }
         }
 
         let outcomes = concurrently(6) { number in try replace(nil, "folder \(number)") }

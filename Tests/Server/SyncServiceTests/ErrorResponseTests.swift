@@ -5,6 +5,7 @@ import Providers
 import Store
 import SyncProtocol
 import Testing
+import Vault
 
 @testable import SyncService
 
@@ -19,7 +20,11 @@ struct ErrorResponseTests {
             .unknownMIMEType, .bodyLengthMismatch, .lengthRequired, .bodyTooLarge(maximumBytes: 5), .checkSumMismatch,
             .transferTooSlow, .tooManyTransfers, .tooManySimultaneousRequests, .directionFull,
             .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .tooManyFailedSignIns(retryAfter: .seconds(3)),
-            .storageAccountRequired, .endpointUnknown,
+            .storageAccountRequired, .accountRetired(by: .google), .malformedAccountEpoch, .staleEpoch,
+            .endpointUnknown,
+            .grantInvalid, .oldAccountProofRequired, .malformedOldAccountProof, .accountInUse,
+            .switchInProgress(AccountSwitchID(someFile().rawValue)!), .switchConfirmed, .switchUnknown,
+            .reuploadByOwnerOnly, .contentMismatch,
             .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
             .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
@@ -62,7 +67,12 @@ struct ErrorResponseTests {
             .denied(.accessDenied(code: 1142, message: "s3cret")),
         ]
         let refusals: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
-        return endpoint + quotas + request + account + push + cloud + store + refusals + [Unknown()]
+        let switches: [SwitchRefusal] = [
+            .unknown, .staleEpoch, .accountInUse, .owningAccountRequired, .revocationUnderWay,
+        ]
+        let others: [any Error] = [AccountSwitched(), Unknown()]
+        return [endpoint, quotas, request, account, push, cloud, store, refusals, switches, others]
+            .flatMap { $0 as [any Error] }
     }()
 
     /// The table of section 4.2 in docs/protocol.md: code to status and `retryable`.
@@ -143,7 +153,10 @@ struct ErrorResponseTests {
 
         #expect(codes(503) == ["database_unavailable", "maintenance"])
         #expect(
-            codes(401) == ["credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown"])
+            codes(401) == [
+                "credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown",
+                "account_retired",
+            ])
         #expect(codes(403) == ["server_not_allowed", "storage_account_required"])
     }
 }

@@ -102,7 +102,7 @@ struct OutboxWorkerTests {
         server.cloud.put("orphan", "name", [1])
         _ = try server.store.transaction { session in
             try session.addIntent(
-                toStore: "orphan", named: ["name"], in: owner, leaseOwner: "dead",
+                toStore: "orphan", named: ["name"], in: owner, at: AccountEpoch(0), leaseOwner: "dead",
                 until: WireDate(secondsSince1970: noon.secondsSince1970 + 90), at: noon)
         }
         try work()
@@ -121,7 +121,7 @@ struct OutboxWorkerTests {
         server.cloud.put("found", "name", [1])
         let upload = try server.store.transaction { session in
             try session.addIntent(
-                toStore: nil, named: ["name"], in: owner, leaseOwner: "upload",
+                toStore: nil, named: ["name"], in: owner, at: AccountEpoch(0), leaseOwner: "upload",
                 until: WireDate(secondsSince1970: noon.secondsSince1970 + 90), at: noon)
         }
         try server.store.transaction { session in

@@ -201,15 +201,38 @@ struct TokenRenewalTests {
         }
         let departed = try #require(try server.store.withSession { try $0.departedUser(userID) })
         let sealer = server.sealer
-        let tokens = DepartedUserTokens(
-            user: departed.user, credentials: try sealer.open(departed.credentials, from: .user(userID)),
-            vault: server.services.storage.vault, account: provider, transport: .unused,
-            backoff: Backoff(pause: { _ in }))
+        let vault = server.services.storage.vault
+        let tokens = HeldTokens(
+            try sealer.open(departed.credentials, from: .user(userID)), accountKey: 0, account: provider,
+            transport: .unused, backoff: Backoff(pause: { _ in })
+        ) { try vault.replace($0, ofDeparted: userID) }
 
         #expect(try tokens.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
 
         let kept = try #require(try server.store.withSession { try $0.departedUser(userID) })
         #expect(try sealer.open(kept.credentials, from: .user(userID)).refreshToken == "refresh 1")
+    }
+
+    @Test("After a switch of the account nothing that was begun before gets, renews or stores tokens of the new one")
+    func switched() throws {
+        let begun = tokens()
+        #expect(try begun.current() == "access 0")
+        try server.store.withSession { session in
+            try session.executeScript("UPDATE users SET account_epoch = account_epoch + 1")
+        }
+
+        for call in [{ try begun.current() }, { try begun.renewed(insteadOf: "access 0", by: .after(.seconds(5))) }] {
+            #expect {
+                _ = try call()
+            } throws: { error in
+                if case CloudStorageError.localFailure(let cause) = error { cause is AccountSwitched } else { false }
+            }
+        }
+        #expect(throws: AccountSwitched.self) {
+            let logger = Logger(label: "test", factory: { [log = server.log] _ in log })
+            try server.services.storage.vault.update(user, logger) { _ in StoredCredentials(accessToken: "old") }
+        }
+        #expect(provider.calls == 0)
     }
 
     @Test("A token refreshed by another process is used without a call")

@@ -104,7 +104,8 @@ struct UnreadableCredentialsTests {
         let vault = server.services.storage.vault
         let logger = Logger(label: "test", factory: { [log = server.log] _ in log })
 
-        let updated = try vault.update(userID, logger) { _ in
+        let user = try #require(try server.store.withSession { try $0.user(userID) })
+        let updated = try vault.update(user, logger) { _ in
             StoredCredentials(accessToken: "a", identity: IdentityRecord(withdrawnAt: noon.secondsSince1970))
         }
 

@@ -81,7 +81,7 @@ extension ServerConnection {
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
         switch try reply.message(of: .downloadFile, as: DownloadFileResponse.self) {
         case .stale(let current): return .stale(current: current)
-        case .gone(let appMetaData, let storage, let reason):
+        case .gone(let appMetaData, let storage, let reason, _):
             return .gone(Gone(reason, appMetaData: appMetaData, cloudStorageType: storage))
         case .found(let appMetaData, let storage, let announced, let contentsChanged):
             let length = reply.fileLength ?? 0

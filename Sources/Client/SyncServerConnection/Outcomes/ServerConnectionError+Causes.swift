@@ -65,7 +65,9 @@ extension EndpointName {
     var isExtension: Bool {
         switch self {
         case .discardUploads, .getSharingInvitations, .revokeSharingInvitation, .getSharingGroupMembers,
-            .updateSharingGroupMember, .removeSharingGroupMember:
+            .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants,
+            .beginAccountSwitch, .confirmAccountSwitch, .getAccountSwitchStatus, .reuploadFile, .finishAccountSwitch,
+            .cancelAccountSwitch:
             true
         default: false
         }

@@ -19,6 +19,10 @@ public struct ServerErrorCode: RawRepresentable, Sendable, Hashable, CustomStrin
 
     /// 401: a valid token, but no such user.
     public static let userUnknown = Self(.userUnknown)
+    /// 401: the person has switched to another account, of the type that the reply's header names.
+    public static let accountRetired = Self(.accountRetired)
+    /// 409: the person has switched accounts since the epoch that the request names.
+    public static let staleEpoch = Self(.staleEpoch)
     /// 401: the account's provider refuses the token.
     public static let credentialsRejected = Self(.credentialsRejected)
     /// 403: the invitation accepts only accounts with cloud storage.

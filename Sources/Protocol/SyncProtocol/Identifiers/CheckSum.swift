@@ -52,6 +52,11 @@ public struct CheckSum: CasePreservingIdentifier {
         rawValue = String(decoding: digest.flatMap { [digit($0 >> 4), digit($0)] }, as: UTF8.self)
     }
 
+    /// The flavour, as the number of digits tells it; nil if none has so many.
+    public var flavour: Flavour? {
+        Flavour.allCases.first { $0.digitCount == rawValue.utf8.count }
+    }
+
     /// The same checksum in the letter case of `flavour`; nil if it does not have as many digits as the flavour.
     public func canonical(as flavour: Flavour) -> CheckSum? {
         guard rawValue.utf8.count == flavour.digitCount else { return nil }

@@ -59,6 +59,17 @@ public struct UserID: WireInteger {
     }
 }
 
+/// Counts the account switches of an identity: 0 until the first one.
+public struct AccountEpoch: WireInteger {
+    /// The number.
+    public let rawValue: Int64
+
+    /// Creates a value from its number.
+    public init(_ rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+}
+
 /// The version of a file's contents: 0 for the first upload, incremented with each later one.
 public struct FileVersion: WireInteger {
     /// The number.

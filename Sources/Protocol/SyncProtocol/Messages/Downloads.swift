@@ -53,7 +53,7 @@ public enum DownloadFileResponse: ResponseMessage {
     case found(
         appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool)
     /// The bytes are permanently out of reach; the body is empty.
-    case gone(appMetaData: String?, cloudStorageType: CloudStorageType, reason: GoneReason)
+    case gone(appMetaData: String?, cloudStorageType: CloudStorageType, reason: GoneReason, detail: GoneDetail? = nil)
     /// The client's master version is stale. The body is empty.
     case stale(current: MasterVersion)
 
@@ -61,7 +61,7 @@ public enum DownloadFileResponse: ResponseMessage {
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {
-        case appMetaData, cloudStorageType, checkSum, contentsChanged, gone, masterVersionUpdate
+        case appMetaData, cloudStorageType, checkSum, contentsChanged, gone, goneDetail, masterVersionUpdate
     }
 
     /// Decodes a reply; any `masterVersionUpdate` means stale, and an unknown word in `gone` is ignored.
@@ -74,7 +74,9 @@ public enum DownloadFileResponse: ResponseMessage {
         let appMetaData = try container.decodeIfPresent(String.self, forKey: .appMetaData)
         let storage = try container.decode(CloudStorageType.self, forKey: .cloudStorageType)
         if let reason = try container.knownWord(.gone, as: GoneReason.self) {
-            self = .gone(appMetaData: appMetaData, cloudStorageType: storage, reason: reason)
+            self = .gone(
+                appMetaData: appMetaData, cloudStorageType: storage, reason: reason,
+                detail: try container.knownWord(.goneDetail, as: GoneDetail.self))
         } else {
             self = .found(
                 appMetaData: appMetaData, cloudStorageType: storage,
@@ -91,10 +93,11 @@ public enum DownloadFileResponse: ResponseMessage {
                 writer.field("cloudStorageType", cloudStorageType)
                 writer.field("checkSum", checkSum)
                 writer.field("contentsChanged", contentsChanged)
-            case .gone(let appMetaData, let cloudStorageType, let reason):
+            case .gone(let appMetaData, let cloudStorageType, let reason, let detail):
                 writer.field("appMetaData", text: appMetaData)
                 writer.field("cloudStorageType", cloudStorageType)
                 writer.field("gone", reason)
+                writer.field("goneDetail", detail)
             case .stale(let current):
                 writer.field("masterVersionUpdate", current)
             }
@@ -186,4 +189,10 @@ public enum GoneReason: String, Sendable, Hashable, Codable, CaseIterable {
     case fileRemovedOrRenamed
     /// The owner's cloud token no longer works and cannot be refreshed. In 410 replies and in `gone`.
     case authTokenExpiredOrRevoked
+}
+
+/// More about why bytes are out of reach, for clients that know it: in the `goneDetail` field of a DownloadFile reply.
+public enum GoneDetail: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The owner has switched accounts, and nobody has uploaded these bytes again yet; they will be back.
+    case awaitingReupload
 }

@@ -16,6 +16,8 @@ public struct ErrorBody: ResponseMessage {
     public let retryable: Bool
     /// Why something is permanently out of reach; only with status 410.
     public let goneReason: GoneReason?
+    /// The account switch that is in progress; only with `switch_in_progress`.
+    public let switchId: AccountSwitchID?
     /// The reply's status, repeated; nil if the body came from a server that does not include it.
     public let status: Int?
     /// The name of the status.
@@ -27,13 +29,14 @@ public struct ErrorBody: ResponseMessage {
     /// - Parameter isProblem: whether it is sent as `application/problem+json`.
     public init(
         error: String, code: String, requestId: String, retryable: Bool, goneReason: GoneReason? = nil,
-        status: Int? = nil, isProblem: Bool = false
+        switchId: AccountSwitchID? = nil, status: Int? = nil, isProblem: Bool = false
     ) {
         self.error = error
         self.code = Self.short(code)
         self.requestId = Self.short(requestId)
         self.retryable = retryable
         self.goneReason = goneReason
+        self.switchId = switchId
         self.status = status
         title = status.map(HTTPStatus.phrase)
         detail = isProblem ? error : nil
@@ -60,6 +63,7 @@ public struct ErrorBody: ResponseMessage {
             writer.field("requestId", text: requestId)
             writer.field("retryable", retryable)
             writer.field("goneReason", goneReason)
+            writer.field("switchId", switchId)
             writer.field("title", text: title)
             if let status { writer.field("status", Int64(status)) }
             if detail != nil { writer.field("detail", text: sentence) }
@@ -86,6 +90,8 @@ public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
     public let retryable: Bool?
     /// Why something is permanently out of reach; nil also for a reason that this version does not know.
     public let goneReason: GoneReason?
+    /// The account switch that is in progress.
+    public let switchId: AccountSwitchID?
     /// The status, repeated.
     public let status: Int?
     /// The name of the status.
@@ -94,7 +100,7 @@ public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
     public let detail: String?
 
     private enum CodingKeys: String, CodingKey {
-        case error, code, requestId, retryable, goneReason, status, title, detail
+        case error, code, requestId, retryable, goneReason, switchId, status, title, detail
     }
 
     /// Decodes a body; a member of an unexpected type is treated as missing.
@@ -108,6 +114,7 @@ public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
         requestId = member(.requestId)
         retryable = member(.retryable)
         goneReason = try? container.knownWord(.goneReason)
+        switchId = member(.switchId)
         status = try? container.optionalNumber(.status)
         title = member(.title)
         detail = member(.detail)

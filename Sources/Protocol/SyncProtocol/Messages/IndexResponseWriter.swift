@@ -103,6 +103,11 @@ public struct IndexResponseWriter: Sendable {
         json.field(Key.cloudStorageType, type)
     }
 
+    /// Only of a file whose bytes somebody has to upload again, since its owner has switched accounts.
+    public mutating func awaitingReupload() {
+        json.field(Key.awaitingReupload, true)
+    }
+
     /// Ends one file.
     public mutating func endFile() {
         json.endObject()
@@ -146,6 +151,7 @@ public struct IndexResponseWriter: Sendable {
         static let appMetaDataVersion = JSONKey(text: #""appMetaDataVersion":"#)
         static let fileVersion = JSONKey(text: #""fileVersion":"#)
         static let owningUserID = JSONKey(text: #""owningUserId":"#)
+        static let awaitingReupload = JSONKey(text: #""awaitingReupload":"#)
         static let cloudStorageType = JSONKey(text: #""cloudStorageType":"#)
     }
 }

@@ -115,27 +115,35 @@ public struct RedeemSharingInvitationRequest: RequestMessage {
     public typealias Response = RedeemSharingInvitationResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.redeemSharingInvitation
-    public static let parameters = ParameterList(required: [.sharingInvitationUUID], optional: [.cloudFolderName])
+    public static let parameters = ParameterList(
+        required: [.sharingInvitationUUID], optional: [.cloudFolderName, .reportIdentity])
 
     /// The invitation.
     public let sharingInvitationUUID: SharingInvitationUUID
     /// Folder at the root of the user's storage, at most 256 characters. Ignored unless the account type needs one.
     public let cloudFolderName: String?
+    /// Whether the reply is to contain the ``AccountIdentity``.
+    public let reportIdentity: Bool
 
     /// Creates a request.
-    public init(sharingInvitationUUID: SharingInvitationUUID, cloudFolderName: String? = nil) {
+    public init(
+        sharingInvitationUUID: SharingInvitationUUID, cloudFolderName: String? = nil, reportIdentity: Bool = false
+    ) {
         self.sharingInvitationUUID = sharingInvitationUUID
         self.cloudFolderName = cloudFolderName
+        self.reportIdentity = reportIdentity
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
         sharingInvitationUUID = try query.required(.sharingInvitationUUID)
         cloudFolderName = try query.optionalText(.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName)
+        reportIdentity = try query.optional(.reportIdentity) ?? false
     }
 
     public func encode(to encoder: inout QueryEncoder) {
         encoder.add(.sharingInvitationUUID, sharingInvitationUUID)
         encoder.add(.cloudFolderName, cloudFolderName)
+        if reportIdentity { encoder.add(.reportIdentity, true) }
     }
 }
 
@@ -145,17 +153,32 @@ public struct RedeemSharingInvitationResponse: ResponseMessage {
     public let userId: UserID
     /// The group that was joined.
     public let sharingGroupUUID: SharingGroupUUID
+    /// The identity above the caller's account; nil unless the request asked for it.
+    public let identity: AccountIdentity?
 
     /// Creates a response.
-    public init(userId: UserID, sharingGroupUUID: SharingGroupUUID) {
+    public init(userId: UserID, sharingGroupUUID: SharingGroupUUID, identity: AccountIdentity? = nil) {
         self.userId = userId
         self.sharingGroupUUID = sharingGroupUUID
+        self.identity = identity
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case userId, sharingGroupUUID
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        userId = try container.decode(UserID.self, forKey: .userId)
+        sharingGroupUUID = try container.decode(SharingGroupUUID.self, forKey: .sharingGroupUUID)
+        identity = try AccountIdentity(inReply: decoder)
     }
 
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.field("userId", userId)
             writer.field("sharingGroupUUID", sharingGroupUUID)
+            identity?.writeMembers(to: &writer)
         }
     }
 }

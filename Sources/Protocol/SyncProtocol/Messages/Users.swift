@@ -3,14 +3,23 @@ public struct CheckCredsRequest: RequestMessage {
     public typealias Response = UserIDResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.checkCreds
-    public static let parameters = ParameterList()
+    public static let parameters = ParameterList(optional: [.reportIdentity])
 
-    /// A request has no parameters.
-    public init() {}
+    /// Whether the reply is to contain the ``AccountIdentity``.
+    public let reportIdentity: Bool
 
-    public init(_ query: DecodedQuery) throws(RequestError) {}
+    /// Creates a request.
+    public init(reportIdentity: Bool = false) {
+        self.reportIdentity = reportIdentity
+    }
 
-    public func encode(to encoder: inout QueryEncoder) {}
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        reportIdentity = try query.optional(.reportIdentity) ?? false
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        if reportIdentity { encoder.add(.reportIdentity, true) }
+    }
 }
 
 /// Checks whether a third-party token is valid; debug builds only.
@@ -34,7 +43,7 @@ public struct AddUserRequest: RequestMessage {
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.addUser
     public static let parameters = ParameterList(
-        required: [.sharingGroupUUID], optional: [.cloudFolderName, .sharingGroupName])
+        required: [.sharingGroupUUID], optional: [.acceptRetired, .cloudFolderName, .reportIdentity, .sharingGroupName])
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -42,12 +51,21 @@ public struct AddUserRequest: RequestMessage {
     public let sharingGroupName: String?
     /// Folder at the root of the user's storage, at most 256 characters. Ignored unless the account type needs one.
     public let cloudFolderName: String?
+    /// Whether the reply is to contain the ``AccountIdentity``.
+    public let reportIdentity: Bool
+    /// Whether an account that an identity has switched away from is to begin anew as one of its own.
+    public let acceptRetired: Bool
 
     /// Creates a request.
-    public init(sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil, cloudFolderName: String? = nil) {
+    public init(
+        sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil, cloudFolderName: String? = nil,
+        reportIdentity: Bool = false, acceptRetired: Bool = false
+    ) {
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingGroupName = sharingGroupName
         self.cloudFolderName = cloudFolderName
+        self.reportIdentity = reportIdentity
+        self.acceptRetired = acceptRetired
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
@@ -55,12 +73,16 @@ public struct AddUserRequest: RequestMessage {
         sharingGroupName = try query.optionalText(
             .sharingGroupName, maximumCharacters: TextLimit.sharingGroupName)
         cloudFolderName = try query.optionalText(.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName)
+        reportIdentity = try query.optional(.reportIdentity) ?? false
+        acceptRetired = try query.optional(.acceptRetired) ?? false
     }
 
     public func encode(to encoder: inout QueryEncoder) {
         encoder.add(.sharingGroupUUID, sharingGroupUUID)
         encoder.add(.sharingGroupName, sharingGroupName)
         encoder.add(.cloudFolderName, cloudFolderName)
+        if reportIdentity { encoder.add(.reportIdentity, true) }
+        if acceptRetired { encoder.add(.acceptRetired, true) }
     }
 }
 
@@ -83,15 +105,28 @@ public struct RemoveUserRequest: RequestMessage {
 public struct UserIDResponse: ResponseMessage {
     /// The caller. Clients crash without it.
     public let userId: UserID
+    /// The identity above the caller's account; nil unless the request asked for it.
+    public let identity: AccountIdentity?
 
     /// Creates a response.
-    public init(userId: UserID) {
+    public init(userId: UserID, identity: AccountIdentity? = nil) {
         self.userId = userId
+        self.identity = identity
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case userId
+    }
+
+    public init(from decoder: any Decoder) throws {
+        userId = try decoder.container(keyedBy: CodingKeys.self).decode(UserID.self, forKey: .userId)
+        identity = try AccountIdentity(inReply: decoder)
     }
 
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.field("userId", userId)
+            identity?.writeMembers(to: &writer)
         }
     }
 }

@@ -1,5 +1,6 @@
 /// The names of all query parameters of all endpoints; case-sensitive.
 public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable {
+    case acceptRetired
     /// Debug only: delete at once instead of staging.
     case actualDeletion
     case allowSocialAcceptance
@@ -10,28 +11,36 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case checkSum
     case cloudFolderName
     case commitId
+    case contentSHA256
+    case cursor
+    case expectedEpoch
     case fileGroupUUID
     case fileUUID
     case fileUUIDs
     case fileVersion
+    case grantDeviceUUID
     case masterVersion
     case mimeType
+    case missing
     case numberOfAcceptors
     case permission
     case pushNotificationEnvironment
     case pushNotificationKind
     case pushNotificationMessage
     case pushNotificationToken
+    case reportIdentity
     case sharingGroupName
     case sharingGroupUUID
     case sharingInvitationUUID
     case since
+    case switchId
     /// Debug only: seconds to wait while holding the group's lock.
     case testLockSync
     /// Debug only: seconds to wait before replying.
     case testServerSleep
     case undeleteServerFile
     case uploadUUID
+    case userAppId
     case userId
 
     /// Order of the names' bytes: the order in which clients send parameters.

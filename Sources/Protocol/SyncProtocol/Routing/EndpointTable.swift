@@ -35,6 +35,13 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case getSharingGroupMembers = "GetSharingGroupMembers"
     case updateSharingGroupMember = "UpdateSharingGroupMember"
     case removeSharingGroupMember = "RemoveSharingGroupMember"
+    case revokeDeviceGrants = "RevokeDeviceGrants"
+    case beginAccountSwitch = "BeginAccountSwitch"
+    case confirmAccountSwitch = "ConfirmAccountSwitch"
+    case getAccountSwitchStatus = "GetAccountSwitchStatus"
+    case reuploadFile = "ReuploadFile"
+    case finishAccountSwitch = "FinishAccountSwitch"
+    case cancelAccountSwitch = "CancelAccountSwitch"
 
     /// How the endpoint is called, and how it responds.
     public var route: EndpointRoute { EndpointRoute(self) }
@@ -78,6 +85,13 @@ extension EndpointRoute {
             case .getSharingGroupMembers: Self(GetSharingGroupMembersRequest.self, .get, .member(.read), .json)
             case .updateSharingGroupMember: Self(UpdateSharingGroupMemberRequest.self, .patch, .member(.admin), .json)
             case .removeSharingGroupMember: Self(RemoveSharingGroupMemberRequest.self, .post, .member(.admin), .json)
+            case .revokeDeviceGrants: Self(RevokeDeviceGrantsRequest.self, .post, .user, .json)
+            case .beginAccountSwitch: Self(BeginAccountSwitchRequest.self, .post, .signedIn, .json)
+            case .confirmAccountSwitch: Self(ConfirmAccountSwitchRequest.self, .post, .signedIn, .json)
+            case .getAccountSwitchStatus: Self(GetAccountSwitchStatusRequest.self, .get, .signedIn, .json)
+            case .reuploadFile: Self(ReuploadFileRequest.self, .post, .member(.write), .header)
+            case .finishAccountSwitch: Self(FinishAccountSwitchRequest.self, .post, .user, .json)
+            case .cancelAccountSwitch: Self(CancelAccountSwitchRequest.self, .post, .signedIn, .json)
             }
     }
 }

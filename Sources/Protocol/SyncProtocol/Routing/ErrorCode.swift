@@ -17,6 +17,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case signInTypeNotAllowed = "sign_in_type_not_allowed"
     case credentialsRejected = "credentials_rejected"
     case userUnknown = "user_unknown"
+    case accountRetired = "account_retired"
     case storageAccountRequired = "storage_account_required"
     case serverNotAllowed = "server_not_allowed"
     case endpointUnknown = "endpoint_unknown"
@@ -27,8 +28,16 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case groupUnknown = "group_unknown"
     case memberUnknown = "member_unknown"
     case uploadUnknown = "upload_unknown"
+    case switchUnknown = "switch_unknown"
     case methodNotAllowed = "method_not_allowed"
     case transferTooSlow = "transfer_too_slow"
+    case staleEpoch = "stale_epoch"
+    case grantInvalid = "grant_invalid"
+    case accountInUse = "account_in_use"
+    case switchInProgress = "switch_in_progress"
+    case switchConfirmed = "switch_confirmed"
+    case oldAccountProofRequired = "old_account_proof_required"
+    case reuploadByOwnerOnly = "reupload_by_owner_only"
     case permissionTooLow = "permission_too_low"
     case groupExists = "group_exists"
     case userExists = "user_exists"
@@ -70,12 +79,14 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case checksumMismatch = "checksum_mismatch"
     case pieceTooSmall = "piece_too_small"
     case pieceChecksumMismatch = "piece_checksum_mismatch"
+    case contentMismatch = "content_mismatch"
     case tooManyRequests = "too_many_requests"
     case tooManyFailedSignIns = "too_many_failed_sign_ins"
     case quotaGroupRate = "quota_group_rate"
     case quotaInvitationRate = "quota_invitation_rate"
     case quotaCodeExchangeRate = "quota_code_exchange_rate"
     case quotaPushRegistrationRate = "quota_push_registration_rate"
+    case quotaAccountSwitchRate = "quota_account_switch_rate"
     case tooManySimultaneousRequests = "too_many_simultaneous_requests"
     case tooManyTransfers = "too_many_transfers"
     case busy
@@ -129,6 +140,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .signInTypeNotAllowed: Row(401, "this kind of account is not accepted here")
         case .credentialsRejected: Row(401, "the access token is not accepted")
         case .userUnknown: Row(401, "there is no such user")
+        case .accountRetired: Row(401, "the user has switched to another account, and signs in with that")
         case .storageAccountRequired: Row(403, "this invitation needs an account with cloud storage")
         case .serverNotAllowed: Row(403, "storage at the address in X-account-details is not accepted here")
         case .endpointUnknown: Row(404, "there is no such endpoint")
@@ -139,8 +151,16 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .groupUnknown: Row(404, "there is no such sharing group for this user")
         case .memberUnknown: Row(404, "the sharing group has no such member")
         case .uploadUnknown: Row(404, "there is no such upload, or it has expired")
+        case .switchUnknown: Row(404, "there is no such account switch, or it has expired")
         case .methodNotAllowed: Row(405, "this method is not allowed here")
         case .transferTooSlow: Row(408, "the body came more slowly than it must", isRetryable: true)
+        case .staleEpoch: Row(409, "the user has switched accounts since; CheckCreds tells the present epoch")
+        case .grantInvalid: Row(409, "the device has no valid grant of this identity")
+        case .accountInUse: Row(409, "the account is, or was, that of an identity")
+        case .switchInProgress: Row(409, "a switch to another account has been begun")
+        case .switchConfirmed: Row(409, "the switch has been confirmed, and can no longer be cancelled")
+        case .oldAccountProofRequired: Row(409, "this server asks for credentials of the account that is to be left")
+        case .reuploadByOwnerOnly: Row(409, "nothing is known of the bytes, so only their owner may upload them again")
         case .permissionTooLow: Row(409, "the member's permission does not suffice")
         case .groupExists: Row(409, "there is a sharing group with this UUID")
         case .userExists: Row(409, "this account has a user")
@@ -183,6 +203,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .pieceTooSmall: Row(422, "a piece that is not the last has too few bytes to be kept")
         case .pieceChecksumMismatch:
             Row(460, "the body has another digest than Upload-Checksum says", isRetryable: true)
+        case .contentMismatch: Row(422, "these are not the bytes that were uploaded as this version")
         case .tooManyRequests: Row(429, "too many requests", isRetryable: true)
         case .tooManyFailedSignIns: Row(429, "too many tokens from this address were rejected", isRetryable: true)
         case .quotaGroupRate:
@@ -192,6 +213,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .quotaCodeExchangeRate:
             Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .quotaPushRegistrationRate:
+            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+        case .quotaAccountSwitchRate:
             Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .tooManySimultaneousRequests:
             Row(429, "the user has as many requests in progress as allowed", isRetryable: true)

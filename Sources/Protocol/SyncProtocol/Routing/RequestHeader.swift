@@ -21,6 +21,12 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case accountDetails = "X-account-details"
     /// Microsoft: the second token.
     case microsoftAccessToken = "X-microsoft-access-token"
+    /// The ``AccountEpoch`` that the client knows; a request with another one than the server's is refused.
+    case accountEpoch = "SyncServer-Account-Epoch"
+    /// The ``DeviceGrant`` of the device.
+    case deviceGrant = "SyncServer-Device-Grant"
+    /// BeginAccountSwitch: JSON with credentials of the account that is to be left; ``OldAccountProof``.
+    case oldAccountProof = "SyncServer-Old-Account-Proof"
     /// Debug only: any value makes the endpoint fail.
     case failureTest = "SyncServer-FailureTest"
 

@@ -11,6 +11,8 @@ public enum ResponseHeader: String, Sendable, Hashable, CaseIterable {
     /// `none`: the server has no refresh token for the caller's storage, so it can use that only until the access token
     /// expires; in replies to CheckCreds, AddUser and RedeemSharingInvitation, absent otherwise.
     case offlineAccess = "syncserver-offline-access"
+    /// `account_retired`: the type of the account with which the person signs in now.
+    case activeAccountType = "syncserver-active-account-type"
     /// The JSON object of UploadFile and DownloadFile, ASCII on a single line.
     case messageParams = "syncserver-message-params"
     /// Repeats the `code` of an error body, since background transfers see headers before bodies.

@@ -58,6 +58,8 @@ public struct ServerConfiguration: Sendable {
     public var warningFile: WarningFile?
     /// Whether each owner's folder has a page that shows what is in it.
     public var writesIndexPage = false
+    /// Whether an account switch requires credentials of the account that is to be left.
+    public var requiresOldAccountProof = false
     /// The largest file.
     public var maximumUploadBytes: Int64 = 5 << 30
     /// Threads of an `api` process.

@@ -39,6 +39,7 @@ struct SettingsReader {
         result.nextSealingKey = nextSealingKey
         result.warningFile = warningFile()
         result.writesIndexPage = reader.bool("writesIndexPage", default: false)
+        result.requiresOldAccountProof = reader.bool("requireOldAccountProof", default: false)
         for setting in NumberSetting.all {
             if let number = reader.integer(setting.key, in: setting.range) { setting.write(&result, number) }
         }

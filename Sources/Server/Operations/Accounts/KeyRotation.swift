@@ -28,8 +28,8 @@ public struct KeyRotation: Sendable {
     /// - Throws: ``StoreError``, `CryptoError` if OpenSSL has no randomness.
     public func run(beforePage: () throws -> Void = {}) throws -> KeyRotationReport {
         var report = KeyRotationReport(currentKey: keys.current.name)
-        // People may be removed meanwhile: the place to which their tokens then move comes after the one where they
-        // were.
+        // People may be removed meanwhile, or switch accounts: the place to which their tokens then move comes after the
+        // one where they were.
         for read in Self.sources {
             var last: SealedRecord?
             repeat {
@@ -42,6 +42,7 @@ public struct KeyRotation: Sendable {
 
     /// Reads the page that follows a record, for each kind of place.
     private static let sources: [@Sendable (inout StoreSession, SealedRecord?) throws -> [SealedRecord]] = [
+        { try $0.sealedSwitches(after: $1?.switchID, limit: page) },
         { try $0.sealedCredentials(after: $1?.userID, limit: page) },
         { try $0.sealedFormerCredentials(after: $1?.userID, limit: page) },
         { try $0.sealedDepartures(after: $1?.userID, limit: page) },
@@ -118,15 +119,17 @@ extension SealedRecord {
     fileprivate var userID: UserID? {
         switch place {
         case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID): userID
-        case .code: nil
+        case .accountSwitch, .code: nil
         }
     }
+    fileprivate var switchID: AccountSwitchID? { if case .accountSwitch(let id, _) = place { id } else { nil } }
     fileprivate var outboxID: OutboxID? { if case .grant(let item, _) = place { item } else { nil } }
     fileprivate var codeHash: [UInt8]? { if case .code(let hash) = place { hash } else { nil } }
 
     fileprivate var sealedPlace: CredentialSealer.Place {
         switch place {
-        case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID):
+        case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID),
+            .accountSwitch(_, let userID):
             .user(userID)
         case .code(let hash): .code(hash)
         }
@@ -137,6 +140,7 @@ extension SealedRecord {
         case .user(let userID): "user \(userID)"
         case .formerOfUser(let userID): "user \(userID), set aside"
         case .departedUser(let userID), .grant(_, let userID): "user \(userID), who was removed"
+        case .accountSwitch(_, let userID): "user \(userID), for the account that they may switch to"
         case .code: "an authorization code"
         }
     }

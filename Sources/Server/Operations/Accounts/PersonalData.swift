@@ -125,6 +125,9 @@ extension StoreSession {
         let id: [Value] = [.int(userID.rawValue)]
         return [
             "users": try count("SELECT COUNT(*) FROM users WHERE user_id = ?", id),
+            "retiredAccounts": try count("SELECT COUNT(*) FROM retired_accounts WHERE user_id = ?", id),
+            "deviceGrants": try count("SELECT COUNT(*) FROM device_grants WHERE user_id = ?", id),
+            "accountSwitches": try count("SELECT COUNT(*) FROM account_switches WHERE user_id = ?", id),
             "devices": try count("SELECT COUNT(*) FROM devices WHERE user_id = ?", id),
             "memberships": try count(
                 "SELECT COUNT(*) FROM memberships WHERE user_id = ? OR owning_user_id = ?", id + id),

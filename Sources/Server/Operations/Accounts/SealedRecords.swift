@@ -11,6 +11,8 @@ public struct SealedRecord: Equatable, Sendable {
         case formerOfUser(UserID)
         /// A removed user whose storage is being cleared.
         case departedUser(UserID)
+        /// What a switch that is proposed would bring a user.
+        case accountSwitch(AccountSwitchID, UserID)
         /// What a removed user had granted, until it is revoked.
         case grant(OutboxID, UserID)
         /// By the code's SHA-256.
@@ -83,6 +85,24 @@ extension StoreSession {
         }
     }
 
+    /// The sealed tokens of accounts that users may switch to, after `after`, at most `limit` of them.
+    public mutating func sealedSwitches(after: AccountSwitchID?, limit: Int) throws(StoreError) -> [SealedRecord] {
+        try all(
+            """
+            SELECT switch_uuid, user_id, credentials
+              FROM account_switches
+             WHERE switch_uuid > ?
+               AND credentials IS NOT NULL
+             ORDER BY switch_uuid
+             LIMIT ?
+            """, [.text(after?.rawValue ?? ""), .int(Int64(limit))]
+        ) { row throws(StoreError) in
+            SealedRecord(
+                place: .accountSwitch(try row.identifier("switch_uuid"), UserID(try row.number("user_id"))),
+                bytes: try row.optionalData("credentials") ?? [])
+        }
+    }
+
     /// The sealed results of authorization codes in the order of their hashes, after `after`, at most `limit`.
     public mutating func sealedCodes(after: [UInt8]?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
@@ -117,6 +137,10 @@ extension StoreSession {
             try execute(
                 "UPDATE departed_users SET credentials = ? WHERE user_id = ? AND credentials = ?",
                 [.bytes(bytes), .int(userID.rawValue), .bytes(record.bytes)]) == 1
+        case .accountSwitch(let id, _):
+            try execute(
+                "UPDATE account_switches SET credentials = ? WHERE switch_uuid = ? AND credentials = ?",
+                [.bytes(bytes), .text(id.rawValue), .bytes(record.bytes)]) == 1
         case .grant(let item, _):
             try execute(
                 "UPDATE outbox SET credentials = ? WHERE outbox_id = ? AND credentials = ?",

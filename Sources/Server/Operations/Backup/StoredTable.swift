@@ -6,6 +6,9 @@ import MariaDB
 public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case users
     case departedUsers = "departed_users"
+    case retiredAccounts = "retired_accounts"
+    case deviceGrants = "device_grants"
+    case accountSwitches = "account_switches"
     case devices
     case sharingGroups = "sharing_groups"
     case memberships
@@ -38,6 +41,9 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         switch self {
         case .users: "SELECT * FROM users ORDER BY user_id"
         case .departedUsers: "SELECT * FROM departed_users ORDER BY user_id"
+        case .retiredAccounts: "SELECT * FROM retired_accounts ORDER BY account_type, provider_user_id"
+        case .deviceGrants: "SELECT * FROM device_grants ORDER BY grant_hash"
+        case .accountSwitches: "SELECT * FROM account_switches ORDER BY switch_uuid"
         case .devices: "SELECT * FROM devices ORDER BY user_id, device_uuid"
         case .sharingGroups: "SELECT * FROM sharing_groups ORDER BY sharing_group_id"
         case .memberships: "SELECT * FROM memberships ORDER BY sharing_group_id, user_id"
@@ -68,6 +74,9 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         switch self {
         case .users: "SELECT 1 FROM users LIMIT 1"
         case .departedUsers: "SELECT 1 FROM departed_users LIMIT 1"
+        case .retiredAccounts: "SELECT 1 FROM retired_accounts LIMIT 1"
+        case .deviceGrants: "SELECT 1 FROM device_grants LIMIT 1"
+        case .accountSwitches: "SELECT 1 FROM account_switches LIMIT 1"
         case .devices: "SELECT 1 FROM devices LIMIT 1"
         case .sharingGroups: "SELECT 1 FROM sharing_groups LIMIT 1"
         case .memberships: "SELECT 1 FROM memberships LIMIT 1"

@@ -155,6 +155,9 @@ extension StoreSession {
             """
             SELECT 'users', COUNT(*) FROM users
              UNION ALL SELECT 'departed_users', COUNT(*) FROM departed_users
+             UNION ALL SELECT 'retired_accounts', COUNT(*) FROM retired_accounts
+             UNION ALL SELECT 'device_grants', COUNT(*) FROM device_grants
+             UNION ALL SELECT 'account_switches', COUNT(*) FROM account_switches
              UNION ALL SELECT 'devices', COUNT(*) FROM devices
              UNION ALL SELECT 'sharing_groups', COUNT(*) FROM sharing_groups
              UNION ALL SELECT 'memberships', COUNT(*) FROM memberships

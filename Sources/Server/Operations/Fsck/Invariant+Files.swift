@@ -139,6 +139,7 @@ extension Invariant {
                 SELECT CONCAT('file ', file_uuid), CONCAT(storage_type, ', ', LENGTH(check_sum), ' digits')
                   FROM files
                  WHERE NOT is_deleted
+                   AND content_state = 'stored'
                    AND check_sum IS NOT NULL
                    AND LENGTH(check_sum) <> \(SQL.checkSumDigits)
                  LIMIT ?
@@ -153,6 +154,7 @@ extension Invariant {
                   FROM files f
                   LEFT JOIN imported_groups i ON i.sharing_group_id = f.sharing_group_id
                  WHERE NOT f.is_deleted
+                   AND f.content_state = 'stored'
                    AND i.sharing_group_id IS NULL
                    AND (f.object_id IS NULL OR f.check_sum IS NULL OR f.size_bytes IS NULL)
                  LIMIT ?

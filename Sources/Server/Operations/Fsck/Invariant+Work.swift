@@ -78,8 +78,15 @@ extension Invariant {
                         AND (file_version IS NULL OR updated_at IS NULL OR mime_type IS NULL
                              OR (owning_user_id IS NULL) <> (check_sum IS NULL)
                              OR (owning_user_id IS NULL) <> (storage_type IS NULL)))
-                    -- A new file loses its contents when the owner of the storage leaves; nothing else does.
-                    OR (owning_user_id IS NULL AND (kind = 'undelete' OR (kind = 'upload' AND file_version <> 0)))
+                    -- A new file loses its contents when the owner of the storage leaves, any file when its owner
+                    -- switches accounts.
+                    OR (owning_user_id IS NULL AND (kind = 'undelete' OR (kind = 'upload' AND file_version <> 0))
+                        AND NOT EXISTS (SELECT 1
+                                          FROM files f
+                                          JOIN users u ON u.user_id = f.owning_user_id
+                                         WHERE f.sharing_group_id = staged_changes.sharing_group_id
+                                           AND f.file_uuid = staged_changes.file_uuid
+                                           AND u.account_epoch > 0))
                     OR (kind = 'metadata' AND app_metadata_version IS NULL)
                     OR (kind = 'deletion' AND file_version IS NULL)
                  LIMIT ?

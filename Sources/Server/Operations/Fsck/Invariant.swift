@@ -45,7 +45,7 @@ public struct Invariant: Sendable {
         self.repair = repair
     }
 
-    public static let all = ofGroups + ofFiles + ofWork
+    public static let all = ofGroups + ofFiles + ofSwitches + ofWork
 
     /// Rows that violate the rule, at most `limit` of them. Reads whole tables; call in a snapshot.
     func violations(limit: Int, _ session: inout StoreSession) throws(StoreError) -> [Violation] {

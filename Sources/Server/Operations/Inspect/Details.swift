@@ -16,6 +16,7 @@ extension UserDetails: Report {
         }
         lines.append(
             "  own files  \(ownedFiles.live) of \(Quantity.bytes(ownedFiles.bytes)), and \(ownedFiles.deleted) deleted")
+        lines += switches
         lines.append(
             "  waiting    \(Quantity.of(stagedChanges, "staged change")), \(Quantity.of(outboxRows, "job")) in the outbox"
         )
@@ -36,6 +37,31 @@ extension UserDetails: Report {
                 "  group      \(group.sharingGroupUUID) \(group.name ?? "")".trimmed
                     + ": \(group.permission.rawValue), "
                     + "since \(group.joinedAt), \(storage)")
+        }
+        return lines
+    }
+
+    /// What there is to say of switches of the account; nothing of most users.
+    private var switches: [String] {
+        var lines: [String] = []
+        if let userAppID {
+            lines.append(
+                "  identity   \(userAppID), \(Quantity.of(Int(accountEpoch.rawValue), "switch", "switches")) so far; "
+                    + "\(Quantity.of(devicesWithGrant, "device")) with a grant")
+        }
+        for account in retiredAccounts {
+            lines.append(
+                "  former     \(account.accountType.rawValue) account \(account.providerUserID), until "
+                    + "\(account.retiredAt) UTC")
+        }
+        for open in openSwitches {
+            lines.append(
+                "  switch     \(open.switchID) to a \(open.toAccountType.rawValue) account, begun \(open.begunAt) UTC: "
+                    + open.state)
+        }
+        if ownedFiles.withoutBytes > 0 {
+            lines.append(
+                "  no bytes   \(Quantity.of(ownedFiles.withoutBytes, "file")), until somebody uploads them again")
         }
         return lines
     }

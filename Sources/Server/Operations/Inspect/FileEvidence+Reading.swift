@@ -23,6 +23,7 @@ extension StoreSession {
         var found = try all(
             """
             SELECT \(ListedFile.columns, of: "f"), f.device_uuid, f.file_group_uuid, f.check_sum, f.object_id,
+                   f.content_state,
                    f.app_metadata_version, g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version,
                    g.is_deleted, u.display_name, u.account_type, m.user_id,
                    EXISTS (SELECT 1 FROM imported_groups i WHERE i.sharing_group_id = g.sharing_group_id) AS is_imported
@@ -49,6 +50,7 @@ extension StoreSession {
                 owner: try FileEvidence.Person(listed.owningUserID, row.columns(of: "u")),
                 ownerIsMember: try !row.columns(of: "m").isNull("user_id"),
                 checkSum: try file.optionalString("check_sum"), objectID: try file.optionalString("object_id"),
+                contentState: try file.word("content_state"),
                 objectName: CloudFileName(
                     fileUUID: listed.fileUUID, deviceUUID: device, fileVersion: listed.fileVersion,
                     fileExtension: fileExtension

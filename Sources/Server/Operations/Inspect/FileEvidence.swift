@@ -1,3 +1,4 @@
+public import Store
 public import SyncProtocol
 
 /// Everything the database knows about one file: the source for its history.
@@ -49,6 +50,8 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
         public var ownerIsMember: Bool
         public var checkSum: String?
         public var objectID: String?
+        /// Whether the owner's present account should have the bytes.
+        public var contentState: ContentState
         /// The object's name according to the protocol, as its owner sees it.
         public var objectName: String
         public var appMetaDataVersion: AppMetaDataVersion?

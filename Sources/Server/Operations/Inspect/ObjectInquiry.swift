@@ -23,10 +23,12 @@ public struct ObjectInquiry {
         self.deadline = deadline
     }
 
-    /// What the storages say of a file, for each group where it exists and whose owner is known.
+    /// What the storages say of a file, for each group where it exists, whose owner is known, and whose bytes should be
+    /// there.
     /// - Throws: ``StoreError``.
     public func ask(about file: FileUUID) throws -> [CloudAnswer] {
-        try store.withSession { try $0.referredObjects(file: file) }.compactMap(answer(about:))
+        try store.withSession { try $0.referredObjects(file: file) }
+            .filter { $0.file.contentState == .stored }.compactMap(answer(about:))
     }
 
     /// - Returns: `nil` if the owner is no user anymore, so that there is nobody to ask.

@@ -1,3 +1,4 @@
+import Store
 import SyncProtocol
 
 /// The part of a file's story that plays in one group.
@@ -96,6 +97,16 @@ struct StoryChapter {
             let kept = committed.contentsKeptUntil.map { ", and stay there until \($0) UTC" }
             return "Its bytes were in \(storage)\(kept ?? "; the server no longer knows of any")."
         }
+        switch committed.contentState {
+        case .stored: break
+        case .awaiting:
+            return "Its bytes were in an account that \(owner) has switched away from; nobody has uploaded them into "
+                + "\(storage) yet."
+        case .missing:
+            return
+                "Its bytes were in an account that \(owner) has switched away from; \(owner) ended the switch without "
+                + "them."
+        }
         let object =
             committed.objectID.map { "as object \($0), by default named" } ?? "not looked for yet, under the name"
         let sum = committed.checkSum.map { "; checksum \($0)" } ?? ""
@@ -162,6 +173,11 @@ struct StoryChapter {
 
     /// What happens when they want the contents.
     private var delivery: String {
+        switch committed.contentState {
+        case .stored: break
+        case .awaiting: return "those that download it are told gone: authTokenExpiredOrRevoked, awaitingReupload."
+        case .missing: return "those that download it are told gone: fileRemovedOrRenamed."
+        }
         let normal = "download it from \(owner)'s storage"
         return switch answer?.finding {
         case nil, .present, .inBin: "\(normal)."
@@ -179,6 +195,13 @@ struct StoryChapter {
     var remedies: [String] {
         if committed.groupDeleted { return [] }
         if file.deleted { return remediesOfDeletion }
+        guard committed.contentState == .stored else {
+            return [
+                "A device that has version \(file.fileVersion), of any member who may write, uploads it again "
+                    + "(ReuploadFile); the app does that by itself.",
+                "Else somebody uploads other contents as version \(nextVersion), or the app deletes the file.",
+            ]
+        }
         switch answer?.finding {
         case nil, .present, .replaced: return []
         case .inBin:

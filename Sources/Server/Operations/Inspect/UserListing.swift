@@ -55,9 +55,35 @@ public struct UserDetails: Equatable, Sendable, Encodable {
         public var live: Int
         public var deleted: Int
         public var bytes: Int64
+        /// Those whose bytes have to be uploaded again after a switch of the account, or were given up.
+        public var withoutBytes: Int
+    }
+
+    /// An account that the user has switched away from.
+    public struct RetiredAccount: Equatable, Sendable, Encodable {
+        public var accountType: AccountType
+        public var providerUserID: String
+        public var retiredAt: WireDate
+    }
+
+    /// A switch of the user's account that is proposed or in progress.
+    public struct Switch: Equatable, Sendable, Encodable {
+        public var switchID: AccountSwitchID
+        public var state: String
+        public var toAccountType: AccountType
+        public var begunAt: WireDate
     }
 
     public var user: ListedUser
+    /// The identity above the user's account; absent as long as no client has asked for it.
+    public var userAppID: UserAppID?
+    /// How often the user has switched accounts.
+    public var accountEpoch: AccountEpoch
+    /// The accounts before.
+    public var retiredAccounts: [RetiredAccount]
+    public var openSwitches: [Switch]
+    /// The user's devices with a grant to switch the account.
+    public var devicesWithGrant: Int
     public var cloudFolderName: String?
     public var cloudFolderID: String?
     /// Whether tokens are stored, sealed.
@@ -142,7 +168,8 @@ extension StoreSession {
         listed.quotas = try quotas == .unlimited ? [] : quotaStandings(of: userID, quotas, at: now)
         let account = try first(
             """
-            SELECT cloud_folder_name, cloud_folder_id, credentials IS NOT NULL AS has_credentials, credentials_version
+            SELECT cloud_folder_name, cloud_folder_id, credentials IS NOT NULL AS has_credentials, credentials_version,
+                   user_app_id, account_epoch
               FROM users
              WHERE user_id = ?
             """, id
@@ -150,7 +177,9 @@ extension StoreSession {
             (
                 folder: try row.optionalString("cloud_folder_name"),
                 folderID: try row.optionalString("cloud_folder_id"), hasTokens: try row.flag("has_credentials"),
-                version: try row.number("credentials_version")
+                version: try row.number("credentials_version"),
+                identity: try row.optionalIdentifier("user_app_id", as: UserAppID.self),
+                epoch: AccountEpoch(try row.number("account_epoch"))
             )
         }
         var kinds: [String: Int] = [:]
@@ -163,22 +192,58 @@ extension StoreSession {
         let files = try first(
             """
             SELECT SUM(NOT is_deleted) AS live, SUM(is_deleted) AS deleted,
-                   SUM(IF(is_deleted, 0, size_bytes)) AS live_bytes
+                   SUM(IF(is_deleted, 0, size_bytes)) AS live_bytes,
+                   SUM(content_state <> 'stored' AND NOT is_deleted) AS without_bytes
               FROM files
              WHERE owning_user_id = ?
             """, id
         ) { row throws(StoreError) in
             UserDetails.Files(
                 live: Int(try row.optionalNumber("live") ?? 0), deleted: Int(try row.optionalNumber("deleted") ?? 0),
-                bytes: try row.optionalNumber("live_bytes") ?? 0)
+                bytes: try row.optionalNumber("live_bytes") ?? 0,
+                withoutBytes: Int(try row.optionalNumber("without_bytes") ?? 0))
         }
         return UserDetails(
-            user: listed, cloudFolderName: account?.folder, cloudFolderID: account?.folderID,
+            user: listed, userAppID: account?.identity, accountEpoch: account?.epoch ?? AccountEpoch(0),
+            retiredAccounts: try retiredAccounts(of: userID), openSwitches: try openSwitches(of: userID),
+            devicesWithGrant: try count("SELECT COUNT(DISTINCT device_uuid) FROM device_grants WHERE user_id = ?", id),
+            cloudFolderName: account?.folder, cloudFolderID: account?.folderID,
             hasCredentials: account?.hasTokens ?? false, credentialsVersion: account?.version ?? 0,
             pushRegistrations: kinds, deviceUUIDs: devices, groups: try memberships(of: userID),
-            ownedFiles: files ?? UserDetails.Files(live: 0, deleted: 0, bytes: 0),
+            ownedFiles: files ?? UserDetails.Files(live: 0, deleted: 0, bytes: 0, withoutBytes: 0),
             stagedChanges: try count("SELECT COUNT(*) FROM staged_changes WHERE user_id = ?", id),
             outboxRows: try count("SELECT COUNT(*) FROM outbox WHERE user_id = ?", id))
+    }
+
+    private mutating func retiredAccounts(of userID: UserID) throws(StoreError) -> [UserDetails.RetiredAccount] {
+        try all(
+            """
+            SELECT account_type, provider_user_id, retired_at
+              FROM retired_accounts
+             WHERE user_id = ?
+             ORDER BY retired_at, account_type, provider_user_id
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            UserDetails.RetiredAccount(
+                accountType: try row.word("account_type"), providerUserID: try row.string("provider_user_id"),
+                retiredAt: try row.date("retired_at"))
+        }
+    }
+
+    private mutating func openSwitches(of userID: UserID) throws(StoreError) -> [UserDetails.Switch] {
+        try all(
+            """
+            SELECT switch_uuid, state, to_account_type, begun_at
+              FROM account_switches
+             WHERE user_id = ?
+               AND state <> 'finished'
+             ORDER BY begun_at, switch_uuid
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            UserDetails.Switch(
+                switchID: try row.identifier("switch_uuid"), state: try row.string("state"),
+                toAccountType: try row.word("to_account_type"), begunAt: try row.date("begun_at"))
+        }
     }
 
     private mutating func memberships(of userID: UserID) throws(StoreError) -> [UserDetails.Group] {

@@ -19,7 +19,9 @@ extension ErrorCode {
         .cloudTimeout, .quotaCodeExchangeRate, .serverNotAllowed,
     ]
     /// Where the caller must be a user.
-    static let users: Set<ErrorCode> = [.userUnknown, .tooManyDevices, .tooManySimultaneousRequests]
+    static let users: Set<ErrorCode> = [
+        .userUnknown, .accountRetired, .staleEpoch, .tooManyDevices, .tooManySimultaneousRequests,
+    ]
     /// Where tokens are exchanged.
     static let exchange: Set<ErrorCode> = [.authorizationCodeRejected, .storagePermissionMissing]
     /// Where a change is staged.

@@ -71,6 +71,7 @@ public enum OpenAPIDocument {
     /// Every level except none requires the device.
     private static func pathParameters(_ route: EndpointRoute) -> [JSON] {
         guard route.authentication != .none else { return [] }
+        let isEpochChecked = route.authentication == .secondary && route.endpoint != .checkCreds
         let device: JSON = [
             "name": .string(RequestHeader.deviceUUID.rawValue), "in": "header", "required": true,
             "description": "Stays with the device.", "schema": ParameterDescription.uuid,
@@ -83,13 +84,19 @@ public enum OpenAPIDocument {
             header(.accountID, "Dropbox: the account id."),
             header(.microsoftAccessToken, "Microsoft: the second token."),
             header(.accountDetails, "JSON. Apple: the person's names; WebDAV, S3: where the storage is."),
-        ]
+        ] + (isEpochChecked ? [accountEpoch] : [])
     }
 
     private static let codeVerifier: JSON = [
         "name": .string(RequestHeader.codeVerifier.rawValue), "in": "header", "required": false,
         "description": "The PKCE verifier of the code.",
         "schema": ["type": "string", "minLength": 43, "maxLength": 128, "pattern": "^[A-Za-z0-9._~-]+$"],
+    ]
+
+    private static let accountEpoch: JSON = [
+        "name": .string(RequestHeader.accountEpoch.rawValue), "in": "header", "required": false,
+        "description": "The epoch that the client knows; a request with another one than the present is refused.",
+        "schema": ParameterDescription.integer64,
     ]
 
     private static func header(_ header: RequestHeader, _ meaning: String) -> JSON {

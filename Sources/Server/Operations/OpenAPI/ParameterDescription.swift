@@ -19,6 +19,8 @@ struct ParameterDescription {
     init(_ name: ParameterName, isGroupUUID: Bool) {
         (schema, meaning) =
             switch name {
+            case .acceptRetired:
+                (Self.boolean, "Whether an account that an identity has switched away from may begin anew.")
             case .actualDeletion: (["type": "string"], "No effect; an aid of the predecessor's debugging builds.")
             case .allowSocialAcceptance:
                 (Self.boolean, "Whether accounts without storage may redeem the invitation; 1 unless given.")
@@ -44,6 +46,21 @@ struct ParameterDescription {
                         "pattern": "^[0-9A-Fa-f]+$",
                     ], "Hexadecimal, in the flavour of the owner's storage: MD5, Dropbox's content hash, or SHA-1."
                 )
+            case .contentSHA256:
+                (
+                    ["type": "string", "minLength": 64, "maxLength": 64, "pattern": "^[0-9A-Fa-f]+$"],
+                    "SHA-256 of the body."
+                )
+            case .cursor:
+                (["type": "string", "minLength": 1], "Where the list continues: `nextCursor` of the page before.")
+            case .expectedEpoch: (Self.integer64, "The identity's epoch as the client knows it.")
+            case .missing:
+                (
+                    ["type": "string", "enum": ["keepGone", "markDeleted"]],
+                    "What becomes of files that still wait for their bytes; keepGone unless given."
+                )
+            case .switchId: (Self.uuid, "The account switch.")
+            case .userAppId: (Self.uuid, "The identity.")
             case .cloudFolderName:
                 (
                     ["type": "string", "minLength": 1, "maxLength": .integer(Int64(TextLimit.cloudFolderName))],
@@ -54,6 +71,8 @@ struct ParameterDescription {
             case .fileUUID: (Self.uuid, "The file.")
             case .fileUUIDs: (["type": "string", "minLength": 36], "Files, as UUIDs with commas between them.")
             case .fileVersion: (Self.integer32, "The version of the contents.")
+            case .grantDeviceUUID:
+                (Self.uuid, "The device whose grants are revoked; all but the calling one unless given.")
             case .masterVersion: (Self.integer64, "The group's master version as the client knows it.")
             case .mimeType:
                 (
@@ -84,6 +103,7 @@ struct ParameterDescription {
             case .pushNotificationMessage: (["type": "string"], "Text for the other members, once committed.")
             case .pushNotificationToken:
                 (["type": "string", "minLength": 1], "The device's token for push notifications.")
+            case .reportIdentity: (Self.boolean, "Whether the reply is to contain the identity above the account.")
             case .sharingGroupName:
                 (
                     ["type": "string", "maxLength": .integer(Int64(TextLimit.sharingGroupName))],

@@ -28,6 +28,16 @@ enum Schemas {
 
     static func reference(_ name: String) -> JSON { ["$ref": .string("#/components/schemas/\(name)")] }
 
+    static let switchState: JSON = [
+        "type": "string", "enum": .array(AccountSwitchState.allCases.map { .string($0.rawValue) }),
+    ]
+
+    /// The members of an identity, in replies to requests that ask for them.
+    static let identity: [String: JSON] = [
+        "userAppId": uuid, "accountEpoch": int64,
+        "deviceGrant": ["type": "string", "pattern": "^[0-9a-f]{64}$"],
+    ]
+
     static let empty = object([:])
     static let stale = reference("Stale")
     static func orStale(_ success: JSON) -> JSON { ["oneOf": [success, stale]] }
@@ -44,10 +54,10 @@ enum Schemas {
                 "error": ["type": "string", "description": "A sentence for developers."], "code": text,
                 "requestId": text, "retryable": bool,
                 "goneReason": ["type": "string", "enum": ["userRemoved", "authTokenExpiredOrRevoked"]],
-                "title": text, "status": ["type": "integer"], "detail": text,
+                "switchId": uuid, "title": text, "status": ["type": "integer"], "detail": text,
             ], "required": ["error", "code", "requestId", "retryable"],
         ],
-        "UserID": object(["userId": int64]),
+        "UserID": object(["userId": int64], optional: identity),
         "Member": object(["name": text, "userId": int64]),
         "SharingGroup": object(
             [
@@ -59,7 +69,10 @@ enum Schemas {
                 "fileUUID": uuid, "deviceUUID": uuid, "sharingGroupUUID": identifier, "creationDate": date,
                 "updateDate": date, "mimeType": text, "deleted": bool, "fileVersion": int32, "owningUserId": int64,
                 "cloudStorageType": storageType,
-            ], optional: ["fileGroupUUID": identifier, "appMetaDataVersion": int32]),
+            ],
+            optional: [
+                "fileGroupUUID": identifier, "appMetaDataVersion": int32, "awaitingReupload": ["const": true],
+            ]),
         "StagedFile": object(
             ["fileUUID": uuid, "sharingGroupUUID": identifier, "deleted": bool],
             optional: [

@@ -12,8 +12,9 @@ public struct CheckSumHasher: Sendable {
     private var computation: Computation
 
     /// - Parameter storageType: where the bytes go or come from; determines the algorithm.
-    public init(for storageType: CloudStorageType) {
-        let flavour = storageType.checkSumFlavour
+    public init(for storageType: CloudStorageType) { self.init(flavour: storageType.checkSumFlavour) }
+
+    public init(flavour: CheckSum.Flavour) {
         computation =
             flavour == .dropboxContentHash
             ? .dropbox(DropboxContentHash()) : .digest(StorableDigest(flavour.algorithm), flavour)

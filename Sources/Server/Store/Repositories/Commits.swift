@@ -155,15 +155,21 @@ extension StoreSession {
         guard change.fileVersion == current.fileVersion.next, change.kind == .undelete || !current.isDeleted,
             Self.isNextMetaData(change, after: current)
         else { throw CommitRefusal.outdated(change.fileUUID) }
-        guard let content = change.content, let updatedAt = change.updatedAt else {
+        guard let updatedAt = change.updatedAt else {
             throw StoreError.corrupt(table: "staged_changes", column: "kind")
         }
-        guard content.owningUser == current.owningUser, try isMember(current.owningUser.userID, of: area.groupID)
+        // Lost when the owner switched accounts: the device has to upload it again.
+        guard let content = change.content else { throw CommitRefusal.outdated(change.fileUUID) }
+        // The row of a deleted file may still have a storage that its owner has left.
+        guard content.owningUser.userID == current.owningUser.userID,
+            current.isDeleted || content.owningUser == current.owningUser,
+            try isMember(current.owningUser.userID, of: area.groupID)
         else { throw CommitRefusal.ownerGone }
         let file: ColumnValues = [
             "file_version": .int(orNull: change.fileVersion.map { Int64($0.rawValue) }),
             "device_uuid": .text(area.deviceUUID.rawValue), "updated_at": .date(updatedAt),
-            "is_deleted": .bool(false), "changed_at_master_version": .int(version.rawValue),
+            "is_deleted": .bool(false), "content_state": .text(ContentState.stored.rawValue),
+            "changed_at_master_version": .int(version.rawValue),
         ]
         let row = file + content.columnValues
         try execute(

@@ -37,7 +37,7 @@ extension StoreSession {
     ) throws(StoreError) -> (user: UserRecord, credentials: [UInt8])? {
         try first(
             """
-            SELECT \(UserRecord.keptColumns), '' AS display_name, credentials
+            SELECT \(UserRecord.keptColumns), '' AS display_name, 0 AS account_epoch, credentials
               FROM departed_users
              WHERE user_id = ?
             """, [.int(userID.rawValue)]

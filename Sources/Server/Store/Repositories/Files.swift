@@ -29,6 +29,15 @@ public struct StoredContent: Equatable, Sendable {
     }
 }
 
+/// Whether the owner's present account has the bytes of a file.
+public enum ContentState: String, Sendable, Hashable, Codable {
+    case stored
+    /// The owner has switched accounts since; somebody has to upload them again.
+    case awaiting
+    /// The owner has given up on that; somebody may do it nevertheless.
+    case missing
+}
+
 /// A committed file.
 public struct FileRecord: Equatable, Sendable {
     public var fileUUID: FileUUID
@@ -51,6 +60,9 @@ public struct FileRecord: Equatable, Sendable {
     public var providerHash: String?
     /// Changes with the object's contents, if the provider reports it.
     public var objectRevision: String?
+    /// If not ``ContentState/stored``: there is no object, and ``checkSum`` is in the flavour of an earlier storage. Of
+    /// deleted files without meaning.
+    public var contentState = ContentState.stored
 
     /// The name under which this server stores the object; an older one may have stored types that this one does not
     /// accept.
@@ -108,7 +120,7 @@ extension FileRecord {
     package static let columns: ColumnList = [
         "file_uuid", "owning_user_id", "storage_type", "device_uuid", "created_at", "updated_at", "mime_type",
         "app_metadata", "app_metadata_version", "is_deleted", "file_version", "check_sum", "size_bytes", "object_id",
-        "object_revision", "provider_hash",
+        "object_revision", "provider_hash", "content_state",
     ]
 
     package init(_ row: borrowing Row) throws(StoreError) {
@@ -128,11 +140,13 @@ extension FileRecord {
         objectID = try row.optionalString("object_id")
         objectRevision = try row.optionalString("object_revision")
         providerHash = try row.optionalString("provider_hash")
+        contentState = try row.word("content_state")
     }
 
     /// What a statement writes into the row of a file that is deleted: its bytes are no longer the file's.
     package static let deletion: ColumnValues = [
         "is_deleted": .bool(true), "object_id": .null, "object_revision": .null,
+        "content_state": .text(ContentState.stored.rawValue),
     ]
 }
 
@@ -142,8 +156,10 @@ extension FileRecord {
 private struct IndexColumns {
     static let all: ColumnList = [
         "file_uuid", "device_uuid", "file_group_uuid", "created_at", "updated_at", "mime_type", "is_deleted",
-        "app_metadata_version", "file_version", "owning_user_id", "storage_type",
+        "app_metadata_version", "file_version", "owning_user_id", "storage_type", "content_state",
     ]
+
+    private static let awaitingByteCount = ContentState.awaiting.rawValue.utf8.count
 
     private let fileUUID: Int
     private let deviceUUID: Int
@@ -156,6 +172,7 @@ private struct IndexColumns {
     private let fileVersion: Int
     private let owningUserID: Int
     private let storageType: Int
+    private let contentState: Int
 
     init(_ row: borrowing Row) throws(StoreError) {
         fileUUID = try row.position("file_uuid")
@@ -169,6 +186,7 @@ private struct IndexColumns {
         fileVersion = try row.position("file_version")
         owningUserID = try row.position("owning_user_id")
         storageType = try row.position("storage_type")
+        contentState = try row.position("content_state")
     }
 
     func write(
@@ -189,6 +207,8 @@ private struct IndexColumns {
         writer.fileVersion(FileVersion(try row.number32(.position(fileVersion))))
         writer.owningUserID(UserID(try row.number(.position(owningUserID))))
         writer.cloudStorageType(try row.word(.position(storageType)))
+        // The only state of that length; compared without creating a value for each row.
+        if row.withText(contentState, { $0?.byteCount == Self.awaitingByteCount }) { writer.awaitingReupload() }
         writer.endFile()
     }
 }
@@ -311,6 +331,7 @@ extension StoreSession {
              WHERE sharing_group_id = ?
                AND file_uuid = ?
                AND file_version = ?
+               AND content_state = 'stored'
                AND NOT is_deleted
                AND NOT EXISTS (SELECT 1 FROM outbox o
                                 WHERE o.user_id = files.owning_user_id AND o.object_id = ?
@@ -331,6 +352,7 @@ extension StoreSession {
                    AND device_uuid = ?
                    AND file_version = ?
                    AND object_id IS NULL
+                   AND content_state = 'stored'
                    AND NOT is_deleted
                 """,
                 object.values + [

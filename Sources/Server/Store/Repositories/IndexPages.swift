@@ -86,6 +86,13 @@ extension StoreSession {
             """, [.date(availableAt), .date(now), requestValue, .int(groupID.rawValue)])
     }
 
+    /// Schedules a new page for one owner.
+    public mutating func scheduleIndexPage(
+        of owner: OwningUser, availableAt: WireDate, at now: WireDate
+    ) throws(StoreError) {
+        try add(.writeIndexPage, of: owner, availableAt: availableAt, at: now)
+    }
+
     /// Schedules the deletion of the pages of a user who is being removed, and forgets them. Call before the user's row
     /// is deleted.
     mutating func removeIndexPages(of userID: UserID, at now: WireDate) throws(StoreError) {
@@ -193,6 +200,7 @@ extension StoreSession {
               FROM files f
               JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
              WHERE f.owning_user_id = ?
+               AND f.content_state = 'stored'
                AND NOT f.is_deleted
                AND NOT g.is_deleted
             """, [user])
@@ -202,6 +210,7 @@ extension StoreSession {
               FROM files f
               JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
              WHERE f.owning_user_id = ?
+               AND f.content_state = 'stored'
                AND NOT f.is_deleted
                AND NOT g.is_deleted
              ORDER BY f.created_at DESC, f.file_uuid, f.sharing_group_id

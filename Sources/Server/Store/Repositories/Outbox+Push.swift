@@ -36,6 +36,34 @@ extension StoreSession {
             ])
     }
 
+    /// Schedules a notification of a user's own devices. A push is about a group: users without one are not notified.
+    public mutating func addPush(_ text: String, toDevicesOf userID: UserID, at now: WireDate) throws(StoreError) {
+        let values: [Value] = [.text(text), .date(now), .date(now), requestValue, .int(userID.rawValue)]
+        try execute(
+            """
+            INSERT INTO outbox
+                   (kind, user_id, push_target, sharing_group_id, registration_id, message, available_at, created_at,
+                    request_id)
+            SELECT 'sendPush', r.user_id, 'device', MIN(m.sharing_group_id), r.registration_id, ?, ?, ?, ?
+              FROM push_registrations r
+              JOIN memberships m ON m.user_id = r.user_id
+             WHERE r.user_id = ?
+               AND r.kind IN ('apns', 'fcm')
+             GROUP BY r.registration_id, r.user_id
+            """, values)
+        try execute(
+            """
+            INSERT INTO outbox
+                   (kind, user_id, push_target, sharing_group_id, message, available_at, created_at, request_id)
+            SELECT 'sendPush', u.user_id, 'topic', MIN(m.sharing_group_id), ?, ?, ?, ?
+              FROM users u
+              JOIN memberships m ON m.user_id = u.user_id
+             WHERE u.user_id = ?
+               AND u.push_topic_arn IS NOT NULL
+             GROUP BY u.user_id
+            """, values)
+    }
+
     /// Splits a push for a group into one row per device or topic of the other members, so that each is notified
     /// separately: a notification that was delivered is never delivered again because another one failed. The rows
     /// belong to the same request.

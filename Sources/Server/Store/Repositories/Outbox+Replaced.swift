@@ -9,7 +9,7 @@ extension StoreSession {
     mutating func addDeletion(
         ofContentOf file: FileRecord, in groupID: SharingGroupID, availableAt: WireDate, at now: WireDate
     ) throws(StoreError) {
-        guard !file.isDeleted else { return }
+        guard !file.isDeleted, file.contentState == .stored else { return }
         let object = ObjectReference(
             objectID: file.objectID, names: file.objectID == nil ? [file.nameByOlderServer.rawValue] : [])
         try add(

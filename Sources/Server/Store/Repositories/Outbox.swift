@@ -83,12 +83,13 @@ extension StoreSession {
     /// lease has expired. For a provider that identifies objects only afterwards, `objectID` is `nil` and the names are
     /// used.
     ///
-    /// A single statement that waits for a removal of the owner: either the removal finds the row, and keeps access to
-    /// the storage until it is cleared, or there is no upload.
-    /// - Throws: ``StoreError/notFound`` if the owner no longer exists.
+    /// A single statement that waits for a removal of the owner, and for a switch of their account: either that finds the
+    /// row, or there is no upload.
+    /// - Parameter epoch: the owner's account that the storage was opened with.
+    /// - Throws: ``StoreError/notFound`` if the owner no longer exists, or has another account.
     public mutating func addIntent(
-        toStore objectID: String?, named names: [String], in owner: OwningUser, leaseOwner: String, until: WireDate,
-        at now: WireDate
+        toStore objectID: String?, named names: [String], in owner: OwningUser, at epoch: AccountEpoch,
+        leaseOwner: String, until: WireDate, at now: WireDate
     ) throws(StoreError) -> OutboxID {
         let object = ObjectReference(objectID: objectID, names: names)
         let row =
@@ -100,10 +101,29 @@ extension StoreSession {
             SELECT \(valuesOf: row.columns)
               FROM users
              WHERE user_id = ?
+               AND account_epoch = ?
               LOCK IN SHARE MODE
-            """, row.values + [.int(owner.userID.rawValue)])
+            """, row.values + [.int(owner.userID.rawValue), .int(epoch.rawValue)])
         guard let id else { throw .notFound }
         return OutboxID(id)
+    }
+
+    /// Removes the intent of an upload to whose object a row now refers.
+    ///
+    /// - Parameter epoch: the owner's account that the storage was opened with. The removal of the row by a switch may be
+    ///   committed on another node of a cluster at the same moment, so the account is compared as well.
+    /// - Returns: `false` if the lease is no longer `leaseOwner`'s, or the owner has another account.
+    public mutating func completeIntent(
+        _ item: OutboxID, at epoch: AccountEpoch, by leaseOwner: String
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            DELETE FROM outbox
+             WHERE outbox_id = ?
+               AND lease_owner = ?
+               AND EXISTS (SELECT 1 FROM users u WHERE u.user_id = outbox.user_id AND u.account_epoch = ?)
+            """,
+            [.int(item.rawValue), .text(leaseOwner), .int(epoch.rawValue)]) == 1
     }
 
     /// Schedules writing the warning file into a new owner's storage.
@@ -255,6 +275,7 @@ extension StoreSession {
                AND device_uuid = ?
                AND file_version = ?
                AND object_id IS NULL
+               AND content_state = 'stored'
                AND NOT is_deleted
              LIMIT 1
                FOR UPDATE

@@ -31,6 +31,8 @@ public struct Membership: Equatable, Sendable {
     public var owningUser: OwningUser?
     /// The invitation through which the member joined; `nil` for the group's creator.
     public var invitation: SharingInvitationUUID?
+    /// How often bytes of the group's files were uploaded again after a switch of their owner's account.
+    public var reuploads: Int64 = 0
 }
 
 /// The outcome of an attempt to advance a group's master version.
@@ -44,8 +46,8 @@ extension Membership {
     /// The columns that ``init(_:)`` reads, of the group `g`, the membership `m` and the user `o` who owns the member's
     /// new files.
     static let columns: ColumnList = [
-        "g.sharing_group_id", "g.sharing_group_uuid", "g.name", "g.master_version", "m.permission",
-        "m.invitation_uuid", "o.user_id", "o.account_type",
+        "g.sharing_group_id", "g.sharing_group_uuid", "g.name", "g.master_version", "g.reuploads",
+        "m.permission", "m.invitation_uuid", "o.user_id", "o.account_type",
     ]
 
     init(_ row: borrowing Row) throws(StoreError) {
@@ -54,6 +56,7 @@ extension Membership {
         groupUUID = try group.identifier("sharing_group_uuid")
         groupName = try group.optionalString("name")
         masterVersion = MasterVersion(try group.number("master_version"))
+        reuploads = try group.number("reuploads")
         let membership = row.columns(of: "m")
         permission = try membership.permission("permission")
         invitation = try membership.optionalIdentifier("invitation_uuid")

@@ -18,6 +18,8 @@ public struct CredentialRow: Equatable, Sendable {
     public var version: Int64
     /// When the person was last found to have withdrawn consent at the provider.
     public var consentWithdrawnAt: WireDate?
+    /// Which of the identity's accounts they belong to.
+    public var accountEpoch: AccountEpoch
 }
 
 /// What replaces a user's stored tokens.
@@ -60,7 +62,7 @@ extension StoreSession {
     public mutating func credentialRow(of userID: UserID) throws(StoreError) -> CredentialRow? {
         try first(
             """
-            SELECT credentials, former_credentials, credentials_version, consent_withdrawn_at
+            SELECT credentials, former_credentials, credentials_version, consent_withdrawn_at, account_epoch
               FROM users
              WHERE user_id = ?
             """, [.int(userID.rawValue)]
@@ -68,7 +70,8 @@ extension StoreSession {
             CredentialRow(
                 record: try row.optionalData("credentials"), formerRecord: try row.optionalData("former_credentials"),
                 version: try row.number("credentials_version"),
-                consentWithdrawnAt: try row.optionalDate("consent_withdrawn_at"))
+                consentWithdrawnAt: try row.optionalDate("consent_withdrawn_at"),
+                accountEpoch: AccountEpoch(try row.number("account_epoch")))
         }
     }
 

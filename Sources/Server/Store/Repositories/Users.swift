@@ -11,6 +11,8 @@ public struct UserRecord: Equatable, Sendable {
     public var cloudFolderName: String?
     /// The object id of the folder, once it is known; of storages whose folders have one.
     public var cloudFolderID: String?
+    /// How often the identity has switched accounts: the tokens of another epoch are those of another account.
+    public var accountEpoch: AccountEpoch
 }
 
 extension UserRecord {
@@ -19,7 +21,7 @@ extension UserRecord {
         "user_id", "account_type", "provider_user_id", "cloud_folder_name", "cloud_folder_id",
     ]
     /// The columns of `users` that ``init(_:)`` reads.
-    static let columns = keptColumns + ["display_name"]
+    static let columns = keptColumns + ["display_name", "account_epoch"]
 
     init(_ row: borrowing Row) throws(StoreError) {
         userID = UserID(try row.number("user_id"))
@@ -28,6 +30,7 @@ extension UserRecord {
         displayName = try row.string("display_name")
         cloudFolderName = try row.optionalString("cloud_folder_name")
         cloudFolderID = try row.optionalString("cloud_folder_id")
+        accountEpoch = AccountEpoch(try row.number("account_epoch"))
     }
 }
 
@@ -85,13 +88,21 @@ extension StoreSession {
         return userID
     }
 
-    /// Replaces the stored folder `old` with `new` if it still is `old`, and returns the folder stored now.
+    /// Replaces the stored folder `old` with `new` if it still is `old`, and the user's account that of `epoch`; returns
+    /// the folder stored now.
     public mutating func replaceCloudFolder(
-        of userID: UserID, _ old: String?, by new: String
+        of userID: UserID, at epoch: AccountEpoch, _ old: String?, by new: String
     ) throws(StoreError) -> String? {
         try execute(
-            "UPDATE users SET cloud_folder_id = ? WHERE user_id = ? AND cloud_folder_id <=> ?",
-            [.text(new), .int(userID.rawValue), .text(orNull: old)])
-        return try user(userID)?.cloudFolderID
+            """
+            UPDATE users
+               SET cloud_folder_id = ?
+             WHERE user_id = ?
+               AND account_epoch = ?
+               AND cloud_folder_id <=> ?
+            """,
+            [.text(new), .int(userID.rawValue), .int(epoch.rawValue), .text(orNull: old)])
+        guard let user = try user(userID), user.accountEpoch == epoch else { return nil }
+        return user.cloudFolderID
     }
 }

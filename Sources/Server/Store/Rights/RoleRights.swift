@@ -46,6 +46,10 @@ public enum RoleRights {
         // All roles renew tokens and find folders; users are added and removed by the api.
         ("users", api: all, transfer: change, jobs: change),
         ("departed_users", api: all, transfer: none, jobs: [.select, .update, .delete]),
+        // Each role that knows callers tells those with a retired account.
+        ("retired_accounts", api: all, transfer: read, jobs: none),
+        ("device_grants", api: all, transfer: none, jobs: expire),
+        ("account_switches", api: all, transfer: none, jobs: expire),
         ("devices", api: all, transfer: write, jobs: none),
         ("sharing_groups", api: write, transfer: change, jobs: read),
         ("memberships", api: all, transfer: read, jobs: read),

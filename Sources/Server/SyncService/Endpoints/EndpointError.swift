@@ -20,12 +20,26 @@ enum EndpointError: Error, Equatable {
     case lengthRequired
     case bodyTooLarge(maximumBytes: Int64)
     case checkSumMismatch
+    /// The bytes are not those of the version that they are to be.
+    case contentMismatch
     case transferTooSlow
 
     // The caller.
     case credentialsMissing
     case signInTypeNotAllowed
     case userUnknown
+    /// With the type of the account that took its place.
+    case accountRetired(by: AccountType)
+    case malformedAccountEpoch
+    case staleEpoch
+    case grantInvalid
+    case oldAccountProofRequired
+    case malformedOldAccountProof
+    case accountInUse
+    case switchInProgress(AccountSwitchID)
+    case switchConfirmed
+    case switchUnknown
+    case reuploadByOwnerOnly
     case tooManyFailedSignIns(retryAfter: Duration)
     case storageAccountRequired
 

@@ -22,8 +22,8 @@ struct ErrorReply {
         body =
             ErrorBody(
                 error: response.message, code: response.code.rawValue, requestId: requestID ?? "-",
-                retryable: response.isRetryable, goneReason: response.goneReason, status: response.status,
-                isProblem: isProblem
+                retryable: response.isRetryable, goneReason: response.goneReason, switchId: response.switchID,
+                status: response.status, isProblem: isProblem
             ).body
         headers = commonHeaders
         headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))
@@ -33,6 +33,9 @@ struct ErrorReply {
             headers.append((name: ResponseHeader.uploadOffset.rawValue, value: "\(offset)"))
         }
         if let length = response.lengthOfWhole { headers.append((name: "content-range", value: "bytes */\(length)")) }
+        if let type = response.activeAccountType {
+            headers.append((name: ResponseHeader.activeAccountType.rawValue, value: type.rawValue))
+        }
         if let delay = response.retryAfter {
             headers.append((name: "retry-after", value: "\(max(1, delay.components.seconds))"))
         }

@@ -17,6 +17,10 @@ struct ErrorResponse: Equatable {
     var lengthOfWhole: Int64?
     /// How many bytes of an upload need not be sent again.
     var uploadOffset: Int64?
+    /// The account switch that is in progress.
+    var switchID: AccountSwitchID?
+    /// Sent in the header `syncserver-active-account-type`.
+    var activeAccountType: AccountType?
     /// Sent in the header `Retry-After`, in whole seconds.
     var retryAfter: Duration?
 
@@ -32,7 +36,10 @@ struct ErrorResponse: Equatable {
         case let error as PushError: self.init(error)
         case let error as StoreError: self.init(error)
         case let error as CommitRefusal: self.init(error)
+        case let error as SwitchRefusal: self.init(error)
         case is OwnerRemoved: self.init(EndpointError.ownerRemoved)
+        case is AccountSwitched:
+            self.init(code: .busy, "the owner of the storage is switching accounts", retryAfter: .seconds(1))
         default: self.init(code: .internal)
         }
     }
@@ -73,6 +80,7 @@ struct ErrorResponse: Equatable {
         case .lengthRequired: self.init(code: .lengthRequired)
         case .bodyTooLarge(let maximum): self.init(code: .bodyTooLarge, "the body must have at most \(maximum) bytes")
         case .checkSumMismatch: self.init(code: .checksumMismatch)
+        case .contentMismatch: self.init(code: .contentMismatch)
         case .transferTooSlow: self.init(code: .transferTooSlow)
 
         case .tooManyTransfers: self.init(code: .tooManyTransfers, retryAfter: .seconds(5))
@@ -85,6 +93,25 @@ struct ErrorResponse: Equatable {
         case .credentialsMissing: self.init(code: .credentialsMissing)
         case .signInTypeNotAllowed: self.init(code: .signInTypeNotAllowed)
         case .userUnknown: self.init(code: .userUnknown)
+        case .accountRetired(let active):
+            self.init(code: .accountRetired)
+            activeAccountType = active
+        case .malformedAccountEpoch:
+            self.init(code: .malformedHeader, "SyncServer-Account-Epoch must be a number of at most 64 bits")
+        case .staleEpoch: self.init(code: .staleEpoch)
+        case .grantInvalid: self.init(code: .grantInvalid)
+        case .oldAccountProofRequired: self.init(code: .oldAccountProofRequired)
+        case .malformedOldAccountProof:
+            self.init(
+                code: .malformedHeader,
+                "SyncServer-Old-Account-Proof must be a JSON object of texts, accessToken among them")
+        case .accountInUse: self.init(code: .accountInUse)
+        case .switchInProgress(let id):
+            self.init(code: .switchInProgress)
+            switchID = id
+        case .switchConfirmed: self.init(code: .switchConfirmed)
+        case .switchUnknown: self.init(code: .switchUnknown)
+        case .reuploadByOwnerOnly: self.init(code: .reuploadByOwnerOnly)
         case .tooManyFailedSignIns(let delay): self.init(code: .tooManyFailedSignIns, retryAfter: delay)
         case .storageAccountRequired: self.init(code: .storageAccountRequired)
 
@@ -213,6 +240,16 @@ struct ErrorResponse: Equatable {
         case .ownerGone: self.init(EndpointError.ownerRemoved)
         }
     }
+
+    private init(_ error: SwitchRefusal) {
+        switch error {
+        case .unknown: self.init(EndpointError.switchUnknown)
+        case .staleEpoch: self.init(EndpointError.staleEpoch)
+        case .accountInUse: self.init(EndpointError.accountInUse)
+        case .owningAccountRequired: self.init(EndpointError.owningAccountRequired)
+        case .revocationUnderWay: self.init(code: .busy, retryAfter: .seconds(5))
+        }
+    }
 }
 
 extension ErrorCode {
@@ -229,6 +266,7 @@ extension ErrorCode {
             case .invitationsPerHour: .quotaInvitationRate
             case .codeExchangesPerHour: .quotaCodeExchangeRate
             case .pushRegistrationsPerHour: .quotaPushRegistrationRate
+            case .accountSwitchesPerHour: .quotaAccountSwitchRate
             }
     }
 }

@@ -16,4 +16,12 @@ extension RequestContext {
         try session.scheduleIndexPages(ofChangesIn: groupID, as: version, availableAt: due, at: now)
         if isRenamed { try session.scheduleIndexPages(ofOwnersIn: groupID, availableAt: due, at: now) }
     }
+
+    /// Has the page of an owner written anew, if they have storage.
+    func scheduleIndexPage(of user: UserRecord, using session: inout StoreSession) throws(StoreError) {
+        guard services.settings.writesIndexPage, let storageType = user.accountType.cloudStorageType else { return }
+        let due = WireDate(secondsSince1970: now.secondsSince1970 + Self.indexPageDelaySeconds)
+        try session.scheduleIndexPage(
+            of: OwningUser(userID: user.userID, storageType: storageType), availableAt: due, at: now)
+    }
 }

@@ -8,9 +8,15 @@ extension RequestContext {
     /// Counts one action of a person's account in the current hour.
     /// - Throws: ``EndpointError/quotaUsedUp(_:retryAfter:)``.
     func use(_ quota: Quota, of person: SignedInPerson, in session: inout StoreSession) throws {
+        try use(quota, of: person.presented.accountType, person.profile.providerUserID, in: &session)
+    }
+
+    /// The same for an account that need not be the caller's.
+    func use(
+        _ quota: Quota, of accountType: AccountType, _ providerUserID: String, in session: inout StoreSession
+    ) throws {
         guard let limit = services.settings.quotas[quota] else { return }
-        let use = try session.use(
-            quota, by: person.presented.accountType, person.profile.providerUserID, limit: limit)
+        let use = try session.use(quota, by: accountType, providerUserID, limit: limit)
         guard case .exhausted(let retryAfter) = use else { return }
         refusedQuota = quota
         throw EndpointError.quotaUsedUp(quota, retryAfter: retryAfter)

@@ -80,12 +80,15 @@ public struct Services: Sendable {
         public var invitationLifetimeSeconds: Int64
         /// For how long replaced and deleted objects stay in storage, in seconds, for downloads that have begun.
         public var replacedVersionSeconds: Int64
+        /// Whether an account switch requires credentials of the account that is to be left, besides the device's grant.
+        public var requiresOldAccountProof: Bool
 
         public init(
             serverVersion: String, minimumIOSClientVersion: String?, maximumUploadBytes: Int64,
             quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool, writesIndexPage: Bool = false,
             redirectURIs: Set<String> = [], requestTime: Duration = .seconds(40),
-            invitationLifetimeSeconds: Int64 = 86_400, replacedVersionSeconds: Int64 = 0
+            invitationLifetimeSeconds: Int64 = 86_400, replacedVersionSeconds: Int64 = 0,
+            requiresOldAccountProof: Bool = false
         ) {
             self.serverVersion = serverVersion
             self.minimumIOSClientVersion = minimumIOSClientVersion
@@ -98,6 +101,7 @@ public struct Services: Sendable {
             self.requestTime = requestTime
             self.invitationLifetimeSeconds = invitationLifetimeSeconds
             self.replacedVersionSeconds = replacedVersionSeconds
+            self.requiresOldAccountProof = requiresOldAccountProof
         }
     }
 }

@@ -26,6 +26,8 @@ struct CloudWork: Sendable {
             // Unless the work has since passed to another user, nobody can do it.
             return logger.warning("No way into the storage: its user is gone")
         }
+        // A switch of the account, which removes the work for the former one, may have been faster than the lookup.
+        guard try store.withSession({ try $0.isLeased(item.id, by: leaseOwner) }) else { return }
         switch work {
         case .deleteObject(let object): try delete(object, of: owner, for: item, storage)
         case .writeWarningFile(let objectID): try writeWarningFile(objectID, for: item, storage)

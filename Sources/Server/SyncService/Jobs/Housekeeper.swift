@@ -28,6 +28,9 @@ public struct Housekeeper: Sendable {
     /// How long the row of a process that no longer renews it is kept, in seconds: far longer than anybody counts it.
     private static let holderLifetimeSeconds: Int64 = 86_400
 
+    /// How long it is known that a switch was finished, in seconds: far longer than its request is retried.
+    private static let switchLifetimeSeconds: Int64 = 90 * 86_400
+
     /// How far back uploads of people who have since left are searched for, in seconds: far longer than the time
     /// between two rounds.
     private static let departureSeconds: Int64 = 3_600
@@ -98,6 +101,14 @@ public struct Housekeeper: Sendable {
             try session.forgetKeyHolders(before: time(ago: Self.holderLifetimeSeconds), limit: Self.batch)
         }
         report("Processes forgotten that ended without saying so", holders)
+        let grants = try store.transaction { try $0.forgetGrants(at: now(), limit: Self.batch) }
+        report("Device grants forgotten that were not used for long", grants)
+        let proposals = try store.transaction { try $0.forgetExpiredSwitches(at: now(), limit: Self.batch) }
+        report("Account switches forgotten that nobody confirmed", proposals)
+        let switches = try store.transaction { session in
+            try session.forgetFinishedSwitches(before: time(ago: Self.switchLifetimeSeconds), limit: Self.batch)
+        }
+        report("Old account switches forgotten", switches)
         let departed = try store.transaction { session in
             try session.forgetDepartedUsers(at: now(), limit: Self.batch)
         }

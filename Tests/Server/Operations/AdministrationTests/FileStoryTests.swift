@@ -39,6 +39,20 @@ struct FileStoryTests {
         #expect(!text.contains("secret"))
     }
 
+    @Test("A file that waits for its bytes after a switch of accounts: why, what phones are told, and what helps")
+    func awaiting() throws {
+        let text = try story(
+            """
+            UPDATE files SET content_state = 'awaiting', object_id = NULL WHERE NOT is_deleted;
+            UPDATE users SET account_epoch = 1
+            """
+        ).text
+
+        #expect(text.contains("were in an account that Alice Example (Google, user 1) has switched away from"))
+        #expect(text.contains("told gone: authTokenExpiredOrRevoked, awaitingReupload"))
+        #expect(text.contains("uploads it again (ReuploadFile)"))
+    }
+
     @Test("A deleted file: at which master version, by whom if known, and how to restore it")
     func deleted() throws {
         let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!

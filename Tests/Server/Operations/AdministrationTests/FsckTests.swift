@@ -57,7 +57,7 @@ struct FsckTests {
             INSERT INTO files SELECT 2, f.file_uuid, f.file_group_uuid, f.owning_user_id, f.storage_type, f.device_uuid,
                    f.created_at, f.updated_at, f.mime_type, f.app_metadata, f.app_metadata_version, f.is_deleted,
                    f.file_version, f.check_sum, f.sha256, f.size_bytes, f.object_id, f.object_revision,
-                   f.provider_hash, f.changed_at_master_version
+                   f.provider_hash, f.changed_at_master_version, f.content_state
               FROM files f WHERE NOT f.is_deleted
             """),
         Damage("objectOfTwoFiles", "UPDATE files SET object_id = 'object-1', is_deleted = FALSE"),
@@ -66,6 +66,23 @@ struct FsckTests {
         Damage("checkSumOfOtherStorage", "UPDATE files SET check_sum = REPEAT('A', 40)"),
         Damage("contentUnknown", "UPDATE files SET size_bytes = NULL"),
         Damage("unusableIdentifier", "UPDATE files SET device_uuid = 'phone'"),
+        Damage(
+            "accountActiveAndRetired",
+            """
+            INSERT INTO retired_accounts (account_type, provider_user_id, user_id, retired_at)
+            SELECT account_type, provider_user_id, user_id, NOW() FROM users WHERE user_id = 1
+            """),
+        Damage(
+            "switchedTwice",
+            """
+            INSERT INTO account_switches (switch_uuid, user_id, state, from_account_type, to_account_type,
+                                          to_provider_user_id, begun_at, expires_at)
+            VALUES ('a', 1, 'reuploading', 'Google', 'Dropbox', 'p', NOW(), NOW()),
+                   ('b', 1, 'reuploading', 'Google', 'Dropbox', 'p', NOW(), NOW())
+            """),
+        Damage("waitingWithObject", "UPDATE files SET content_state = 'missing' WHERE NOT is_deleted"),
+        Damage(
+            "waitingForNobody", "UPDATE files SET content_state = 'awaiting', object_id = NULL WHERE NOT is_deleted"),
         Damage("stagedInNoGroup", "UPDATE staged_changes SET sharing_group_id = 99"),
         Damage("stagedByNonMember", "UPDATE staged_changes SET user_id = 99"),
         Damage("stagedUploadIncomplete", "UPDATE staged_changes SET kind = 'upload'"),
@@ -95,6 +112,41 @@ struct FsckTests {
         #expect(report.findings == [])
         #expect(report.isGood)
         #expect(report.text == "clean")
+    }
+
+    @Test("A switch of accounts is clean: proposed, confirmed while others have staged changes, and finished")
+    func accountSwitch() throws {
+        let fixture = try AdministrationFixture()
+        let user = try #require(try fixture.store.withSession { try $0.user(UserID(1)) })
+        let tokens = try #require(try fixture.store.withSession { try $0.credentials(of: user.userID) })
+        let id = try #require(AccountSwitchID(AdministrationFixture.device))
+        let now = AdministrationFixture.now
+        let account = ProposedAccount(
+            accountType: .dropbox, providerUserID: "dbid:1", cloudFolderName: nil, cloudFolderID: nil,
+            credentials: tokens.record, hasRefreshToken: true)
+        func codes() throws -> [String] { try fsck(fixture).run().filter { $0.severity != .note }.map(\.code) }
+
+        try fixture.store.transaction { session in
+            try session.propose(
+                id, of: user, to: account, until: WireDate(secondsSince1970: now.secondsSince1970 + 60), at: now)
+        }
+        let proposed = try codes()
+        try fixture.store.transaction { session in
+            _ = try session.confirmSwitch(id, expecting: AccountEpoch(0), at: now)
+        }
+        let confirmed = try codes()
+        let details = try fixture.store.snapshot { try $0.userDetails(user.userID) }
+        try fixture.store.transaction { session in
+            _ = try session.finishSwitch(id, of: user.userID, .keepGone, at: now)
+        }
+        let finished = try codes()
+
+        #expect(proposed + confirmed + finished == [])
+        #expect(details?.ownedFiles.withoutBytes ?? 0 > 0)
+        let text = details?.text ?? ""
+        for part in ["former     Google account", "to a Dropbox account", "until somebody uploads them again"] {
+            #expect(text.contains(part), "\(text)")
+        }
     }
 
     @Test("Each kind of damage is reported", arguments: damages)

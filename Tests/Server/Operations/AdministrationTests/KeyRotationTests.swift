@@ -92,7 +92,8 @@ struct KeyRotationTests {
         #expect(throws: Interruption.self) {
             try rotation.run {
                 pages += 1
-                if pages == 3 { throw Interruption() }
+                // Before the third page of users, and after the one of proposed switches, of which there are none.
+                if pages == 4 { throw Interruption() }
             }
         }
         let both = CredentialSealer(keys: keys)

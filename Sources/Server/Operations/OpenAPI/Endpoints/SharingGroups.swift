@@ -17,11 +17,14 @@ extension GetSharingInvitationInfoRequest: DescribedRequest {
 extension RedeemSharingInvitationRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Makes the caller a member, and a user if they are none.",
-        reply: Schemas.object(["userId": Schemas.int64, "sharingGroupUUID": Schemas.identifier]),
+        reply: Schemas.object(
+            ["userId": Schemas.int64, "sharingGroupUUID": Schemas.identifier], optional: Schemas.identity),
         errors: ErrorCode.exchange.union([
             .invitationUnknown, .storageAccountRequired, .alreadyMember, .ownerMissing, .notAMember, .quotaGroups,
+            .accountRetired, .userUnknown,
         ]),
-        replyHeaders: [ResponseHeader.accessToken.rawValue: ["schema": Schemas.text]])
+        replyHeaders: [ResponseHeader.accessToken.rawValue: ["schema": Schemas.text]],
+        requestHeaders: IdentityHeaders.grant)
 }
 
 extension CreateSharingGroupRequest: DescribedRequest {

@@ -18,7 +18,7 @@ extension CheckCredsRequest: DescribedRequest {
             ResponseHeader.accessToken.rawValue: [
                 "description": "Facebook: a longer-lived token to use from now on.", "schema": Schemas.text,
             ]
-        ])
+        ], requestHeaders: IdentityHeaders.grant)
 }
 
 extension AddUserRequest: DescribedRequest {
@@ -26,8 +26,9 @@ extension AddUserRequest: DescribedRequest {
         summary: "Creates a user with an owning account, and their first sharing group.",
         reply: Schemas.reference("UserID"),
         errors: ErrorCode.exchange.union([
-            .userExists, .groupExists, .owningAccountRequired, .quotaGroupRate, .cloudRefused,
-        ]))
+            .userExists, .groupExists, .owningAccountRequired, .quotaGroupRate, .cloudRefused, .accountRetired,
+            .userUnknown,
+        ]), requestHeaders: IdentityHeaders.grant)
 }
 
 extension RemoveUserRequest: DescribedRequest {

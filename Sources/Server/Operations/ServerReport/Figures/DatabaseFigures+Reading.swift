@@ -133,7 +133,8 @@ extension StoreSession {
             values = [.date(now)]
         case .stagedChanges: uses = "SELECT COUNT(*) AS used FROM staged_changes GROUP BY user_id"
         case .stagedBytes: uses = "SELECT SUM(app_metadata_bytes) AS used FROM staged_changes GROUP BY user_id"
-        case .groupsPerHour, .invitationsPerHour, .codeExchangesPerHour, .pushRegistrationsPerHour:
+        case .groupsPerHour, .invitationsPerHour, .codeExchangesPerHour, .pushRegistrationsPerHour,
+            .accountSwitchesPerHour:
             uses = "SELECT uses AS used FROM quota_windows WHERE quota = ? AND window_end > UTC_TIMESTAMP()"
             values = [.text(quota.rawValue)]
         }

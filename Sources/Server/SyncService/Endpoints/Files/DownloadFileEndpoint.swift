@@ -33,6 +33,15 @@ struct DownloadFileEndpoint: TransferEndpoint {
             return try resume(request, conditions, caller, context)
                 ?? .header(DownloadFileResponse.stale(current: current))
         }
+        switch file.contentState {
+        case .stored: break
+        case .awaiting:
+            return .header(
+                DownloadFileResponse.gone(
+                    appMetaData: file.appMetaData, cloudStorageType: file.owningUser.storageType,
+                    reason: .authTokenExpiredOrRevoked, detail: .awaitingReupload))
+        case .missing: return try gone(.fileRemovedOrRenamed, file, member, request, caller, context)
+        }
         do {
             let storage = try context.storage(of: file.owningUser, for: member.user)
             let description = conditions.isAbsent ? try describe(file, member, context) : nil

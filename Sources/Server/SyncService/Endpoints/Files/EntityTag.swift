@@ -4,8 +4,8 @@ import SyncProtocol
 /// Identifies what a reply has: the state that Index describes, or the bytes of a file (RFC 9110, section 8.8.3).
 ///
 /// That of a state is computed from the caller's groups as the reply shows them, including members, permissions and master versions,
-/// and not from files: nothing that Index shows of a file changes unless the master version of its group does. So its
-/// cost does not depend on the number of files.
+/// and not from files: nothing that Index shows of a file changes unless the master version of its group does, or the number
+/// of its repeated uploads. So its cost does not depend on the number of files.
 struct EntityTag: Equatable {
     /// With its quotes, as it appears in a header.
     let text: String
@@ -13,7 +13,10 @@ struct EntityTag: Equatable {
     /// - Parameters:
     ///   - groups: the caller's groups, as they appear in the reply.
     ///   - request: the request; its replies differ from those to other requests.
-    init(groups: [SharingGroupInfo], request: IndexRequest, caller: UserID, serverVersion: String) {
+    ///   - reuploads: of the group that the request names.
+    init(
+        groups: [SharingGroupInfo], request: IndexRequest, caller: UserID, serverVersion: String, reuploads: Int64 = 0
+    ) {
         var writer = JSONWriter(reservingBytes: 1_024)
         writer.array { writer in
             // A newer server may describe the same state differently.
@@ -21,6 +24,7 @@ struct EntityTag: Equatable {
             writer.value(caller.rawValue)
             writer.value(text: request.encodedQuery)
             for group in groups { group.write(to: &writer) }
+            if reuploads > 0 { writer.value(reuploads) }
         }
         let digest = IncrementalDigest.digest(of: writer.bytes, .sha256)
         text = "\"\(Array(digest.prefix(16)).hexLowercase)\""

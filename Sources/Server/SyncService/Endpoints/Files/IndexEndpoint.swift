@@ -44,7 +44,7 @@ struct IndexEndpoint: Endpoint {
         let groups = try session.groups(of: caller.userID)
         let tag = EntityTag(
             groups: groups, request: request, caller: caller.userID,
-            serverVersion: context.services.settings.serverVersion)
+            serverVersion: context.services.settings.serverVersion, reuploads: group?.reuploads ?? 0)
         // Must not be cached by operating systems and proxies: they would send conditional requests on behalf of
         // clients that do not expect 304.
         context.replyHeaders += [(ResponseHeader.entityTag.rawValue, tag.text), ("cache-control", "no-store")]

@@ -12,15 +12,19 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
     ) throws -> EndpointReply {
         let exchange = CredentialExchange(caller, context)
         let redeemer = Redeemer(invitation: request.sharingInvitationUUID, person: caller, context: context)
-        if let done = try redeemer.earlierRedemption() { return .json(done) }
+        let identity = IdentityReport(to: caller, isWanted: request.reportIdentity, context)
+        if let done = try redeemer.earlierRedemption() { return .json(try done.with(identity)) }
         do {
-            return .json(try EarlierGrant.retryingOnceIfRevoked { try redeem(request, redeemer, exchange, context) })
+            let redeemed = try EarlierGrant.retryingOnceIfRevoked {
+                try redeem(request, redeemer, exchange, context)
+            }
+            return .json(try redeemed.with(identity))
         } catch {
             // Perhaps a concurrent redemption by the same person was faster; then the rejection is only its
             // consequence.
             switch error {
             case EndpointError.invitationUnknown, EndpointError.alreadyMember, StoreError.alreadyExists:
-                if let done = try redeemer.earlierRedemption() { return .json(done) }
+                if let done = try redeemer.earlierRedemption() { return .json(try done.with(identity)) }
             default: break
             }
             if case StoreError.alreadyExists = error { throw EndpointError.alreadyMember }
@@ -74,7 +78,11 @@ private struct Redeemer {
     func checkBeforehand() throws -> Bool {
         try context.store.snapshot { session in
             let offer = try self.offer(&session)
-            guard let user = try self.user(&session) else { return true }
+            guard let user = try self.user(&session) else {
+                let active = try session.activeAccountType(insteadOf: accountType, person.profile.providerUserID)
+                if let active { throw EndpointError.accountRetired(by: active) }
+                return true
+            }
             guard try !session.isMember(user.userID, of: offer.groupID) else { throw EndpointError.alreadyMember }
             return false
         }
@@ -133,5 +141,13 @@ private struct Redeemer {
 
     private func user(_ session: inout StoreSession) throws -> UserRecord? {
         try session.user(accountType, person.profile.providerUserID, device: nil)?.user
+    }
+}
+
+extension RedeemSharingInvitationResponse {
+    /// The same reply with the identity of its user, if the request asked for that.
+    fileprivate func with(_ identity: IdentityReport) throws -> RedeemSharingInvitationResponse {
+        RedeemSharingInvitationResponse(
+            userId: userId, sharingGroupUUID: sharingGroupUUID, identity: try identity.make(about: userId))
     }
 }

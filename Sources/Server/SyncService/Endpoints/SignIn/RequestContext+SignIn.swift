@@ -56,7 +56,8 @@ extension RequestContext {
         LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
     }
 
-    private func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
+    /// Asks the provider who presents credentials.
+    func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
         try verification.run(of: presented, by: account, through: accountClient)
     }
 
@@ -88,18 +89,34 @@ extension RequestContext {
     }
 
     /// Finds the user of a person's account, and registers the device if it is new.
-    /// - Throws: ``EndpointError/userUnknown``, ``EndpointError/tooManyDevices``, ``StoreError``.
-    func user(_ person: SignedInPerson) throws -> SignedInUser {
+    /// - Parameter route: the endpoint's row of the table.
+    /// - Throws: ``EndpointError/userUnknown``, ``EndpointError/accountRetired(by:)``, ``EndpointError/staleEpoch``,
+    ///   ``EndpointError/tooManyDevices``, ``StoreError``.
+    func user(_ person: SignedInPerson, at route: EndpointRoute) throws -> SignedInUser {
+        let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
         let found = try store.withSession { session in
-            try session.user(person.presented.accountType, person.profile.providerUserID, device: person.device)
+            let found = try session.user(accountType, providerUserID, device: person.device)
+            if found == nil, let active = try session.activeAccountType(insteadOf: accountType, providerUserID) {
+                throw EndpointError.accountRetired(by: active)
+            }
+            return found
         }
         guard let found else { throw EndpointError.userUnknown }
         note(found.user)
+        // CheckCreds is how a client learns the present one.
+        if route.endpoint != .checkCreds { try requirePresentEpoch(of: found.user) }
         if let token = person.profile.identityToken, person.isFresh {
-            try IdentityTokens(context: self).remember(token, of: found.user.userID)
+            try IdentityTokens(context: self).remember(token, of: found.user)
         }
         if !found.isDeviceKnown { try register(person.device, of: found.user.userID) }
         return SignedInUser(person: person, record: found.user)
+    }
+
+    /// Refuses a client that knows the user by another account than the present one, if it says so.
+    private func requirePresentEpoch(of user: UserRecord) throws(EndpointError) {
+        guard let text = head.header(.accountEpoch) else { return }
+        guard let epoch = AccountEpoch(queryText: text) else { throw .malformedAccountEpoch }
+        guard epoch == user.accountEpoch else { throw .staleEpoch }
     }
 
     private func register(_ device: DeviceUUID, of userID: UserID) throws {

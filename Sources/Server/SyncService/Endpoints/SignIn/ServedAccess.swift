@@ -33,12 +33,12 @@ extension UserAccess: ServedAccess {
     static func person(asking context: RequestContext) throws -> SignedInPerson { try context.signIn() }
     static func caller(
         _ person: SignedInPerson, at route: EndpointRoute, in context: RequestContext
-    ) throws -> SignedInUser { try context.user(person) }
+    ) throws -> SignedInUser { try context.user(person, at: route) }
 }
 
 extension MemberAccess: ServedAccess {
     static func person(asking context: RequestContext) throws -> SignedInPerson { try context.signIn() }
     static func caller(
         _ person: SignedInPerson, at route: EndpointRoute, in context: RequestContext
-    ) throws -> GroupCaller { GroupCaller(try context.user(person), route.groupAccess) }
+    ) throws -> GroupCaller { GroupCaller(try context.user(person, at: route), route.groupAccess) }
 }

@@ -28,6 +28,7 @@ final class PhoneUpload: UploadContent {
     private var hasherBefore: ContentHasher
     /// Whether what has arrived is known to be wrong.
     private var isWrong = false
+    private let identity: ContentIdentity?
     /// The part that was handed out last.
     private var window: PartWindow?
     private var pace: PartPace
@@ -44,20 +45,22 @@ final class PhoneUpload: UploadContent {
     /// - Parameters:
     ///   - lengthBytes: the value of `Content-Length`.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
+    ///   - identity: what else is known of the bytes, which must be theirs as well.
     ///   - keepAlive: called after every 16 KiB; an error that it throws ends the upload.
     ///   - beforeEnd: called when everything has arrived and is verified, before the end of the content, which creates
     ///     the object, is passed on; an error that it throws ends the upload.
     ///   - recorder: of an upload that comes in several requests.
     ///   - now: the clock; tests pass one that they control.
     init(
-        _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
-        recorder: UploadRecorder? = nil, keepAlive: @escaping () throws -> Void,
-        beforeEnd: @escaping () throws -> Void = {},
+        _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, knownBy identity: ContentIdentity? = nil,
+        storageType: CloudStorageType, budget: PartBudget, recorder: UploadRecorder? = nil,
+        keepAlive: @escaping () throws -> Void, beforeEnd: @escaping () throws -> Void = {},
         now: @escaping () -> ContinuousClock.Instant = { .now }
     ) {
         self.body = body
         self.lengthBytes = lengthBytes
         self.expected = expected
+        self.identity = identity
         self.budget = budget
         self.keepAlive = keepAlive
         self.beforeEnd = beforeEnd
@@ -176,6 +179,7 @@ final class PhoneUpload: UploadContent {
             guard try body.read(into: &buffer, chunk) == chunk.count else { throw EndpointError.bodyLengthMismatch }
             pace.received(in: began.duration(to: now()))
             hasher.update(buffer.span.extracting(chunk))
+            identity?.update(buffer.span.extracting(chunk))
             observe(chunk.upperBound)
             try keepAlive()
         }
@@ -191,6 +195,7 @@ final class PhoneUpload: UploadContent {
             isWrong = true
             throw EndpointError.checkSumMismatch
         }
+        try identity?.verify()
         self.hashes = hashes
         try beforeEnd()
     }

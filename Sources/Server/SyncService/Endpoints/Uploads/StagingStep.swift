@@ -5,9 +5,6 @@ import Vault
 
 /// Writes the staged row, after everything has been checked again under the group's lock.
 struct StagingStep {
-    /// Delay, in seconds, before a provider that had no hash yet is asked for it.
-    private static let hashDelaySeconds: Int64 = 30
-
     let request: UploadFileRequest
     let caller: GroupCaller
     let grounds: UploadGrounds
@@ -54,7 +51,7 @@ struct StagingStep {
             case .upload(let plan):
                 dates = (plan.existingCreationDate ?? context.now, context.now)
                 guard let content, let intent else { throw EndpointError.uploadConflict }
-                try take(over: content, from: intent, &session)
+                try intent.end(storing: content, using: &session)
                 try context.checkStagedChanges(of: area.userID, in: &session)
                 let committed = try member?.join(by: grounds.member, &session)
                 return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
@@ -89,22 +86,6 @@ struct StagingStep {
             change(content, plan, at: now), over: staged, current: grounds.current)
         try replacement.apply(in: area, at: now, &session)
         return decision
-    }
-
-    /// Ends the intent, now that a row refers to the object.
-    private func take(
-        over content: StoredContent, from intent: UploadIntent, _ session: inout StoreSession
-    ) throws {
-        if let objectID = content.objectID, try intent.isDoomed(objectID, using: &session) {
-            throw EndpointError.uploadConflict
-        }
-        guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
-        if content.providerHash == nil, content.owningUser.storageType.reportsHashLate, let id = content.objectID {
-            let now = context.now
-            try session.addHashing(
-                of: id, in: content.owningUser,
-                availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
-        }
     }
 
     private func change(

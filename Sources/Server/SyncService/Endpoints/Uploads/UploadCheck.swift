@@ -49,6 +49,16 @@ struct UploadCheck {
         if let owner = grounds.current?.owningUser, owner != member.owningUser {
             grounds.isOwnerHere = try session.isMember(owner.userID, of: member.groupID)
         }
+        if let deleted = grounds.current, deleted.isDeleted {
+            // Its row still has the storage in which it was; it comes back in the one that its owner has now.
+            let present = try session.user(deleted.owningUser.userID)?.accountType.cloudStorageType
+            if let present { grounds.current?.owningUser.storageType = present } else { grounds.isOwnerHere = false }
+        }
+        if let owner = grounds.current?.owningUser ?? member.owningUser,
+            request.checkSum.canonical(as: owner.storageType.checkSumFlavour) == nil
+        {
+            grounds.hasOwnerSwitched = try session.user(owner.userID).map { $0.accountEpoch.rawValue > 0 } ?? false
+        }
         let staged = situation.staged
         let decision = try UploadDecision.of(request, on: grounds, staged: staged)
         if case .repeated(let creationDate, let updateDate) = decision, request.batch == nil, staged?.batchUUID == nil {
@@ -68,6 +78,8 @@ struct UploadGrounds {
     var current: FileRecord?
     var isLiveElsewhere: Bool
     var isOwnerHere = true
+    /// Whether the owner has switched accounts; looked up only if the announced checksum is not of their storage's flavour.
+    var hasOwnerSwitched = false
 }
 
 extension UploadDecision {
@@ -76,6 +88,7 @@ extension UploadDecision {
     ) throws(EndpointError) -> UploadDecision {
         try of(
             request, by: grounds.member.membership, current: grounds.current, staged: staged,
-            isLiveElsewhere: grounds.isLiveElsewhere, isOwnerHere: grounds.isOwnerHere)
+            isLiveElsewhere: grounds.isLiveElsewhere, isOwnerHere: grounds.isOwnerHere,
+            hasSwitched: grounds.hasOwnerSwitched)
     }
 }

@@ -15,7 +15,7 @@ struct UploadPlan: Equatable {
     var kind: StagedChange.Kind
     /// The owner of the storage that the bytes go to.
     var owner: OwningUser
-    /// The announced checksum in the canonical form of that storage.
+    /// The announced checksum in canonical form: in the flavour of that storage, or of one that the owner has left.
     var checkSum: CheckSum
     /// When the file was created; `nil` if it is a new one.
     var existingCreationDate: WireDate?
@@ -28,11 +28,12 @@ extension UploadDecision {
     ///   - current: the committed file, if the group has it.
     ///   - staged: what this device has staged for the file.
     ///   - isLiveElsewhere: whether another group has a live file with this UUID.
+    ///   - hasSwitched: whether the owner has had another storage: a client may still know the file by its flavour.
     ///   - isOwnerHere: whether the committed file's owner is still a member; no other storage is written to.
     /// - Throws: ``EndpointError``.
     static func of(
         _ request: UploadFileRequest, by membership: Membership, current: FileRecord?, staged: StagedChange?,
-        isLiveElsewhere: Bool, isOwnerHere: Bool = true
+        isLiveElsewhere: Bool, isOwnerHere: Bool = true, hasSwitched: Bool = false
     ) throws(EndpointError) -> UploadDecision {
         try checkMetaData(request, current)
         let owner: OwningUser?
@@ -49,7 +50,8 @@ extension UploadDecision {
             owner = membership.owningUser
         }
         guard let owner else { throw .ownerRemoved }
-        guard let checkSum = request.checkSum.canonical(as: owner.storageType.checkSumFlavour) else {
+        let former = hasSwitched ? request.checkSum.flavour.flatMap { request.checkSum.canonical(as: $0) } : nil
+        guard let checkSum = request.checkSum.canonical(as: owner.storageType.checkSumFlavour) ?? former else {
             throw .checkSumMismatch
         }
         let plan = UploadPlan(

@@ -1,7 +1,5 @@
-import Providers
 import Store
 import SyncProtocol
-import Vault
 
 /// Streams a file version from the phone into its owner's storage and stages it for the next commit.
 ///
@@ -39,8 +37,8 @@ struct UploadFileEndpoint: TransferEndpoint {
         }
         let name = request.cloudFileName(from: step.grounds.member.user.device, fileExtension: fileExtension)
         let upload = try Upload.begin(
-            name: name, mimeType: request.mimeType, length: length, plan: plan, member: step.grounds.member,
-            context: context)
+            name: name, mimeType: request.mimeType, length: length, of: plan.checkSum, in: plan.owner,
+            for: step.grounds.member.user, context: context)
         do {
             let content = try upload.run()
             context.restartClock()
@@ -56,62 +54,6 @@ struct UploadFileEndpoint: TransferEndpoint {
 
 extension UploadFileRequest: AdmittedRequest {
     typealias Handler = UploadFileEndpoint
-}
-
-/// The transfer from the phone to the cloud.
-private struct Upload {
-    let mimeType: MIMEType
-    let plan: UploadPlan
-    let storage: UserStorage
-    let intent: UploadIntent
-    let content: PhoneUpload
-
-    /// Reserves a place at the provider, and commits the intent to use it.
-    static func begin(
-        name: CloudFileName, mimeType: MIMEType, length: Int64, plan: UploadPlan, member: Member,
-        context: RequestContext
-    ) throws -> Upload {
-        let storage = try context.storage(of: plan.owner, for: member.user)
-        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
-        let intent = try UploadIntent.commit(toStore: reservation, in: plan.owner, context: context)
-        let content = PhoneUpload(
-            context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
-            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() },
-            beforeEnd: { try intent.confirm() })
-        return Upload(mimeType: mimeType, plan: plan, storage: storage, intent: intent, content: content)
-    }
-
-    /// Transfers the bytes.
-    func run() throws -> StoredContent {
-        let stored = try storage.upload(content, as: intent.reservation, mimeType)
-        guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
-        return StoredContent(stored, of: content, hashes, in: plan.owner)
-    }
-}
-
-extension UserStorage {
-    /// Transfers the bytes.
-    ///
-    /// Each part has its own deadline, from the moment it has arrived; slow phones are TransferPace's business.
-    func upload(
-        _ content: PhoneUpload, as reservation: ObjectReservation, _ mimeType: MIMEType
-    ) throws -> StoredObject {
-        do {
-            return try provider.upload(content, as: reservation, mimeType: mimeType.rawValue, to: access)
-        } catch .contentFailed(let cause) {
-            // Invalid data from the phone, or its disconnection, is not a failure of the cloud.
-            throw cause
-        }
-    }
-}
-
-extension StoredContent {
-    init(_ object: StoredObject, of content: PhoneUpload, _ hashes: ContentHashes, in owner: OwningUser) {
-        self.init(
-            owningUser: owner, checkSum: hashes.checkSum, sha256: object.sha256, sizeBytes: content.lengthBytes,
-            objectID: object.objectID, objectRevision: object.revision,
-            providerHash: object.providerHash == hashes.checkSum.rawValue ? nil : object.providerHash)
-    }
 }
 
 extension UploadFileRequest {

@@ -12,6 +12,8 @@ final class UploadIntent {
     /// when the last part is sent: more than that part and the staging may take.
     private static let leaseSeconds: Int64 = 90
     private static let renewalInterval: Duration = .seconds(15)
+    /// Delay, in seconds, before a provider that had no hash yet is asked for it.
+    private static let hashDelaySeconds: Int64 = 30
     private static let confirmationAge: Duration = .milliseconds(50)
     private static let confirmationLimit: Duration = .seconds(3)
 
@@ -26,6 +28,7 @@ final class UploadIntent {
     /// count as stored.
     private let doomed: Set<String>
     private let owner: OwningUser
+    private let accountEpoch: AccountEpoch
     private let context: RequestContext
     /// When the lease ends, if that is not put off while bytes come.
     private let fixedEnd: WireDate?
@@ -33,7 +36,7 @@ final class UploadIntent {
 
     private init(
         _ item: OutboxID, leaseOwner: String, until fixedEnd: WireDate?, reservation: ObjectReservation,
-        doomed: Set<String>, owner: OwningUser, context: RequestContext
+        doomed: Set<String>, owner: OwningUser, _ accountEpoch: AccountEpoch, context: RequestContext
     ) {
         self.fixedEnd = fixedEnd
         self.item = item
@@ -41,15 +44,18 @@ final class UploadIntent {
         self.reservation = reservation
         self.doomed = doomed
         self.owner = owner
+        self.accountEpoch = accountEpoch
         self.context = context
     }
 
     /// Commits the record of an upload that is about to begin.
-    /// - Parameter upload: the upload that it belongs to, if that may go on in other requests: it has the lease.
-    /// - Throws: ``EndpointError/ownerRemoved``, ``StoreError``.
+    /// - Parameters:
+    ///   - storage: the storage of `owner` in which the reservation was made.
+    ///   - upload: the upload that it belongs to, if that may go on in other requests: it has the lease.
+    /// - Throws: ``EndpointError/ownerRemoved``, ``AccountSwitched``, ``StoreError``.
     static func commit(
-        toStore reservation: ObjectReservation, in owner: OwningUser, of upload: ResumableUpload? = nil,
-        context: RequestContext
+        toStore reservation: ObjectReservation, in owner: OwningUser, _ storage: UserStorage,
+        of upload: ResumableUpload? = nil, context: RequestContext
     ) throws -> UploadIntent {
         let leaseOwner = try upload?.uploadUUID.rawValue ?? context.services.makeUUID()
         let item: OutboxID
@@ -58,22 +64,26 @@ final class UploadIntent {
                 try session.addIntent(
                     toStore: reservation.objectID,
                     named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
-                    leaseOwner: leaseOwner, until: upload?.expiresAt ?? Self.leaseEnd(context),
+                    at: storage.accountEpoch, leaseOwner: leaseOwner,
+                    until: upload?.expiresAt ?? Self.leaseEnd(context),
                     at: context.services.now())
             }
         } catch StoreError.notFound {
-            throw EndpointError.ownerRemoved
+            guard try context.store.withSession({ try $0.user(owner.userID) }) != nil else {
+                throw EndpointError.ownerRemoved
+            }
+            throw AccountSwitched()
         }
         let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
         return UploadIntent(
             item, leaseOwner: leaseOwner, until: upload?.expiresAt, reservation: settled, doomed: doomed, owner: owner,
-            context: context)
+            storage.accountEpoch, context: context)
     }
 
     /// The record that an earlier request has committed.
     /// - Throws: ``StoreError``.
     static func existing(
-        of upload: ResumableUpload, _ destination: UploadDestination, context: RequestContext
+        of upload: ResumableUpload, _ destination: UploadDestination, _ storage: UserStorage, context: RequestContext
     ) throws -> UploadIntent {
         let doomed =
             destination.spareName == nil
@@ -83,7 +93,7 @@ final class UploadIntent {
             reservation: ObjectReservation(
                 name: destination.objectName, objectID: destination.objectID, folderID: destination.folderID,
                 spareName: destination.spareName),
-            doomed: doomed, owner: destination.owner, context: context)
+            doomed: doomed, owner: destination.owner, storage.accountEpoch, context: context)
     }
 
     /// Decides, if names are unique, whether the plain name can be used.
@@ -104,10 +114,27 @@ final class UploadIntent {
     }
 
     /// Whether an object that a row now refers to may still be deleted. Call in that row's transaction.
-    func isDoomed(_ objectID: String, using session: inout StoreSession) throws -> Bool {
+    private func isDoomed(_ objectID: String, using session: inout StoreSession) throws -> Bool {
         if reservation.objectID != nil { return false }
         if doomed.contains(objectID) { return true }
         return try session.isDoomed(objectID, of: owner)
+    }
+
+    /// Ends the intent, now that a row refers to the object. Call in that row's transaction.
+    /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted, or its owner has switched accounts.
+    func end(storing content: StoredContent, using session: inout StoreSession) throws {
+        if let objectID = content.objectID, try isDoomed(objectID, using: &session) {
+            throw EndpointError.uploadConflict
+        }
+        guard try session.completeIntent(item, at: accountEpoch, by: leaseOwner) else {
+            throw EndpointError.uploadConflict
+        }
+        if content.providerHash == nil, content.owningUser.storageType.reportsHashLate, let id = content.objectID {
+            let now = context.now
+            try session.addHashing(
+                of: id, in: content.owningUser,
+                availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
+        }
     }
 
     /// Renews the lease if it is time to do so.

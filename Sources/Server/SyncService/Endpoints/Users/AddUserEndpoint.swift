@@ -12,7 +12,9 @@ struct AddUserEndpoint: Endpoint {
     ) throws -> EndpointReply {
         let exchange = CredentialExchange(caller, context)
         let accountType = caller.presented.accountType
-        if let userID = try existingUser(request, caller, context) { return reply(userID) }
+        let identity = IdentityReport(to: caller, isWanted: request.reportIdentity, context)
+        if let userID = try existingUser(request, caller, context) { return try reply(userID, identity) }
+        try requireNotRetired(request, caller, context)
         guard let storageType = accountType.cloudStorageType else { throw EndpointError.owningAccountRequired }
         let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
         do {
@@ -20,7 +22,8 @@ struct AddUserEndpoint: Endpoint {
                 let newUser = try NewUser.obtained(by: exchange, folderName: folderName, in: context)
                 try exchange.account.requireStorage(with: newUser.credentials, through: context.accountClient)
                 let userID = try context.store.transaction { session in
-                    let userID = try newUser.add(to: &session, in: context)
+                    let userID = try newUser.add(
+                        to: &session, acceptsRetired: request.acceptRetired, in: context)
                     try session.addGroup(
                         request.sharingGroupUUID, name: request.sharingGroupName, creator: userID, at: context.now)
                     // Removing the account and signing up again also counts as creating groups.
@@ -34,10 +37,10 @@ struct AddUserEndpoint: Endpoint {
                 return (userID, newUser.credentials)
             }
             OfflineAccess.note(credentials, of: accountType, isNew: true, context)
-            return reply(userID)
+            return try reply(userID, identity)
         } catch StoreError.alreadyExists(let key) {
             // Perhaps a duplicate of this request was faster.
-            if let userID = try existingUser(request, caller, context) { return reply(userID) }
+            if let userID = try existingUser(request, caller, context) { return try reply(userID, identity) }
             throw key == "sharing_group_uuid" ? EndpointError.groupExists : EndpointError.userExists
         }
     }
@@ -63,7 +66,21 @@ struct AddUserEndpoint: Endpoint {
         }
     }
 
-    private func reply(_ userID: UserID) -> EndpointReply { .json(UserIDResponse(userId: userID)) }
+    /// Refuses, before a code is exchanged, an account that an identity has switched away from.
+    private func requireNotRetired(
+        _ request: AddUserRequest, _ caller: SignedInPerson, _ context: RequestContext
+    ) throws {
+        guard !request.acceptRetired else { return }
+        let active = try context.store.withSession { session in
+            try session.activeAccountType(
+                insteadOf: caller.presented.accountType, caller.profile.providerUserID)
+        }
+        if let active { throw EndpointError.accountRetired(by: active) }
+    }
+
+    private func reply(_ userID: UserID, _ identity: IdentityReport) throws -> EndpointReply {
+        .json(UserIDResponse(userId: userID, identity: try identity.make(about: userID)))
+    }
 }
 
 extension AddUserRequest: ServedRequest {

@@ -14,16 +14,17 @@ struct CheckCredsEndpoint: Endpoint {
     ) throws -> EndpointReply {
         let exchange = CredentialExchange(caller.person, context)
         try takeOver(exchange, caller, context)
-        try CredentialConfirmation(userID: caller.userID, context: context, account: exchange.account).confirmIfDue()
+        try CredentialConfirmation(user: caller.record, context: context, account: exchange.account).confirmIfDue()
         addReplacementToken(exchange, context)
-        return .json(UserIDResponse(userId: caller.userID))
+        let identity = IdentityReport(to: caller.person, isWanted: request.reportIdentity, context)
+        return .json(UserIDResponse(userId: caller.userID, identity: try identity.make(about: caller.userID)))
     }
 
     /// Stores what is new in the presented credentials.
     private func takeOver(
         _ exchange: CredentialExchange, _ caller: SignedInUser, _ context: RequestContext
     ) throws {
-        let updated = try context.services.storage.vault.update(caller.userID, context.logger) { kept in
+        let updated = try context.services.storage.vault.update(caller.record, context.logger) { kept in
             try newCredentials(exchange, kept)
         }
         guard let updated else { throw EndpointError.userUnknown }

@@ -14,7 +14,7 @@ struct CredentialConfirmation {
     /// How long to wait for a concurrent request that is already asking.
     private static let waitLimit: Duration = .seconds(5)
 
-    let userID: UserID
+    let user: UserRecord
     let context: RequestContext
     let account: any AccountProvider
 
@@ -25,7 +25,7 @@ struct CredentialConfirmation {
     func confirmIfDue() throws {
         guard try isDue() else { return }
         let turn = RefreshLease(
-            of: userID, store: context.store, backoff: context.services.storage.backoff)
+            of: user.userID, store: context.store, backoff: context.services.storage.backoff)
         _ = try turn.take(by: context.deadline.orAfter(Self.waitLimit), unless: { try !isDue() }, confirm)
     }
 
@@ -54,12 +54,12 @@ struct CredentialConfirmation {
     }
 
     private func update(_ change: (StoredCredentials) -> StoredCredentials) throws {
-        try context.services.storage.vault.update(userID, context.logger) { kept in
+        try context.services.storage.vault.update(user, context.logger) { kept in
             kept.credentials.map(change)
         }
     }
 
     private func load() throws -> CredentialVault.Kept? {
-        try context.services.storage.vault.load(userID, context.logger)
+        try context.services.storage.vault.load(user, context.logger)
     }
 }

@@ -106,7 +106,7 @@ struct CredentialExchange {
         let hash = Self.hash(code)
         if try rememberedResult(hash) != nil { return }
         let user = try context.store.withSession { session in
-            try session.user(presented.accountType, person.profile.providerUserID, device: nil)?.user.userID
+            try session.user(presented.accountType, person.profile.providerUserID, device: nil)?.user
         }
         if let user, let kept = try context.services.storage.vault.load(user, context.logger),
             kept.credentials?.codeHash == hash.hexLowercase

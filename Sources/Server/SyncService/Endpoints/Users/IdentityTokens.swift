@@ -15,7 +15,7 @@ struct IdentityTokens {
     func admit(_ token: IdentityToken, of accountType: AccountType, _ providerUserID: String) throws {
         guard token.isExpired else { return }
         let user = try context.store.withSession { try $0.user(accountType, providerUserID, device: nil)?.user }
-        guard let user, let kept = try vault.load(user.userID, context.logger), kept.admits(token) else {
+        guard let user, let kept = try vault.load(user, context.logger), kept.admits(token) else {
             throw AccountError.rejected
         }
     }
@@ -24,7 +24,7 @@ struct IdentityTokens {
     ///
     /// Doing so twice changes nothing.
     /// - Throws: ``AccountError/rejected`` if it dates from before the person withdrew consent; ``StoreError``.
-    func remember(_ token: IdentityToken, of user: UserID) throws {
+    func remember(_ token: IdentityToken, of user: UserRecord) throws {
         guard !token.isExpired else { return }
         try vault.update(user, context.logger) { kept in
             guard kept.admits(token) else { throw AccountError.rejected }

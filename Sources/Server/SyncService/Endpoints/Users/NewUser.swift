@@ -34,11 +34,20 @@ struct NewUser {
     }
 
     /// Adds the user and their sealed credentials.
-    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``EarlierGrant/Lost``.
-    func add(to session: inout StoreSession, in context: RequestContext) throws -> UserID {
+    /// - Parameter acceptsRetired: whether an account that an identity has switched away from may begin anew.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``EndpointError/accountRetired(by:)``;
+    ///   ``EarlierGrant/Lost``.
+    func add(
+        to session: inout StoreSession, acceptsRetired: Bool = false, in context: RequestContext
+    ) throws -> UserID {
         let userID = try session.addUser(
             accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
             at: context.now)
+        // Afterwards: a switch away from this account, which was faster, has made room for the row.
+        if let active = try session.activeAccountType(insteadOf: accountType, profile.providerUserID) {
+            guard acceptsRetired else { throw EndpointError.accountRetired(by: active) }
+            try session.detachRetiredAccount(accountType, profile.providerUserID)
+        }
         try earlierGrant.keep(in: &session)
         // The user's number is bound into the record, so it can be sealed only now.
         try context.services.storage.vault.add(credentials, of: userID, in: &session)

@@ -31,7 +31,10 @@ struct UploadAssembly {
         try piece.digest?.check(context.body, lengthBytes: piece.lengthBytes)
         if let text = upload.content, let destination = upload.destination {
             let content = try KeptContent(text).stored(in: destination.owner)
-            return try stage(content, try UploadIntent.existing(of: upload, destination, context: context), upload)
+            let member = try caller.member(of: request.sharingGroupUUID, in: context.store)
+            let storage = try context.storage(of: destination.owner, for: member.user)
+            return try stage(
+                content, try UploadIntent.existing(of: upload, destination, storage, context: context), upload)
         }
         let target: Target
         if let destination = upload.destination {
@@ -78,7 +81,8 @@ struct UploadAssembly {
         let name = request.cloudFileName(from: member.user.device, fileExtension: fileExtension)
         let storage = try context.storage(of: plan.owner, for: member.user)
         let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
-        let intent = try UploadIntent.commit(toStore: reservation, in: plan.owner, of: upload, context: context)
+        let intent = try UploadIntent.commit(
+            toStore: reservation, in: plan.owner, storage, of: upload, context: context)
         let settled = intent.reservation
         let destination = UploadDestination(
             owner: plan.owner, objectName: settled.name, spareName: settled.spareName, objectID: settled.objectID,
@@ -100,9 +104,10 @@ struct UploadAssembly {
             _ = try context.store.transaction { try $0.record(.none, of: upload.uploadUUID, by: writer) }
             throw EndpointError.uploadOffsetMismatch(current: 0)
         }
+        let storage = try context.storage(of: destination.owner, for: member.user)
         return Target(
-            storage: try context.storage(of: destination.owner, for: member.user), owner: destination.owner,
-            intent: try UploadIntent.existing(of: upload, destination, context: context), recorder: recorder)
+            storage: storage, owner: destination.owner,
+            intent: try UploadIntent.existing(of: upload, destination, storage, context: context), recorder: recorder)
     }
 
     private func recorder(_ upload: ResumableUpload, _ owner: OwningUser) throws -> UploadRecorder? {
@@ -139,7 +144,7 @@ struct UploadAssembly {
         }
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
         context.restartClock()
-        let kept = StoredContent(stored, of: content, hashes, in: target.owner)
+        let kept = StoredContent(stored, ofBytes: upload.lengthBytes, hashes, in: target.owner)
         let text = try KeptContent(kept).text
         guard try context.store.transaction({ try $0.record(content: text, of: upload.uploadUUID, by: writer) }) else {
             throw EndpointError.uploadConflict

@@ -1,0 +1,398 @@
+/// Proposes to switch an identity to the account whose credentials the request has; nothing changes before it is confirmed.
+public struct BeginAccountSwitchRequest: RequestMessage {
+    public typealias Response = BeginAccountSwitchResponse
+    public typealias Access = SignedInAccess
+    public static let endpoint = EndpointName.beginAccountSwitch
+    public static let parameters = ParameterList(required: [.userAppId], optional: [.cloudFolderName])
+
+    /// The identity that is to switch.
+    public let userAppId: UserAppID
+    /// Folder in the new account's storage, at most 256 characters. Ignored unless the account type needs one.
+    public let cloudFolderName: String?
+
+    /// Creates a request.
+    public init(userAppId: UserAppID, cloudFolderName: String? = nil) {
+        self.userAppId = userAppId
+        self.cloudFolderName = cloudFolderName
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        userAppId = try query.required(.userAppId)
+        cloudFolderName = try query.optionalText(.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.userAppId, userAppId)
+        encoder.add(.cloudFolderName, cloudFolderName)
+    }
+}
+
+/// How far an account switch is.
+public enum AccountSwitchState: String, Sendable, Hashable, Codable, CaseIterable {
+    /// There is none.
+    case none
+    /// It has been begun, and nothing has changed yet.
+    case proposed
+    /// It is confirmed: the account is active, and files are uploaded again.
+    case reuploading
+    /// It is over.
+    case finished
+}
+
+/// What a switch would mean, for the person who is to confirm it.
+public struct BeginAccountSwitchResponse: ResponseMessage {
+    /// Somebody whose new files go to the storage of the account that is to be left.
+    public struct HostedUser: Sendable, Hashable, Decodable {
+        /// The person.
+        public let userId: UserID
+        /// The person's name.
+        public let name: String
+
+        /// Creates a description.
+        public init(userId: UserID, name: String) {
+            self.userId = userId
+            self.name = name
+        }
+    }
+
+    /// The switch.
+    public let switchId: AccountSwitchID
+    /// ``AccountSwitchState/proposed``; or how far the switch is that the request has joined.
+    public let state: AccountSwitchState
+    /// The type of the account that is to be left.
+    public let fromAccountType: AccountType
+    /// The type of the new account.
+    public let toAccountType: AccountType
+    /// Whether there are files to be uploaded again.
+    public let reuploadRequired: Bool
+    /// How many.
+    public let numberOfFiles: Int64
+    /// How large they are, as far as that is known.
+    public let approximateBytes: Int64
+    /// Those who will have their files in the new storage as well.
+    public let hostedUsers: [HostedUser]
+    /// When the proposal is void.
+    public let expiresAt: WireDate
+
+    /// Creates a response.
+    public init(
+        switchId: AccountSwitchID, state: AccountSwitchState, fromAccountType: AccountType,
+        toAccountType: AccountType, numberOfFiles: Int64, approximateBytes: Int64, hostedUsers: [HostedUser],
+        expiresAt: WireDate
+    ) {
+        self.switchId = switchId
+        self.state = state
+        self.fromAccountType = fromAccountType
+        self.toAccountType = toAccountType
+        reuploadRequired = numberOfFiles > 0
+        self.numberOfFiles = numberOfFiles
+        self.approximateBytes = approximateBytes
+        self.hostedUsers = hostedUsers
+        self.expiresAt = expiresAt
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("switchId", switchId)
+            writer.field("state", state)
+            writer.field("fromAccountType", fromAccountType)
+            writer.field("toAccountType", toAccountType)
+            writer.field("reuploadRequired", reuploadRequired)
+            writer.field("numberOfFiles", numberOfFiles)
+            writer.field("approximateBytes", approximateBytes)
+            writer.key("hostedUsers")
+            writer.array { writer in
+                for user in hostedUsers {
+                    writer.object { writer in
+                        writer.field("userId", user.userId)
+                        writer.field("name", text: user.name)
+                    }
+                }
+            }
+            writer.field("expiresAt", expiresAt)
+        }
+    }
+}
+
+/// Performs a proposed switch; the credentials are those of the new account.
+public struct ConfirmAccountSwitchRequest: RequestMessage {
+    public typealias Response = ConfirmAccountSwitchResponse
+    public typealias Access = SignedInAccess
+    public static let endpoint = EndpointName.confirmAccountSwitch
+    public static let parameters = ParameterList(required: [.switchId, .expectedEpoch])
+
+    /// The switch.
+    public let switchId: AccountSwitchID
+    /// The identity's epoch as the client knows it.
+    public let expectedEpoch: AccountEpoch
+
+    /// Creates a request.
+    public init(switchId: AccountSwitchID, expectedEpoch: AccountEpoch) {
+        self.switchId = switchId
+        self.expectedEpoch = expectedEpoch
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        switchId = try query.required(.switchId)
+        expectedEpoch = try query.required(.expectedEpoch)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.switchId, switchId)
+        encoder.add(.expectedEpoch, expectedEpoch)
+    }
+}
+
+/// The outcome of a confirmed switch; the same when the request is repeated.
+public struct ConfirmAccountSwitchResponse: ResponseMessage {
+    /// The epoch that the switch led to.
+    public let accountEpoch: AccountEpoch
+    /// How many files the switch made wait for their bytes.
+    public let numberAwaiting: Int64
+
+    /// Creates a response.
+    public init(accountEpoch: AccountEpoch, numberAwaiting: Int64) {
+        self.accountEpoch = accountEpoch
+        self.numberAwaiting = numberAwaiting
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("accountEpoch", accountEpoch)
+            writer.field("numberAwaiting", numberAwaiting)
+        }
+    }
+}
+
+/// Asks how far a switch is, with the credentials of either account.
+public struct GetAccountSwitchStatusRequest: RequestMessage {
+    public typealias Response = GetAccountSwitchStatusResponse
+    public typealias Access = SignedInAccess
+    public static let endpoint = EndpointName.getAccountSwitchStatus
+    public static let parameters = ParameterList(optional: [.switchId, .cursor])
+
+    /// The switch; nil for the newest.
+    public let switchId: AccountSwitchID?
+    /// Where the list continues, as the page before said.
+    public let cursor: AccountSwitchCursor?
+
+    /// Creates a request.
+    public init(switchId: AccountSwitchID? = nil, cursor: AccountSwitchCursor? = nil) {
+        self.switchId = switchId
+        self.cursor = cursor
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        switchId = try query.optional(.switchId)
+        cursor = try query.optional(.cursor)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.switchId, switchId)
+        encoder.add(.cursor, cursor)
+    }
+}
+
+/// A place in the list of files that wait for their bytes; opaque to clients.
+public struct AccountSwitchCursor: QueryValue, Hashable, Codable {
+    /// What the form of the value is called in error messages.
+    public static let expectedForm = ExpectedForm.text
+
+    /// The server's number of the group of the file before.
+    public let group: Int64
+    /// The file before.
+    public let file: FileUUID
+
+    /// Creates a cursor.
+    public init(group: Int64, file: FileUUID) {
+        self.group = group
+        self.file = file
+    }
+
+    /// Parses the text of ``queryText``.
+    public init?(queryText: String) {
+        let parts = queryText.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let group = Int64(parts[0]), let file = FileUUID(String(parts[1])) else { return nil }
+        self.init(group: group, file: file)
+    }
+
+    /// Number and file, with a dot in between.
+    public var queryText: String { "\(group).\(file.rawValue)" }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let cursor = AccountSwitchCursor(queryText: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a cursor")
+        }
+        self = cursor
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(queryText)
+    }
+}
+
+/// How far a switch is, and a page of the files that wait for their bytes.
+public struct GetAccountSwitchStatusResponse: ResponseMessage {
+    /// Maximum number of files on a page.
+    public static let pageSize = 500
+
+    /// A file that waits for its bytes.
+    public struct AwaitingFile: Sendable, Hashable, Decodable {
+        public let fileUUID: FileUUID
+        public let sharingGroupUUID: SharingGroupUUID
+        public let fileGroupUUID: FileGroupUUID?
+        /// The version whose bytes are wanted.
+        public let fileVersion: FileVersion
+        public let mimeType: MIMEType
+        public let owningUserId: UserID
+
+        /// Creates a description.
+        public init(
+            fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, fileGroupUUID: FileGroupUUID?,
+            fileVersion: FileVersion, mimeType: MIMEType, owningUserId: UserID
+        ) {
+            self.fileUUID = fileUUID
+            self.sharingGroupUUID = sharingGroupUUID
+            self.fileGroupUUID = fileGroupUUID
+            self.fileVersion = fileVersion
+            self.mimeType = mimeType
+            self.owningUserId = owningUserId
+        }
+    }
+
+    /// How far it is; ``AccountSwitchState/none`` if there is no switch.
+    public let state: AccountSwitchState
+    /// The switch; nil if there is none.
+    public let switchId: AccountSwitchID?
+    /// The identity's present epoch.
+    public let accountEpoch: AccountEpoch
+    /// How many files wait for their bytes.
+    public let numberAwaiting: Int64
+    /// How many of those that the switch made wait do not wait any more.
+    public let numberDone: Int64
+    /// Where the list continues; nil on its last page.
+    public let nextCursor: AccountSwitchCursor?
+    /// The files that wait.
+    public let awaiting: [AwaitingFile]
+
+    /// Creates a response.
+    public init(
+        state: AccountSwitchState, switchId: AccountSwitchID?, accountEpoch: AccountEpoch, numberAwaiting: Int64 = 0,
+        numberDone: Int64 = 0, nextCursor: AccountSwitchCursor? = nil, awaiting: [AwaitingFile] = []
+    ) {
+        self.state = state
+        self.switchId = switchId
+        self.accountEpoch = accountEpoch
+        self.numberAwaiting = numberAwaiting
+        self.numberDone = numberDone
+        self.nextCursor = nextCursor
+        self.awaiting = awaiting
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("state", state)
+            writer.field("switchId", switchId)
+            writer.field("accountEpoch", accountEpoch)
+            writer.field("numberAwaiting", numberAwaiting)
+            writer.field("numberDone", numberDone)
+            writer.field("nextCursor", text: nextCursor?.queryText)
+            writer.key("awaiting")
+            writer.array { writer in
+                for file in awaiting {
+                    writer.object { writer in
+                        writer.field("fileUUID", file.fileUUID)
+                        writer.field("sharingGroupUUID", file.sharingGroupUUID)
+                        writer.field("fileGroupUUID", file.fileGroupUUID)
+                        writer.field("fileVersion", file.fileVersion)
+                        writer.field("mimeType", text: file.mimeType.rawValue)
+                        writer.field("owningUserId", file.owningUserId)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Ends a switch: what still waits for its bytes is given up.
+public struct FinishAccountSwitchRequest: RequestMessage {
+    public typealias Response = FinishAccountSwitchResponse
+    public typealias Access = UserAccess
+    public static let endpoint = EndpointName.finishAccountSwitch
+    public static let parameters = ParameterList(required: [.switchId], optional: [.missing])
+
+    /// The switch.
+    public let switchId: AccountSwitchID
+    /// What becomes of the files that still wait.
+    public let missing: MissingFiles
+
+    /// Creates a request.
+    public init(switchId: AccountSwitchID, missing: MissingFiles = .keepGone) {
+        self.switchId = switchId
+        self.missing = missing
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        switchId = try query.required(.switchId)
+        missing = try query.optional(.missing) ?? .keepGone
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.switchId, switchId)
+        encoder.add(.missing, missing)
+    }
+}
+
+/// What becomes of files whose bytes nobody has uploaded again when a switch ends.
+public enum MissingFiles: String, QueryValue, Hashable, CaseIterable {
+    /// Downloads say that they are gone; ReuploadFile may still bring them back.
+    case keepGone
+    /// They are deleted.
+    case markDeleted
+
+    /// What the form of the value is called in error messages.
+    public static let expectedForm = ExpectedForm.text
+}
+
+/// The outcome of an ended switch; the same when the request is repeated.
+public struct FinishAccountSwitchResponse: ResponseMessage {
+    /// The identity's present epoch.
+    public let accountEpoch: AccountEpoch
+
+    /// Creates a response.
+    public init(accountEpoch: AccountEpoch) {
+        self.accountEpoch = accountEpoch
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("accountEpoch", accountEpoch)
+        }
+    }
+}
+
+/// Withdraws a proposed switch, with the credentials of either account.
+public struct CancelAccountSwitchRequest: RequestMessage {
+    public typealias Response = EmptyResponse
+    public typealias Access = SignedInAccess
+    public static let endpoint = EndpointName.cancelAccountSwitch
+    public static let parameters = ParameterList(required: [.switchId])
+
+    /// The switch.
+    public let switchId: AccountSwitchID
+
+    /// Creates a request.
+    public init(switchId: AccountSwitchID) {
+        self.switchId = switchId
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        switchId = try query.required(.switchId)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.switchId, switchId)
+    }
+}

@@ -1,0 +1,126 @@
+/// Uploads again the bytes of a version that waits for them; they are the request's body.
+public struct ReuploadFileRequest: RequestMessage {
+    public typealias Response = ReuploadFileResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.reuploadFile
+    public static let parameters = ParameterList(
+        required: [.fileUUID, .sharingGroupUUID, .fileVersion, .mimeType, .checkSum],
+        optional: [.switchId, .contentSHA256])
+
+    /// The file.
+    public let fileUUID: FileUUID
+    /// The group; here it must be a well-formed UUID.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// The committed version.
+    public let fileVersion: FileVersion
+    /// The type of the file.
+    public let mimeType: MIMEType
+    /// The checksum of the body, in the flavour of the owner's present storage, in any letter case.
+    public let checkSum: CheckSum
+    /// The switch that made the file wait, for the log; nil from members who know only that it waits.
+    public let switchId: AccountSwitchID?
+    /// SHA-256 of the body; nil if the client does not compute it.
+    public let contentSHA256: SHA256Digits?
+
+    /// Creates a request.
+    public init(
+        fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, fileVersion: FileVersion, mimeType: MIMEType,
+        checkSum: CheckSum, switchId: AccountSwitchID? = nil, contentSHA256: SHA256Digits? = nil
+    ) {
+        self.fileUUID = fileUUID
+        self.sharingGroupUUID = sharingGroupUUID
+        self.fileVersion = fileVersion
+        self.mimeType = mimeType
+        self.checkSum = checkSum
+        self.switchId = switchId
+        self.contentSHA256 = contentSHA256
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        fileUUID = try query.required(.fileUUID)
+        sharingGroupUUID = try query.requiredGroupAsUUID()
+        fileVersion = try query.required(.fileVersion)
+        mimeType = try query.required(.mimeType)
+        checkSum = try query.required(.checkSum)
+        switchId = try query.optional(.switchId)
+        contentSHA256 = try query.optional(.contentSHA256)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.fileUUID, fileUUID)
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        encoder.add(.fileVersion, fileVersion)
+        encoder.add(.mimeType, mimeType)
+        encoder.add(.checkSum, checkSum)
+        encoder.add(.switchId, switchId)
+        encoder.add(.contentSHA256, contentSHA256)
+    }
+}
+
+/// SHA-256 as 64 hexadecimal digits in either letter case.
+public struct SHA256Digits: QueryValue, Hashable {
+    /// What the form of the value is called in error messages.
+    public static let expectedForm = ExpectedForm.hexadecimal
+
+    /// The digits exactly as received.
+    public let queryText: String
+
+    /// Accepts 64 hexadecimal digits; nil for anything else.
+    public init?(queryText: String) {
+        guard queryText.utf8.count == 64, queryText.utf8.allSatisfy({ HexadecimalDigit.value(of: $0) != nil }) else {
+            return nil
+        }
+        self.queryText = queryText
+    }
+
+    /// The 32 bytes.
+    public var bytes: [UInt8] {
+        let digits = queryText.utf8.map { HexadecimalDigit.value(of: $0) ?? 0 }
+        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+}
+
+/// The response to a repeated upload; it is sent in a header.
+public enum ReuploadFileResponse: ResponseMessage {
+    /// The bytes are stored, and the file can be downloaded again.
+    case stored
+    /// Somebody else was faster, or the file did not wait.
+    case alreadyStored
+    /// The file has a newer version.
+    case versionAdvanced(current: FileVersion)
+    /// The file is deleted.
+    case deleted
+
+    private enum Word: String, Codable {
+        case stored, alreadyStored, versionAdvanced, deleted
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case result, currentVersion
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self =
+            switch try container.decode(Word.self, forKey: .result) {
+            case .stored: .stored
+            case .alreadyStored: .alreadyStored
+            case .versionAdvanced:
+                .versionAdvanced(current: try container.decode(FileVersion.self, forKey: .currentVersion))
+            case .deleted: .deleted
+            }
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch self {
+            case .stored: writer.field("result", Word.stored)
+            case .alreadyStored: writer.field("result", Word.alreadyStored)
+            case .versionAdvanced(let current):
+                writer.field("result", Word.versionAdvanced)
+                writer.field("currentVersion", current)
+            case .deleted: writer.field("result", Word.deleted)
+            }
+        }
+    }
+}

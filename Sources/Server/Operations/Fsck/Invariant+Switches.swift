@@ -1,0 +1,54 @@
+import MariaDB
+import Store
+import SyncProtocol
+
+extension Invariant {
+    /// Rules about identities that switch accounts.
+    static let ofSwitches: [Invariant] = [
+        Invariant(
+            "accountActiveAndRetired", .error,
+            "An account that an identity has switched away from is a user's: its owner is told two things.",
+            brokenBy: """
+                SELECT CONCAT('user ', u.user_id),
+                       CONCAT(u.account_type, ' account, retired by user ', r.user_id)
+                  FROM retired_accounts r
+                  JOIN users u ON u.account_type = r.account_type AND u.provider_user_id = r.provider_user_id
+                 LIMIT ?
+                """),
+        Invariant(
+            "switchedTwice", .error, "Of an identity several switches are proposed, or in progress.",
+            brokenBy: """
+                SELECT CONCAT('user ', user_id), CONCAT(COUNT(*), ' switches ', state)
+                  FROM account_switches
+                 WHERE state <> 'finished'
+                 GROUP BY user_id, state
+                HAVING COUNT(*) > 1
+                 LIMIT ?
+                """),
+        Invariant(
+            "waitingWithObject", .error,
+            "A file waits for its bytes, or was given up, and refers to an object nevertheless.",
+            brokenBy: """
+                SELECT CONCAT('file ', file_uuid),
+                       CONCAT(content_state, ', object ', object_id, ' of user ', owning_user_id)
+                  FROM files
+                 WHERE NOT is_deleted
+                   AND content_state <> 'stored'
+                   AND object_id IS NOT NULL
+                 LIMIT ?
+                """),
+        Invariant(
+            "waitingForNobody", .warning,
+            "A file waits for its bytes, but no switch of its owner is in progress: phones wait for ever.",
+            brokenBy: """
+                SELECT CONCAT('file ', f.file_uuid), CONCAT('owner ', f.owning_user_id)
+                  FROM files f
+                 WHERE NOT f.is_deleted
+                   AND f.content_state = 'awaiting'
+                   AND NOT EXISTS (SELECT 1
+                                     FROM account_switches s
+                                    WHERE s.user_id = f.owning_user_id AND s.state = 'reuploading')
+                 LIMIT ?
+                """),
+    ]
+}

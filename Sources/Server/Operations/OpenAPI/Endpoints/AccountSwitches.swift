@@ -1,0 +1,87 @@
+import SyncProtocol
+
+/// Request headers about the identity above an account.
+enum IdentityHeaders {
+    static let grant: [RequestHeader: String] = [.deviceGrant: "The grant that the device has; it gets no other one."]
+}
+
+extension RevokeDeviceGrantsRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Revokes the grants of one of the caller's devices, or of all but the calling one.",
+        reply: Schemas.empty)
+}
+
+extension BeginAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Proposes to switch an identity to the account whose credentials the request has.",
+        reply: Schemas.object([
+            "switchId": Schemas.uuid, "state": Schemas.switchState, "fromAccountType": Schemas.text,
+            "toAccountType": Schemas.text, "reuploadRequired": Schemas.bool, "numberOfFiles": Schemas.int64,
+            "approximateBytes": Schemas.int64, "hostedUsers": Schemas.array(of: Schemas.reference("Member")),
+            "expiresAt": Schemas.date,
+        ]),
+        errors: ErrorCode.exchange.union(ErrorCode.storage).union([
+            .grantInvalid, .accountInUse, .switchInProgress, .owningAccountRequired, .oldAccountProofRequired,
+            .staleEpoch, .quotaAccountSwitchRate,
+        ]),
+        requestHeaders: [
+            .deviceGrant: "The grant that the device has from the identity.",
+            .oldAccountProof: "JSON with credentials of the account that is to be left.",
+        ])
+}
+
+extension ConfirmAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Makes the proposed account the active one of its identity.",
+        reply: Schemas.object(["accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64]),
+        errors: [.switchUnknown, .staleEpoch, .accountInUse, .owningAccountRequired])
+}
+
+extension GetAccountSwitchStatusRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Tells how far a switch is, and which files wait for their bytes.",
+        reply: Schemas.object(
+            [
+                "state": Schemas.switchState, "accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64,
+                "numberDone": Schemas.int64,
+                "awaiting": Schemas.array(
+                    of: Schemas.object(
+                        [
+                            "fileUUID": Schemas.uuid, "sharingGroupUUID": Schemas.identifier,
+                            "fileVersion": Schemas.int32, "mimeType": Schemas.text, "owningUserId": Schemas.int64,
+                        ], optional: ["fileGroupUUID": Schemas.identifier])),
+            ], optional: ["switchId": Schemas.uuid, "nextCursor": Schemas.text]),
+        errors: [.switchUnknown, .userUnknown, .accountRetired])
+}
+
+extension ReuploadFileRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Uploads again the bytes of a version that waits for them.", isGroupUUID: true,
+        reply: [
+            "oneOf": [
+                Schemas.object(["result": ["type": "string", "enum": ["stored", "alreadyStored", "deleted"]]]),
+                Schemas.object(["result": ["const": "versionAdvanced"], "currentVersion": Schemas.int32]),
+            ]
+        ],
+        body: [
+            "required": true, "description": "The file, byte for byte.",
+            "content": ["application/octet-stream": ["schema": ["type": "string", "format": "binary"]]],
+        ],
+        errors: ErrorCode.storage.union([
+            .lengthRequired, .unknownMimeType, .fileUnknown, .fileVersionMismatch, .mimeTypeChanged, .uploadConflict,
+            .ownerRemoved, .checksumMismatch, .contentMismatch, .bodyLengthMismatch, .transferTooSlow,
+            .tooManyTransfers, .reuploadByOwnerOnly,
+        ]))
+}
+
+extension FinishAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Ends a switch: what still waits for its bytes is given up.",
+        reply: Schemas.object(["accountEpoch": Schemas.int64]), errors: [.switchUnknown])
+}
+
+extension CancelAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Withdraws a proposed switch.", reply: Schemas.empty,
+        errors: [.switchUnknown, .switchConfirmed, .accountRetired])
+}

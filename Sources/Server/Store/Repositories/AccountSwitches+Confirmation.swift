@@ -1,0 +1,230 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// Why a switch that was proposed cannot be confirmed.
+public enum SwitchRefusal: Error, Equatable, Sendable {
+    /// There is no such proposal.
+    case unknown
+    /// Another switch was faster.
+    case staleEpoch
+    /// The account has become another identity's.
+    case accountInUse
+    /// The new account has no storage, but the identity owns files or hosts others by now.
+    case owningAccountRequired
+    /// The grant of the new account is being revoked, since a user of it was removed; it may be tried again.
+    case revocationUnderWay
+}
+
+extension StoreSession {
+    /// Makes the account of a proposal the active one of its identity; a switch that has been confirmed already is
+    /// returned as it is.
+    ///
+    /// The files of the user keep their versions and wait for their bytes; what is staged by the user is withdrawn, and what
+    /// others have staged into the user's storage loses its contents. Nothing is called or deleted in the former account's
+    /// storage from here on: pending work there is dropped. Call first in a transaction, which must be rolled back if this
+    /// throws: it locks the groups with files of the user in the order of their UUIDs, then the user, then the switch.
+    /// - Throws: ``SwitchRefusal``, ``StoreError``.
+    public mutating func confirmSwitch(
+        _ id: AccountSwitchID, expecting epoch: AccountEpoch, at now: WireDate
+    ) throws -> AccountSwitch {
+        guard let proposed = try accountSwitch(id, at: now) else { throw SwitchRefusal.unknown }
+        guard proposed.state == .proposed else { return proposed }
+        let userID = proposed.userID
+        let groups = try advanceGroups(withContentsOf: userID)
+        guard try lockUser(userID), let user = try user(userID),
+            var confirmed = try accountSwitch(id, locked: true, at: now)
+        else { throw SwitchRefusal.unknown }
+        // A repeated request was faster: the groups are not raised once more.
+        guard confirmed.state == .proposed else {
+            throw StoreError.contention(.contention(code: 0, message: "the switch was confirmed meanwhile"))
+        }
+        guard user.accountEpoch == epoch else { throw SwitchRefusal.staleEpoch }
+        guard try confirmed.toAccountType.cloudStorageType != nil || !needsStorage(userID) else {
+            throw SwitchRefusal.owningAccountRequired
+        }
+
+        try withdrawStaged(by: userID, at: now)
+        try removeResumableUploads(of: userID, at: now)
+        try execute("DELETE FROM batches WHERE user_id = ?", [.int(userID.rawValue)])
+        try forgetStagedContents(ownedBy: userID)
+        try forgetStorage(of: userID)
+        let waiting = try awaitContents(
+            of: userID, in: groups, storedAt: confirmed.toAccountType.cloudStorageType)
+        try replaceAccount(of: user, by: confirmed, at: now)
+        confirmed.state = waiting == 0 ? .finished : .reuploading
+        confirmed.accountEpoch = AccountEpoch(epoch.rawValue + 1)
+        confirmed.filesTotal = waiting
+        try record(confirmed, at: now)
+        return confirmed
+    }
+
+    /// Whether a user owns living files or has others' files in their storage.
+    public mutating func needsStorage(_ userID: UserID) throws(StoreError) -> Bool {
+        if try ownedContents(of: userID).files > 0 { return true }
+        return try !hostedUsers(of: userID, limit: 1).isEmpty
+    }
+
+    /// Locks the groups in which contents of a user's storage are, and raises their master versions.
+    private mutating func advanceGroups(
+        withContentsOf userID: UserID
+    ) throws(StoreError) -> [SharingGroupID: MasterVersion] {
+        let found = try all(
+            """
+            SELECT g.sharing_group_id
+              FROM sharing_groups g
+              JOIN (SELECT sharing_group_id FROM files WHERE owning_user_id = ? AND NOT is_deleted
+                     UNION
+                    SELECT sharing_group_id FROM staged_changes WHERE owning_user_id = ?) theirs
+                ON theirs.sharing_group_id = g.sharing_group_id
+             WHERE NOT g.is_deleted
+             ORDER BY g.sharing_group_uuid
+            """, [.int(userID.rawValue), .int(userID.rawValue)]
+        ) { row throws(StoreError) in SharingGroupID(try row.number(0)) }
+        var versions: [SharingGroupID: MasterVersion] = [:]
+        for group in found {
+            let version: MasterVersion
+            do { version = try lockMasterVersionExclusive(of: group) } catch .notFound { continue }
+            guard case .advanced(let next) = try advanceMasterVersion(of: group, from: version) else {
+                throw .corrupt(table: "sharing_groups", column: "master_version")
+            }
+            versions[group] = next
+        }
+        return versions
+    }
+
+    /// Removes the contents from what others have staged into a user's storage.
+    ///
+    /// The rows stay: a commit that silently omitted them would make the phone believe that the group has the files. Their
+    /// commit is refused until the phone has uploaded them again, into the new storage.
+    private mutating func forgetStagedContents(ownedBy userID: UserID) throws(StoreError) {
+        let nothing = ColumnValues.nulls(StoredContent.columns)
+        try execute(
+            "UPDATE staged_changes SET \(assigning: nothing.columns) WHERE owning_user_id = ?",
+            nothing.values + [.int(userID.rawValue)])
+    }
+
+    /// Drops pending work in a user's storage and what is known of objects there; uploads in progress lose their intents,
+    /// so that none of them is staged.
+    private mutating func forgetStorage(of userID: UserID) throws(StoreError) {
+        let user: [Value] = [.int(userID.rawValue)]
+        try execute("DELETE FROM outbox WHERE user_id = ? AND storage_type IS NOT NULL", user)
+        try execute("DELETE FROM index_pages WHERE user_id = ?", user)
+        try execute("DELETE FROM content_hashes WHERE user_id = ?", user)
+    }
+
+    /// Makes the living files of a user wait for their bytes.
+    /// - Returns: how many there are.
+    private mutating func awaitContents(
+        of userID: UserID, in groups: [SharingGroupID: MasterVersion], storedAt storage: CloudStorageType?
+    ) throws(StoreError) -> Int64 {
+        var waiting = 0
+        if let storage {
+            let waits: ColumnValues = [
+                "content_state": .text(ContentState.awaiting.rawValue), "storage_type": .text(storage.rawValue),
+                "object_id": .null, "object_revision": .null, "provider_hash": .null,
+            ]
+            for (group, version) in groups {
+                waiting += try execute(
+                    """
+                    UPDATE files
+                       SET \(assigning: waits.columns), changed_at_master_version = ?
+                     WHERE sharing_group_id = ?
+                       AND owning_user_id = ?
+                       AND NOT is_deleted
+                    """, waits.values + [.int(version.rawValue), .int(group.rawValue), .int(userID.rawValue)])
+            }
+        }
+        // A commit in a group that had no file of the user when the groups were looked for: start over.
+        let isAnyLeft = try first(
+            """
+            SELECT 1
+              FROM files
+             WHERE owning_user_id = ?
+               AND content_state = 'stored'
+               AND NOT is_deleted
+             LIMIT 1
+            """, [.int(userID.rawValue)]
+        ) { _ in true }
+        guard isAnyLeft == nil else {
+            throw .contention(.contention(code: 0, message: "a file was committed meanwhile"))
+        }
+        return Int64(waiting)
+    }
+
+    /// Retires the account of a user, and gives them the proposed one.
+    private mutating func replaceAccount(
+        of user: UserRecord, by next: AccountSwitch, at now: WireDate
+    ) throws {
+        let target: [Value] = [.text(next.toAccountType.rawValue), .text(next.toProviderUserID)]
+        let userID: [Value] = [.int(user.userID.rawValue)]
+        // The way back: a retired account of the same identity becomes the active one again.
+        try execute(
+            "DELETE FROM retired_accounts WHERE account_type = ? AND provider_user_id = ? AND user_id = ?",
+            target + userID)
+        try execute(
+            """
+            INSERT INTO retired_accounts (account_type, provider_user_id, user_id, cloud_folder_name, retired_at)
+            SELECT account_type, provider_user_id, user_id, cloud_folder_name, ?
+              FROM users
+             WHERE user_id = ?
+            """, [.date(now)] + userID)
+        do {
+            try execute(
+                """
+                UPDATE users u
+                  JOIN account_switches s ON s.user_id = u.user_id
+                   SET u.account_type = s.to_account_type, u.provider_user_id = s.to_provider_user_id,
+                       u.credentials = s.credentials, u.credentials_version = u.credentials_version + 1,
+                       u.former_credentials = NULL, u.consent_withdrawn_at = NULL,
+                       u.has_refresh_token = s.has_refresh_token, u.cloud_folder_name = s.cloud_folder_name,
+                       u.cloud_folder_id = s.cloud_folder_id, u.account_epoch = u.account_epoch + 1
+                 WHERE s.switch_uuid = ?
+                """, [.text(next.id.rawValue)])
+        } catch StoreError.alreadyExists {
+            throw SwitchRefusal.accountInUse
+        }
+        // Afterwards: another identity that has just left this account has made room for the row.
+        if case .retired = try binding(ofRetired: next) { throw SwitchRefusal.accountInUse }
+        if next.toAccountType.cloudStorageType == nil {
+            try execute("DELETE FROM invitations WHERE owning_user_id = ?", userID)
+        } else {
+            try execute("UPDATE memberships SET owning_user_id = NULL WHERE user_id = ?", userID)
+        }
+        try takeOverClearing(of: next.toAccountType, next.toProviderUserID, by: user.userID)
+        guard try cancelRevocations(of: next.toAccountType, next.toProviderUserID, isGrantKept: false) else {
+            throw SwitchRefusal.revocationUnderWay
+        }
+    }
+
+    private mutating func binding(ofRetired next: AccountSwitch) throws(StoreError) -> AccountBinding {
+        let retired = try first(
+            "SELECT user_id FROM retired_accounts WHERE account_type = ? AND provider_user_id = ?",
+            [.text(next.toAccountType.rawValue), .text(next.toProviderUserID)]
+        ) { row throws(StoreError) in UserID(try row.number(0)) }
+        return retired.map { .retired($0) } ?? .free
+    }
+
+    /// Records that a switch is confirmed; those before it are over.
+    private mutating func record(_ confirmed: AccountSwitch, at now: WireDate) throws(StoreError) {
+        try execute(
+            """
+            UPDATE account_switches
+               SET state = 'finished', finished_at = ?
+             WHERE user_id = ?
+               AND state = 'reuploading'
+            """, [.date(now), .int(confirmed.userID.rawValue)])
+        try execute(
+            """
+            UPDATE account_switches
+               SET state = ?, account_epoch = ?, files_total = ?, confirmed_at = ?,
+                   finished_at = IF(? = 'finished', ?, NULL),
+                   credentials = NULL, has_refresh_token = NULL, cloud_folder_name = NULL, cloud_folder_id = NULL
+             WHERE switch_uuid = ?
+            """,
+            [
+                .text(confirmed.state.rawValue), .int(orNull: confirmed.accountEpoch?.rawValue),
+                .int(orNull: confirmed.filesTotal), .date(now), .text(confirmed.state.rawValue), .date(now),
+                .text(confirmed.id.rawValue),
+            ])
+    }
+}

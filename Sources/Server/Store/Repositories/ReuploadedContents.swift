@@ -1,0 +1,35 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// Files whose bytes are uploaded again.
+extension StoreSession {
+    /// Stores where the bytes of a version are that were uploaded again; version, dates and master version stay. Call in a
+    /// transaction that holds the group exclusively, and has found the row to be without contents.
+    /// - Parameter device: the device that uploaded them, whose name is part of the object's.
+    public mutating func restoreContent(
+        _ content: StoredContent, of file: FileUUID, from device: DeviceUUID, in groupID: SharingGroupID
+    ) throws(StoreError) {
+        let row =
+            content.columnValues + [
+                "device_uuid": .text(device.rawValue), "content_state": .text(ContentState.stored.rawValue),
+            ]
+        try execute(
+            """
+            UPDATE files
+               SET \(assigning: row.columns)
+             WHERE sharing_group_id = ?
+               AND file_uuid = ?
+            """, row.values + [.int(groupID.rawValue), .text(file.rawValue)])
+        try execute(
+            "UPDATE sharing_groups SET reuploads = reuploads + 1 WHERE sharing_group_id = ?",
+            [.int(groupID.rawValue)])
+    }
+
+    /// SHA-256 of the bytes of a file's version, if it is known.
+    public mutating func sha256(of file: FileUUID, in groupID: SharingGroupID) throws(StoreError) -> [UInt8]? {
+        try first(
+            "SELECT sha256 FROM files WHERE sharing_group_id = ? AND file_uuid = ?",
+            [.int(groupID.rawValue), .text(file.rawValue)]
+        ) { row throws(StoreError) in try row.optionalData("sha256") } ?? nil
+    }
+}

@@ -1,0 +1,149 @@
+import HTTPTransport
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Proposes to switch an identity to the caller's account.
+///
+/// Nothing of the identity changes; a proposal that nobody confirms expires. A repeated request, and one of another device
+/// for the same account, joins the switch that has been begun.
+struct BeginAccountSwitchEndpoint: Endpoint {
+    /// For how long a proposal can be confirmed, in seconds.
+    private static let lifetimeSeconds: Int64 = 86_400
+    /// Hosted users that a reply names.
+    private static let maximumHostedUsers = 1_000
+
+    func respond(
+        to request: BeginAccountSwitchRequest, from caller: SignedInPerson, in context: RequestContext
+    ) throws -> EndpointReply {
+        let user = try owner(of: request.userAppId, caller, context)
+        context.note(user)
+        if let joined = try context.store.withSession({ try standing(user, caller, context, &$0) }) {
+            return try reply(joined, of: user, context)
+        }
+        try OldAccountProof.check(of: user, in: context)
+        // Before anything is asked of the provider: a request that fails there counts as well.
+        try context.store.transaction { session in
+            try context.use(.accountSwitchesPerHour, of: user.accountType, user.providerUserID, in: &session)
+        }
+        let proposed = try EarlierGrant.retryingOnceIfRevoked { try propose(request, user, caller, context) }
+        return try reply(proposed, of: user, context)
+    }
+
+    /// The user of an identity to which the calling device belongs.
+    /// - Throws: ``EndpointError/grantInvalid`` also if there is no such identity, so that nobody learns which there are.
+    private func owner(
+        of identity: UserAppID, _ caller: SignedInPerson, _ context: RequestContext
+    ) throws -> UserRecord {
+        guard let grant = context.presentedGrant else { throw EndpointError.grantInvalid }
+        return try context.store.transaction { session in
+            guard let user = try session.user(of: identity),
+                try session.useGrant(grant.hash, of: caller.device, user.userID, at: context.now)
+            else { throw EndpointError.grantInvalid }
+            return user
+        }
+    }
+
+    /// The switch that the request joins; `nil` if a new one may be proposed.
+    /// - Throws: ``EndpointError/accountInUse``, ``EndpointError/switchInProgress(_:)``,
+    ///   ``EndpointError/owningAccountRequired``.
+    private func standing(
+        _ user: UserRecord, _ caller: SignedInPerson, _ context: RequestContext, _ session: inout StoreSession
+    ) throws -> AccountSwitch? {
+        let (accountType, providerUserID) = (caller.presented.accountType, caller.profile.providerUserID)
+        switch try session.binding(of: accountType, providerUserID) {
+        case .active(user.userID):
+            guard let inProgress = try session.switchInProgress(of: user.userID) else {
+                throw EndpointError.accountInUse
+            }
+            return inProgress
+        // The way back to an account that this identity has left, or to one that is nobody's.
+        case .retired(user.userID), .free: break
+        case .active, .retired: throw EndpointError.accountInUse
+        }
+        if let proposed = try session.proposedSwitch(of: user.userID, at: context.now) {
+            guard proposed.leads(to: accountType, providerUserID) else {
+                throw EndpointError.switchInProgress(proposed.id)
+            }
+            return proposed
+        }
+        guard try accountType.cloudStorageType != nil || !session.needsStorage(user.userID) else {
+            throw EndpointError.owningAccountRequired
+        }
+        return nil
+    }
+
+    private func propose(
+        _ request: BeginAccountSwitchRequest, _ user: UserRecord, _ caller: SignedInPerson, _ context: RequestContext
+    ) throws -> AccountSwitch {
+        let exchange = CredentialExchange(caller, context)
+        let accountType = caller.presented.accountType
+        let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
+        let newcomer = try NewUser.obtained(by: exchange, folderName: folderName, in: context)
+        try exchange.account.requireStorage(with: newcomer.credentials, through: context.accountClient)
+        var credentials = newcomer.credentials
+        var folderID: String?
+        if accountType.cloudStorageType != nil {
+            let storage = try context.services.storage.storage(
+                ofCandidate: accountType, credentials, folderName: folderName, transport: context.transport,
+                deadline: context.deadline)
+            try StorageProbe(name: "SyncServer \(try context.services.makeUUID()).txt", storage: storage).run()
+            (credentials, folderID) = (storage.tokens.credentials, storage.folder.folderID)
+        }
+        OfflineAccess.note(credentials, of: accountType, isNew: true, context)
+        let account = ProposedAccount(
+            accountType: accountType, providerUserID: caller.profile.providerUserID, cloudFolderName: folderName,
+            cloudFolderID: folderID,
+            credentials: try context.services.storage.vault.sealed(credentials, ofNextAccountOf: user.userID),
+            hasRefreshToken: credentials.refreshToken != nil)
+        guard let id = AccountSwitchID(try context.services.makeUUID()) else { preconditionFailure("a UUID") }
+        let until = WireDate(secondsSince1970: context.now.secondsSince1970 + Self.lifetimeSeconds)
+        return try context.store.transaction { session in
+            guard try session.lockUser(user.userID), let current = try session.user(user.userID),
+                current.accountEpoch == user.accountEpoch
+            else { throw EndpointError.staleEpoch }
+            if let joined = try standing(current, caller, context, &session) { return joined }
+            try session.propose(id, of: current, to: account, until: until, at: context.now)
+            try newcomer.earlierGrant.keep(in: &session)
+            try session.addPush(SwitchNotice.begun(to: accountType), toDevicesOf: user.userID, at: context.now)
+            guard let proposed = try session.accountSwitch(id, at: context.now) else {
+                throw EndpointError.switchUnknown
+            }
+            return proposed
+        }
+    }
+
+    private func reply(
+        _ proposed: AccountSwitch, of user: UserRecord, _ context: RequestContext
+    ) throws -> EndpointReply {
+        try context.store.snapshot { session in
+            let contents =
+                proposed.state == .proposed
+                ? try session.ownedContents(of: user.userID)
+                : (files: try session.awaitingCount(of: user.userID), bytes: 0)
+            return .json(
+                BeginAccountSwitchResponse(
+                    switchId: proposed.id, state: AccountSwitchState(proposed.state),
+                    fromAccountType: proposed.fromAccountType, toAccountType: proposed.toAccountType,
+                    numberOfFiles: contents.files, approximateBytes: contents.bytes,
+                    hostedUsers: try session.hostedUsers(of: user.userID, limit: Self.maximumHostedUsers),
+                    expiresAt: proposed.expiresAt))
+        }
+    }
+}
+
+extension BeginAccountSwitchRequest: ServedRequest {
+    typealias Handler = BeginAccountSwitchEndpoint
+}
+
+extension AccountSwitchState {
+    init(_ state: AccountSwitch.State) {
+        self =
+            switch state {
+            case .proposed: .proposed
+            case .reuploading: .reuploading
+            case .finished: .finished
+            }
+    }
+}

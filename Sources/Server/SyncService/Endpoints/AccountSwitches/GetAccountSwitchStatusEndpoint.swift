@@ -1,0 +1,36 @@
+import Store
+import SyncProtocol
+
+/// Tells how far a switch is, and which files wait for their bytes. Reads only; may be repeated.
+struct GetAccountSwitchStatusEndpoint: Endpoint {
+    func respond(
+        to request: GetAccountSwitchStatusRequest, from caller: SignedInPerson, in context: RequestContext
+    ) throws -> EndpointReply {
+        try context.store.snapshot { session in
+            let party = try SwitchParty(caller, about: request.switchId, at: context.now, &session)
+            context.note(party.user)
+            guard let accountSwitch = party.accountSwitch else {
+                guard request.switchId == nil else { throw EndpointError.switchUnknown }
+                return .json(
+                    GetAccountSwitchStatusResponse(
+                        state: .none, switchId: nil, accountEpoch: party.user.accountEpoch))
+            }
+            let isInProgress = accountSwitch.state == .reuploading
+            let count = isInProgress ? try session.awaitingCount(of: party.user.userID) : 0
+            let pageSize = GetAccountSwitchStatusResponse.pageSize
+            let page =
+                isInProgress
+                ? try session.awaitingFiles(of: party.user.userID, after: request.cursor, limit: pageSize) : []
+            return .json(
+                GetAccountSwitchStatusResponse(
+                    state: AccountSwitchState(accountSwitch.state), switchId: accountSwitch.id,
+                    accountEpoch: party.user.accountEpoch, numberAwaiting: count,
+                    numberDone: max(0, (accountSwitch.filesTotal ?? 0) - count),
+                    nextCursor: page.count == pageSize ? page.last?.cursor : nil, awaiting: page.map(\.file)))
+        }
+    }
+}
+
+extension GetAccountSwitchStatusRequest: ServedRequest {
+    typealias Handler = GetAccountSwitchStatusEndpoint
+}

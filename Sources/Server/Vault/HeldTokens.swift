@@ -1,0 +1,50 @@
+public import HTTPTransport
+public import Providers
+import Store
+import SyncProtocol
+
+/// The access token of an account that is not, or no longer, a user's: of a removed user, for as long as it takes to clear
+/// their storage, or of an account that a user is about to switch to.
+///
+/// Only one thread uses it. If two workers renew the token of a removed user at once, the later result is kept.
+public final class HeldTokens: AccessTokens {
+    public let accountKey: Int64
+    /// The tokens, as last renewed.
+    public private(set) var credentials: StoredCredentials
+    private let account: any AccountProvider
+    private let transport: Transport
+    private let backoff: Backoff
+    private let keep: (StoredCredentials) throws -> Void
+
+    /// - Parameter keep: stores renewed tokens: a provider may accept the old refresh token only once.
+    init(
+        _ credentials: StoredCredentials, accountKey: Int64, account: any AccountProvider, transport: Transport,
+        backoff: Backoff, keep: @escaping (StoredCredentials) throws -> Void = { _ in }
+    ) {
+        self.credentials = credentials
+        self.accountKey = accountKey
+        self.account = account
+        self.transport = transport
+        self.backoff = backoff
+        self.keep = keep
+    }
+
+    public var location: String? { credentials.location }
+
+    public func current() throws(CloudStorageError) -> String {
+        guard let token = credentials.usableToken else { throw .authorizationRevoked }
+        return token
+    }
+
+    public func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+        if let token = credentials.accessToken, token != rejected { return token }
+        do {
+            let client = AccountClient(transport: transport, deadline: deadline, backoff: backoff)
+            credentials = credentials.updated(with: try account.refresh(credentials, through: client))
+        } catch {
+            throw CloudStorageError(ofRenewal: error)
+        }
+        do { try keep(credentials) } catch { throw .localFailure(error) }
+        return try current()
+    }
+}

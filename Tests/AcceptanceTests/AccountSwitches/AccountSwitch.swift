@@ -1,0 +1,99 @@
+import Foundation
+import TestSupport
+
+/// A person who is about to switch accounts: before with one account, after with another, on the same device.
+struct AccountSwitch {
+    /// With the account that is left.
+    var before: TestUser
+    /// With the account that is switched to.
+    var after: TestUser
+    let userAppID: String
+    let grant: String
+
+    /// Signs somebody up who has published `files`, and creates the account that they will switch to.
+    init(
+        on server: TestServer, from old: SandboxProvider = .google, to new: SandboxProvider = .dropbox,
+        files: [TestFile] = []
+    ) throws {
+        let alice = try server.signUpOwningUser(old)
+        for (index, file) in files.enumerated() { try alice.publish(file, masterVersion: Int64(index)) }
+        try self.init(of: alice, to: server.newcomer(new).account)
+    }
+
+    /// The same for somebody who is a user already.
+    init(of user: TestUser, to account: SandboxAccount) throws {
+        before = user
+        after = user.with(account: account)
+        let reply = try user.identity()
+        guard let id = reply.json?.userAppId?.text, let grant = reply.json?.deviceGrant?.text else {
+            throw UnexpectedReply("CheckCreds", reply)
+        }
+        userAppID = id
+        self.grant = grant
+    }
+
+    /// The switch of the same person, with the same grant, to another account.
+    func to(_ account: SandboxAccount) -> AccountSwitch {
+        var copy = self
+        copy.after = before.with(account: account)
+        return copy
+    }
+
+    /// BeginAccountSwitch, whatever the reply.
+    func begin(
+        grant: String? = nil, folder: String? = "New Folder", headers: [(name: String, value: String)] = []
+    ) throws -> HTTPReply {
+        try after.server.call(
+            "POST", "BeginAccountSwitch", ["userAppId": userAppID, "cloudFolderName": folder],
+            headers: after.headers + [("SyncServer-Device-Grant", grant ?? self.grant)] + headers)
+    }
+
+    /// BeginAccountSwitch, which must succeed; the number of the switch.
+    func begun() throws -> String {
+        let reply = try begin()
+        guard reply.status == 200, let id = reply.json?.switchId?.text else {
+            throw UnexpectedReply("BeginAccountSwitch", reply)
+        }
+        return id
+    }
+
+    /// ConfirmAccountSwitch, whatever the reply.
+    func confirm(_ id: String, epoch: Int64 = 0) throws -> HTTPReply {
+        try after.call("POST", "ConfirmAccountSwitch", ["switchId": id, "expectedEpoch": "\(epoch)"])
+    }
+
+    /// Begins and confirms, which must succeed; the number of the switch.
+    @discardableResult
+    func perform(epoch: Int64 = 0) throws -> String {
+        let id = try begun()
+        let reply = try confirm(id, epoch: epoch)
+        guard reply.status == 200, reply.json?.accountEpoch?.integer == epoch + 1 else {
+            throw UnexpectedReply("ConfirmAccountSwitch", reply)
+        }
+        return id
+    }
+
+    /// GetAccountSwitchStatus with the new account, whatever the reply.
+    func status(_ id: String? = nil, cursor: String? = nil) throws -> HTTPReply {
+        try after.call("GET", "GetAccountSwitchStatus", ["switchId": id, "cursor": cursor])
+    }
+
+    /// FinishAccountSwitch, whatever the reply.
+    func finish(_ id: String, missing: String? = nil) throws -> HTTPReply {
+        try after.call("POST", "FinishAccountSwitch", ["switchId": id, "missing": missing])
+    }
+}
+
+extension TestUser {
+    /// ReuploadFile, whatever the reply.
+    func reupload(
+        _ file: TestFile, sending contents: [UInt8]? = nil, overriding: [String: String?] = [:]
+    ) throws -> HTTPReply {
+        let parameters: [String: String?] = [
+            "fileUUID": file.uuid, "sharingGroupUUID": group, "fileVersion": "\(file.version)",
+            "mimeType": file.mimeType, "checkSum": file.checkSum,
+        ]
+        return try call(
+            "POST", "ReuploadFile", parameters.merging(overriding) { $1 }, body: contents ?? file.contents)
+    }
+}

@@ -1,0 +1,196 @@
+import MariaDB
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("Switches of accounts in the database")
+struct AccountSwitchTests {
+    private let fixture: StoreFixture
+    private let alice: Member
+
+    init() throws {
+        fixture = try StoreFixture(connections: 4)
+        alice = try fixture.addOwner()
+    }
+
+    private var user: UserRecord {
+        get throws { try #require(try fixture.store.withSession { try $0.user(alice.user) }) }
+    }
+
+    /// Proposes a switch to a new account of Dropbox.
+    private func propose(to id: String = "next") throws -> AccountSwitchID {
+        let switchID = try #require(AccountSwitchID(someFile().rawValue))
+        let account = ProposedAccount(
+            accountType: .dropbox, providerUserID: id, cloudFolderName: nil, cloudFolderID: nil, credentials: [1],
+            hasRefreshToken: true)
+        let user = try user
+        try fixture.store.transaction { session in
+            try session.propose(switchID, of: user, to: account, until: noon(plus: 86_400), at: noon)
+        }
+        return switchID
+    }
+
+    private func confirm(_ id: AccountSwitchID, epoch: Int64 = 0) throws -> AccountSwitch {
+        try fixture.store.transaction { session in
+            try session.confirmSwitch(id, expecting: AccountEpoch(epoch), at: noon)
+        }
+    }
+
+    /// Adds `count` files of Alice's to her group, each with an object.
+    private func addFiles(_ count: Int) throws {
+        var connection = try Connection(fixture.settings)
+        _ = try connection.execute(
+            """
+            INSERT INTO files
+                   (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
+                    mime_type, app_metadata, app_metadata_version, file_version, check_sum, size_bytes, object_id,
+                    object_revision, changed_at_master_version)
+            SELECT ?, CONCAT('00000000-0000-0000-0000-', LPAD(s.seq, 12, '0')), ?, 'Google',
+                   '00000000-0000-0000-0000-000000000001', '2026-01-01', '2026-01-01', 'image/jpeg', REPEAT('m', 200), 0,
+                   3, MD5(s.seq), 1000, CONCAT('object-with-an-identifier-', s.seq), 'r', 0
+              FROM seq_1_to_20000 s
+             WHERE s.seq <= ?
+            """, [.int(alice.area.groupID.rawValue), .int(alice.user.rawValue), .int(Int64(count))])
+    }
+
+    @Test("The confirmation of a switch with 10,000 files takes a short time, and a bounded number of statements")
+    func large() throws {
+        try addFiles(10_000)
+        let id = try propose()
+
+        let clock = ContinuousClock()
+        var confirmed: AccountSwitch?
+        let took = try clock.measure { confirmed = try confirm(id) }
+
+        #expect(confirmed?.filesTotal == 10_000)
+        // Half a second on an idle machine with two cores; far below what a phone or another writer waits for.
+        #expect(took < .seconds(10), "\(took)")
+        print("10,000 files: \(took)")
+        #expect(try fixture.count("SELECT COUNT(*) FROM files WHERE content_state = 'awaiting'") == 10_000)
+        #expect(try fixture.count("SELECT COUNT(*) FROM files WHERE object_id IS NOT NULL") == 0)
+        #expect(try fixture.count("SELECT COUNT(DISTINCT check_sum) FROM files") == 10_000)
+    }
+
+    @Test("A file that is committed while a switch is confirmed waits as well, or is refused: none keeps its object")
+    func simultaneousCommit() async throws {
+        for round in 0..<8 {
+            try addFiles(50)
+            let id = try propose(to: "next \(round)")
+            let epoch = try user.accountEpoch.rawValue
+            let google = OwningUser(userID: alice.user, storageType: .google)
+            try alice.stage(.upload(of: someFile(), version: 0, object: "late \(round)", owner: google))
+
+            let _: [Void] = try await Threads.run(2) { number in
+                if number == 0 {
+                    _ = try? confirm(id, epoch: epoch)
+                } else {
+                    _ = try? alice.commit()
+                }
+            }
+
+            #expect(
+                try fixture.count(
+                    """
+                    SELECT COUNT(*) FROM files f JOIN users u ON u.user_id = f.owning_user_id
+                     WHERE f.content_state = 'stored' AND f.object_id IS NOT NULL AND NOT f.is_deleted
+                       AND CAST(u.account_type AS CHAR) = 'Dropbox'
+                    """) == 0)
+            _ = try fixture.store.withSession { session in
+                try session.executeScript(
+                    """
+                    DELETE FROM files; DELETE FROM staged_changes; DELETE FROM account_switches;
+                    DELETE FROM retired_accounts;
+                    UPDATE users SET account_type = 'Google' WHERE user_id = \(alice.user.rawValue)
+                    """)
+            }
+        }
+    }
+
+    @Test("Of a file that waits there is nothing to be deleted, by identifier or name, and its name protects no object")
+    func nothingToDelete() throws {
+        try addFiles(1)
+        _ = try confirm(try propose())
+        let owner = OwningUser(userID: alice.user, storageType: .dropbox)
+        let file = try #require(FileUUID("00000000-0000-0000-0000-000000000001"))
+        let row = try #require(try fixture.store.withSession { try $0.file(file, in: alice.area.groupID) })
+
+        try fixture.store.transaction { session in
+            try session.addDeletion(ofContentOf: row, in: alice.area.groupID, availableAt: noon, at: noon)
+            let isReferenced = try session.isReferenced(row.nameByOlderServer, of: owner)
+            let isAdopted = try session.adopt(objectID: "found", revision: nil, as: row, in: alice.area.groupID)
+            #expect(!isReferenced && !isAdopted)
+        }
+
+        #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
+    }
+
+    @Test("Work in the former storage is dropped, other work of the user is not; intents end only at their own epoch")
+    func outbox() throws {
+        let former = OwningUser(userID: alice.user, storageType: .google)
+        let intent = try fixture.store.transaction { session in
+            _ = try session.addDeletion(of: "o", in: former, availableAt: noon, at: noon)
+            try session.addPush("hello", from: alice.user, to: alice.area.groupID, at: noon)
+            return try session.addIntent(
+                toStore: "i", named: [], in: former, at: AccountEpoch(0), leaseOwner: "upload", until: noon(plus: 90),
+                at: noon)
+        }
+
+        _ = try confirm(try propose())
+
+        #expect(try fixture.count("SELECT COUNT(*) FROM outbox WHERE storage_type IS NOT NULL") == 0)
+        #expect(try fixture.count("SELECT COUNT(*) FROM outbox WHERE kind = 'sendPush'") == 1)
+        try fixture.store.transaction { session in
+            let isCompleted = try session.completeIntent(intent, at: AccountEpoch(0), by: "upload")
+            #expect(!isCompleted)
+        }
+        #expect(throws: StoreError.self) {
+            try fixture.store.transaction { session in
+                _ = try session.addIntent(
+                    toStore: "i", named: [], in: former, at: AccountEpoch(0), leaseOwner: "upload", until: noon,
+                    at: noon)
+            }
+        }
+    }
+
+    @Test("A user's own devices are notified, each once; a user without a group is not")
+    func push() throws {
+        let loner = try fixture.addUser()
+        try fixture.store.withSession { session in
+            try session.executeScript(
+                """
+                INSERT INTO push_registrations (user_id, device_uuid, kind, token, token_hash, registered_at)
+                VALUES (\(alice.user.rawValue), 'a', 'fcm', 't', REPEAT('a', 32), NOW()),
+                       (\(alice.user.rawValue), 'b', 'apns', 't', REPEAT('b', 32), NOW()),
+                       (\(loner.rawValue), 'c', 'fcm', 't', REPEAT('c', 32), NOW())
+                """)
+        }
+
+        try fixture.store.transaction { session in
+            for user in [alice.user, loner] { try session.addPush("notice", toDevicesOf: user, at: noon) }
+        }
+
+        #expect(
+            try fixture.count("SELECT COUNT(*) FROM outbox WHERE kind = 'sendPush' AND push_target = 'device'") == 2)
+    }
+
+    @Test(
+        "A proposal that has expired is no proposal, and is forgotten with its tokens; a finished switch is kept for long"
+    )
+    func forgetting() throws {
+        let id = try propose()
+
+        #expect(try fixture.store.withSession { try $0.accountSwitch(id, at: noon(plus: 86_399)) } != nil)
+        #expect(try fixture.store.withSession { try $0.accountSwitch(id, at: noon(plus: 86_400)) } == nil)
+        #expect(try fixture.store.transaction { try $0.forgetExpiredSwitches(at: noon, limit: 9) } == 0)
+        #expect(try fixture.store.transaction { try $0.forgetExpiredSwitches(at: noon(plus: 86_401), limit: 9) } == 1)
+
+        let confirmed = try confirm(try propose())
+        #expect(confirmed.state == .finished, "nobody waits for anything")
+        #expect(try fixture.count("SELECT COUNT(*) FROM account_switches WHERE credentials IS NOT NULL") == 0)
+        #expect(try fixture.store.transaction { try $0.forgetFinishedSwitches(before: noon, limit: 9) } == 0)
+        #expect(
+            try fixture.store.transaction { try $0.forgetFinishedSwitches(before: noon(plus: 90_000), limit: 9) } == 1)
+    }
+}
