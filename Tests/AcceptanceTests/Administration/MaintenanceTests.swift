@@ -76,7 +76,7 @@ extension PrivateStackTests {
                 try server.askDatabase(
                     "SELECT attempts FROM outbox WHERE object_id = 'arn:none' AND lease_owner IS NULL")
             }
-            #expect(try waiting() == "0\n")
+            #expect(try waiting() == "0")
 
             #expect(try tool.run("maintenance", "off").status == 0)
 
@@ -84,14 +84,14 @@ extension PrivateStackTests {
                 try alice.checkCredentials().status == 200
                     && alice.download(TestFile("none"), masterVersion: 0).status != 503
             }
-            try await eventually("the work is taken up") { try waiting() != "0\n" }
+            try await eventually("the work is taken up") { try waiting() != "0" }
             #expect(try alice.commitStaged(masterVersion: 0) == 1)
             expectDownload(try alice.download(begun, masterVersion: 1), of: begun)
             try expectText("The service is not available at the moment. Please try again later.", at: server)
             #expect(
                 try server.askDatabase(
                     "SELECT schema_comment = '' FROM information_schema.schemata WHERE schema_name = DATABASE()")
-                    == "1\n")
+                    == "1")
         }
 
         @Test("On one host: without a database, and without any process of the server")
