@@ -153,7 +153,6 @@ extension OptionSetter {
 
     /// Sets the callbacks; `receiver` must remain valid until the transfer has ended.
     mutating func setReceiver(_ receiver: UnsafeMutablePointer<ResponseReceiver>) {
-        set(CURLOPT_BUFFERSIZE, 128 * 1024)
         unsafe set(CURLOPT_HEADERDATA, pointer: receiver)
         unsafe set(CURLOPT_WRITEDATA, pointer: receiver)
         unsafe set(

@@ -32,6 +32,27 @@ struct FileTests {
         return (object?["fileIndex"] as? [[String: any Sendable]]) ?? []
     }
 
+    @Test("A membership with a file is what both are by themselves, in any letter case")
+    func membershipWithFile() throws {
+        let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
+        try owner.addFile(file)
+        let guest = try fixture.addGuest(of: owner)
+        let other = try fixture.addOwner()
+        func found(_ member: Member, _ file: FileUUID) throws -> (membership: Membership, file: FileRecord?)? {
+            try store.withSession { try $0.membership(of: member.user, in: owner.group, with: file) }
+        }
+
+        for member in [owner, guest] {
+            let both = try #require(try found(member, FileUUID("abcdef01-2345-4678-9abc-def012345678")!))
+            #expect(try both.membership == fixture.membership(of: member.user, in: owner.group))
+            let record = try store.withSession { try $0.file(file, in: both.membership.groupID) }
+            #expect(both.file == record)
+            #expect(record != nil)
+        }
+        #expect(try #require(try found(owner, other.addFile(someFile()))).file == nil)
+        #expect(try found(other, file) == nil)
+    }
+
     @Test("A group without files has an empty listing [328]")
     func emptyListing() throws {
         #expect(try index(of: owner).isEmpty)

@@ -164,6 +164,9 @@ struct IndexUseTests {
         try expect("upload situation", 9) {
             _ = try $0.uploadSituation(of: crowd.file, by: caller, on: crowd.device, in: crowd.group)
         }
+        try expect("membership with file", 10) {
+            _ = try $0.membership(of: crowd.user, in: crowd.group, with: crowd.file)
+        }
         try expect("stage first", 3) { session in
             _ = try session.stageFirst(.metaData(of: crowd.file, version: 0), in: crowd.area, at: noon)
         }

@@ -168,6 +168,13 @@ extension MutableSpan<UInt8> {
     }
 }
 
+extension [UInt8] {
+    /// Appends the bytes as memory, as ``Swift/MutableSpan/copyPrefix(of:)`` copies them.
+    public mutating func append(copying bytes: Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+    }
+}
+
 /// Content that is in memory already, such as the warning file.
 public final class BytesContent: UploadContent {
     private let bytes: [UInt8]

@@ -70,6 +70,17 @@ extension Membership {
     }
 }
 
+extension Membership {
+    /// The tables of ``columns``: group `g`, membership `m`, its user `u`, and the owner `o` of what they upload.
+    fileprivate static let tables: SQL = """
+        sharing_groups g
+        JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
+        JOIN users u ON u.user_id = m.user_id
+        LEFT JOIN users o ON o.user_id = IF(u.account_type IN (\(SQL.owningAccountTypes)),
+                                            u.user_id, m.owning_user_id)
+        """
+}
+
 extension StoreSession {
     /// The caller's membership in a group; `nil` if they are not a member, or the group is deleted or does not exist.
     public mutating func membership(
@@ -78,16 +89,33 @@ extension StoreSession {
         try first(
             """
             SELECT \(Membership.columns)
-              FROM sharing_groups g
-              JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
-              JOIN users u ON u.user_id = m.user_id
-              LEFT JOIN users o ON o.user_id = IF(u.account_type IN (\(SQL.owningAccountTypes)),
-                                                  u.user_id, m.owning_user_id)
+              FROM \(Membership.tables)
              WHERE g.sharing_group_uuid = ?
                AND NOT g.is_deleted
                AND m.user_id = ?
             """,
             [.text(group.rawValue), .int(userID.rawValue)], Membership.init(_:))
+    }
+
+    /// The same, together with a file if the group has it, deleted or not: read in one statement, and so at one moment.
+    public mutating func membership(
+        of userID: UserID, in group: SharingGroupUUID, with file: FileUUID
+    ) throws(StoreError) -> (membership: Membership, file: FileRecord?)? {
+        try first(
+            """
+            SELECT \(Membership.columns), \(FileRecord.columns, of: "f")
+              FROM \(Membership.tables)
+              LEFT JOIN files f ON f.sharing_group_id = m.sharing_group_id
+                               AND f.file_uuid = ?
+             WHERE g.sharing_group_uuid = ?
+               AND NOT g.is_deleted
+               AND m.user_id = ?
+            """,
+            [.text(file.rawValue), .text(group.rawValue), .int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            let file = row.columns(of: "f")
+            return (try Membership(row), try file.isNull("file_uuid") ? nil : try FileRecord(file))
+        }
     }
 
     /// All groups that a user belongs to, in the order of their creation, each with its members.

@@ -138,12 +138,11 @@ struct DownloadFileEndpoint: TransferEndpoint {
     private func select(
         _ request: DownloadFileRequest, _ caller: GroupCaller, _ context: RequestContext
     ) throws -> Selection {
-        try context.store.snapshot { session in
-            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+        try context.store.withSession { session in
+            let (member, found) = try caller.member(
+                of: request.sharingGroupUUID, with: request.fileUUID, using: &session)
             guard member.masterVersion == request.masterVersion else { return .stale(member.masterVersion) }
-            guard let file = try session.file(request.fileUUID, in: member.groupID) else {
-                throw EndpointError.fileUnknown
-            }
+            guard let file = found else { throw EndpointError.fileUnknown }
             guard !file.isDeleted else { throw EndpointError.fileDeleted }
             guard file.fileVersion == request.fileVersion else { throw EndpointError.fileVersionMismatch }
             guard file.appMetaDataVersion == request.appMetaDataVersion else {

@@ -28,6 +28,7 @@ final class DownloadStream {
     /// Whether nothing is left out.
     private let isWhole: Bool
     private var hasher: CheckSumHasher?
+    private var collector = PieceCollector()
     private var heldBack: [UInt8] = []
     /// The length of the whole object: as it is sent, or else as it was described.
     private var wholeBytes: Int64
@@ -99,8 +100,8 @@ final class DownloadStream {
     }
 
     private func forward(_ bytes: Span<UInt8>) throws {
-        // Bytes before the held-back end are forwarded at once, without another copy. If there are none, the reply has
-        // not begun: a head that announces no bytes would be a complete reply before the checksum is verified.
+        // Bytes before the held-back end are forwarded. If there are none, the reply has not begun: a head that announces
+        // no bytes would be a complete reply before the checksum is verified.
         let heldBackBytes = isWhole ? Self.heldBackBytes : 0
         let throughBytes = max(0, min(Int64(bytes.count), lengthBytes - heldBackBytes - received))
         let through = Int(throughBytes)
@@ -108,7 +109,7 @@ final class DownloadStream {
             if !hasStarted { try start() }
             let front = bytes.extracting(first: through)
             hasher?.update(front)
-            try context.connection.write(front)
+            if let piece = collector.add(front, at: .now) { try context.connection.write(piece.span) }
         }
         if through < bytes.count {
             let rest = bytes.extracting(droppingFirst: through)
@@ -117,7 +118,7 @@ final class DownloadStream {
                 guard hasStarted else { throw CloudStorageError.contentMismatch }
                 throw ReplyInterrupted(reason: "the object grew while it was read")
             }
-            for index in rest.indices { heldBack.append(rest[index]) }
+            heldBack.append(copying: rest)
         }
         received += Int64(bytes.count)
     }
@@ -129,7 +130,7 @@ final class DownloadStream {
             throw CloudStorageError.contentMismatch
         }
         if !hasStarted { try start() }
-        let end = heldBack
+        let end = collector.takeRest() + heldBack
         try context.connection.write(end.span)
     }
 

@@ -52,7 +52,15 @@ struct GroupCaller {
         try store.withSession { try member(of: group, using: &$0) }
     }
 
-    /// The same, together with the data that decides about an upload.
+    /// The same, together with a file of the group, if it has it, deleted or not; both as of one moment.
+    func member(
+        of group: SharingGroupUUID, with file: FileUUID, using session: inout StoreSession
+    ) throws -> (Member, FileRecord?) {
+        let found = try session.membership(of: userID, in: group, with: file)
+        return (try member(found?.membership), found?.file)
+    }
+
+    /// The caller as a member, together with the data that decides about an upload.
     func memberUploading(
         _ file: FileUUID, to group: SharingGroupUUID, using session: inout StoreSession
     ) throws -> (Member, UploadSituation) {
