@@ -18,7 +18,7 @@ public actor ServerConnection {
     public private(set) var serverVersion: ServerVersion?
 
     let configuration: ServerConnectionConfiguration
-    private let executor: any HTTPExecutor
+    let executor: any HTTPExecutor
     private let credentialProvider: any CredentialProvider
     let environment: ConnectionEnvironment
 
@@ -28,6 +28,8 @@ public actor ServerConnection {
     private var refreshCount = 0
     private var hasSaidSignInRequired = false
     private var minimumClientVersion: ServerVersion?
+    /// What is known about uploads in pieces.
+    var pieces = PieceSupport()
 
     /// Creates a connection; sends nothing yet.
     public init(

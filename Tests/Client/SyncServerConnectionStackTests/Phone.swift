@@ -168,12 +168,36 @@ final class PhoneCredentials: CredentialProvider {
 final class MeddlingExecutor: HTTPExecutor {
     private let session = URLSessionExecutor()
     private let state = Mutex((lost: 0, count: 0))
+    private let cuts = Mutex((next: [Int](), sentBytes: Int64(0)))
+
+    var sendsParts: Bool { true }
 
     /// How many requests were sent.
     var count: Int { state.withLock { $0.count } }
 
     /// Loses the replies of the next requests, once they are there.
     func loseReplies(_ count: Int) { state.withLock { $0.lost = count } }
+
+    /// How many bytes of parts were sent.
+    var sentPartBytes: Int64 { cuts.withLock { $0.sentBytes } }
+
+    /// Cuts the connections of the next parts after so many bytes each.
+    func cutParts(after bytes: [Int]) { cuts.withLock { $0.next = bytes } }
+
+    /// Sends the beginning of a part, and hangs up.
+    private func cut(_ exchange: HTTPExchange, _ bytes: Data) async throws {
+        let address = try HTTPAddress("http://\(exchange.request.authority ?? "")")
+        let call = HTTPCall(
+            exchange.request.method.rawValue, exchange.request.path ?? "/",
+            headers: exchange.request.headerFields.map { ($0.name.rawName, $0.value) })
+        guard case .part(_, let range) = exchange.body else { return }
+        try await Threads.run {
+            let conversation = try HTTPConversation(to: address)
+            try conversation.send(call.head(for: address, contentLength: range.count))
+            try conversation.send(bytes)
+            conversation.hangUp()
+        }
+    }
 
     func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)?
@@ -183,6 +207,17 @@ final class MeddlingExecutor: HTTPExecutor {
             guard state.lost > 0 else { return false }
             state.lost -= 1
             return true
+        }
+        if case .part(let file, let range) = exchange.body {
+            let cut = cuts.withLock { cuts -> Int? in
+                let cut = cuts.next.isEmpty ? nil : min(cuts.next.removeFirst(), range.count - 1)
+                cuts.sentBytes += Int64(cut ?? range.count)
+                return cut
+            }
+            if let cut, let contents = try? Data(contentsOf: file) {
+                try? await self.cut(exchange, contents[Int(range.lowerBound)...].prefix(cut))
+                throw TransportFailure(.interrupted)
+            }
         }
         let reply = try await session.execute(exchange, progress: progress)
         if isLost { throw TransportFailure(.interrupted) }

@@ -12,9 +12,12 @@ final class ScriptedExecutor: HTTPExecutor {
     private let script: Script
     private let recorded = Mutex([HTTPExchange]())
 
-    init(_ script: @escaping Script) {
+    init(sendsParts: Bool = false, _ script: @escaping Script) {
+        self.sendsParts = sendsParts
         self.script = script
     }
+
+    let sendsParts: Bool
 
     /// Answers with these, in this order; the last one for ever.
     convenience init(_ replies: [Result<HTTPReply, TransportFailure>]) {

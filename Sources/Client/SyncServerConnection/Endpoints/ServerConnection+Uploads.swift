@@ -3,6 +3,10 @@ public import SyncProtocol
 
 extension ServerConnection {
     /// Stages a new file, or the next version of one.
+    ///
+    /// Large files are sent in pieces if server and executor can do that: a lost connection, or a call that ended early,
+    /// costs only what the storage has not kept yet. Whoever calls again with the same request, also with another master
+    /// version, goes on where the last call ended.
     /// - Parameters:
     ///   - file: The file's contents, which must not change meanwhile; their checksum is part of the request (see
     ///     ``SyncProtocol/CheckSum/ofFile(at:flavour:)``).
@@ -17,7 +21,9 @@ extension ServerConnection {
         call.progress = progress
         call.label = label
         return try await outcome { () throws(ServerConnectionError) in
-            try await perform(call) { reply throws(ServerConnectionError) in try Self.staged(reply) }
+            let upload = PiecewiseUpload(request: request, file: file, label: label, progress: progress)
+            if let outcome = try await uploadInPieces(upload) { return outcome }
+            return try await perform(call) { reply throws(ServerConnectionError) in try Self.staged(reply) }
         }
     }
 
@@ -30,8 +36,12 @@ extension ServerConnection {
         }
     }
 
-    private static func staged(_ reply: HTTPReply) throws(ServerConnectionError) -> Outcome<StagedFile> {
-        switch try reply.message(of: .uploadFile, as: UploadFileResponse.self) {
+    static func staged(_ reply: HTTPReply) throws(ServerConnectionError) -> Outcome<StagedFile> {
+        staged(try reply.message(of: .uploadFile, as: UploadFileResponse.self))
+    }
+
+    static func staged(_ response: UploadFileResponse) -> Outcome<StagedFile> {
+        switch response {
         case .staged(let creationDate, let updateDate):
             .success(StagedFile(creationDate: creationDate, updateDate: updateDate))
         case .committed(let creationDate, let updateDate, let masterVersion):

@@ -7,6 +7,9 @@ public import HTTPTypes
 /// does not interpret statuses. It follows no redirects, keeps no cookies and caches nothing: requests carry
 /// credentials.
 public protocol HTTPExecutor: Sendable {
+    /// Whether it sends parts of files (``HTTPExchange/Body/part(of:_:)``). If not, files are sent whole; the default.
+    var sendsParts: Bool { get }
+
     /// Sends a request and waits for the whole reply.
     ///
     /// If the surrounding task is cancelled, the transfer ends at once and the failure is
@@ -16,6 +19,11 @@ public protocol HTTPExecutor: Sendable {
     func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)?
     ) async throws(TransportFailure) -> HTTPReply
+}
+
+extension HTTPExecutor {
+    /// Files are sent whole.
+    public var sendsParts: Bool { false }
 }
 
 /// A request with its body, and the destination of the reply's body.
@@ -28,6 +36,8 @@ public struct HTTPExchange: Sendable {
         case bytes(Data)
         /// The bytes of a file, read while they are sent.
         case file(URL)
+        /// Bytes of a file, by their positions. Only for executors with ``HTTPExecutor/sendsParts``.
+        case part(of: URL, Range<Int64>)
     }
 
     /// Method, URL and headers.

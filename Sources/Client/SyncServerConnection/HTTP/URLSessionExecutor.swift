@@ -53,6 +53,9 @@ public final class URLSessionExecutor: HTTPExecutor {
         if tasks.unattended == nil { transfers.invalidateAndCancel() } else { transfers.finishTasksAndInvalidate() }
     }
 
+    /// Background sessions take whole files only; these go on without the app, which would have to cut the next part.
+    public var sendsParts: Bool { transfers.configuration.identifier == nil }
+
     /// The labels of the transfers in progress, including those that an earlier process has started.
     public func labelsOfTransfers() async -> Set<String> {
         await withCheckedContinuation { continuation in
@@ -121,6 +124,17 @@ public final class URLSessionExecutor: HTTPExecutor {
         }
     #endif
 
+    /// Bytes of a file; nil if it is shorter.
+    private static func bytes(of file: URL, _ range: Range<Int64>) -> Data? {
+        guard let handle = try? FileHandle(forReadingFrom: file) else { return nil }
+        defer { try? handle.close() }
+        guard (try? handle.seek(toOffset: UInt64(range.lowerBound))) != nil,
+            let bytes = try? handle.read(upToCount: Int(range.upperBound - range.lowerBound)),
+            bytes.count == range.count
+        else { return nil }
+        return bytes
+    }
+
     private func makeTask(_ exchange: HTTPExchange) throws(TransportFailure) -> URLSessionTask {
         guard var request = URLRequest(exchange.request) else { throw TransportFailure(.malformed) }
         request.timeoutInterval = exchange.idleTimeout.seconds
@@ -133,10 +147,13 @@ public final class URLSessionExecutor: HTTPExecutor {
                 if let bytes = Self.bytes(of: file) { return transfers.uploadTask(with: request, from: bytes) }
             #endif
             return transfers.uploadTask(with: request, fromFile: file)
+        case .part(let file, let range):
+            guard let bytes = Self.bytes(of: file, range) else { throw TransportFailure(.fileUnreadable) }
+            return transfers.uploadTask(with: request, from: bytes)
         case .bytes(let data):
             request.httpBody = data
         case .none:
-            if exchange.request.method != .get { request.httpBody = Data() }
+            if ![.get, .head].contains(exchange.request.method) { request.httpBody = Data() }
         }
         guard exchange.destination != nil else { return requests.dataTask(with: request) }
         // Background sessions take no data tasks.
@@ -150,8 +167,10 @@ public final class URLSessionExecutor: HTTPExecutor {
 extension HTTPExchange {
     /// Whether the request's or the reply's body is in a file.
     fileprivate var movesFile: Bool {
-        if case .file = body { return true }
-        return destination != nil
+        switch body {
+        case .file, .part: true
+        case .none, .bytes: destination != nil
+        }
     }
 }
 

@@ -67,7 +67,7 @@ extension EndpointName {
         case .discardUploads, .getSharingInvitations, .revokeSharingInvitation, .getSharingGroupMembers,
             .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants,
             .beginAccountSwitch, .confirmAccountSwitch, .getAccountSwitchStatus, .reuploadFile, .finishAccountSwitch,
-            .cancelAccountSwitch:
+            .cancelAccountSwitch, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload, .abandonUpload:
             true
         default: false
         }

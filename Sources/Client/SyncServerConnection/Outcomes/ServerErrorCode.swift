@@ -29,6 +29,14 @@ public struct ServerErrorCode: RawRepresentable, Sendable, Hashable, CustomStrin
     public static let storageAccountRequired = Self(.storageAccountRequired)
     /// 404: the server has no such endpoint.
     public static let endpointUnknown = Self(.endpointUnknown)
+    /// 404: no such upload of this user on this device, or it has expired.
+    public static let uploadUnknown = Self(.uploadUnknown)
+    /// 409: the upload has got to another position; the reply says to which.
+    public static let uploadOffsetMismatch = Self(.uploadOffsetMismatch)
+    /// 409: another request sends bytes of the upload.
+    public static let uploadConflict = Self(.uploadConflict)
+    /// 422: the storage keeps no piece that is so small, or none but the last.
+    public static let pieceTooSmall = Self(.pieceTooSmall)
     /// 404: no such file in this group.
     public static let fileUnknown = Self(.fileUnknown)
     /// 404: the file has no app metadata.

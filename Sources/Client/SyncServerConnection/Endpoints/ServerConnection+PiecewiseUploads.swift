@@ -1,0 +1,194 @@
+import Foundation
+import HTTPTypes
+import SyncProtocol
+
+/// An upload of a file whose bytes are sent in several requests (docs/protocol.md, section 8.29).
+struct PiecewiseUpload: Sendable {
+    /// The size from which on files are sent in pieces; of smaller ones little can be lost.
+    static let smallestFileBytes: Int64 = 4 << 20
+    /// The size of a piece. It is in memory while it is sent, and a multiple of what all storages keep.
+    static let pieceBytes: Int64 = 16 << 20
+
+    let request: UploadFileRequest
+    let file: URL
+    let label: String?
+    let progress: (@Sendable (TransferProgress) -> Void)?
+}
+
+/// What a connection has found out about uploads in pieces.
+struct PieceSupport: Sendable {
+    /// Whether the server does not take any.
+    var isAbsent = false
+    /// Groups whose storage takes a file in one piece only.
+    var wholeFilesOnly: Set<SharingGroupUUID> = []
+}
+
+extension ServerConnection {
+    /// An upload that the server knows, and how far it has got.
+    private struct Begun {
+        var uploadUUID: UploadUUID
+        var offset: Int64
+    }
+
+    private enum Beginning: Sendable {
+        case begun(UploadUUID, offset: Int64)
+        /// There is nothing to send.
+        case answered(Outcome<StagedFile>)
+    }
+
+    private enum PieceReply: Sendable {
+        case incomplete(offset: Int64)
+        case answered(Outcome<StagedFile>)
+    }
+
+    /// Sends a file in pieces.
+    /// - Returns: nil if it must be sent whole.
+    func uploadInPieces(_ upload: PiecewiseUpload) async throws(ServerConnectionError) -> Outcome<StagedFile>? {
+        let group = upload.request.sharingGroupUUID
+        guard executor.sendsParts, extensions == .present, !pieces.isAbsent, !pieces.wholeFilesOnly.contains(group),
+            let lengthBytes = Self.length(of: upload.file), lengthBytes >= PiecewiseUpload.smallestFileBytes
+        else { return nil }
+        var beginnings = 0
+        while true {
+            beginnings += 1
+            do throws(ServerConnectionError) {
+                switch try await begin(upload, lengthBytes: lengthBytes) {
+                case .answered(let outcome): return outcome
+                case .begun(let uploadUUID, let offset):
+                    return try await send(upload, to: Begun(uploadUUID: uploadUUID, offset: offset), lengthBytes)
+                }
+            } catch {
+                switch (error.code, error.serverCode) {
+                case (.notSupported, _):
+                    pieces.isAbsent = true
+                    return nil
+                case (_, ServerErrorCode.pieceTooSmall):
+                    pieces.wholeFilesOnly.insert(group)
+                    return nil
+                // It has expired, or its bytes are lost.
+                case (_, ServerErrorCode.uploadUnknown) where beginnings < configuration.retryPolicy.maximumAttempts:
+                    continue
+                default: throw error
+                }
+            }
+        }
+    }
+
+    private static func length(of file: URL) -> Int64? {
+        let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
+        return size?.int64Value
+    }
+
+    /// Finds the upload that an earlier call has begun, or begins it.
+    private func begin(
+        _ upload: PiecewiseUpload, lengthBytes: Int64
+    ) async throws(ServerConnectionError) -> Beginning {
+        var call = Call(CreateUploadRequest(upload.request), repetition: .always)
+        call.headers[RequestHeader.uploadLength.fieldName] = "\(lengthBytes)"
+        call.expectedStatuses = [201]
+        return try await perform(call) { reply throws(ServerConnectionError) in
+            switch try reply.message(of: .createUpload, as: CreateUploadResponse.self) {
+            case .created(let uploadUUID):
+                return .begun(uploadUUID, offset: try reply.uploadOffset(of: .createUpload, upTo: lengthBytes))
+            case .answered(let response): return .answered(Self.staged(response))
+            }
+        }
+    }
+
+    /// Sends what is missing. After a lost connection it goes on where the storage has the bytes, as long as each
+    /// ``RetryPolicy/maximumAttempts`` attempts bring it further.
+    private func send(
+        _ upload: PiecewiseUpload, to begun: Begun, _ lengthBytes: Int64
+    ) async throws(ServerConnectionError) -> Outcome<StagedFile> {
+        var offset = begun.offset
+        var failures = 0
+        while true {
+            do throws(ServerConnectionError) {
+                let end = min(offset + PiecewiseUpload.pieceBytes, lengthBytes)
+                switch try await append(upload, offset..<end, to: begun.uploadUUID, of: lengthBytes) {
+                case .answered(let outcome): return outcome
+                case .incomplete(let next):
+                    if next > offset { failures = 0 }
+                    offset = next
+                }
+            } catch {
+                failures += 1
+                guard error.leavesPieces,
+                    let delay = configuration.retryPolicy.delay(
+                        afterAttempt: failures, retryAfter: error.retryAfter, fraction: environment.randomFraction())
+                else { throw error }
+                do { try await environment.sleep(delay) } catch {
+                    throw ServerConnectionError(.cancelled, endpoint: .appendToUpload, isRetryable: true)
+                }
+                let kept = try await self.offset(of: begun.uploadUUID, upTo: lengthBytes)
+                if kept > offset { failures = 0 }
+                offset = kept
+            }
+        }
+    }
+
+    private func append(
+        _ upload: PiecewiseUpload, _ range: Range<Int64>, to uploadUUID: UploadUUID, of lengthBytes: Int64
+    ) async throws(ServerConnectionError) -> PieceReply {
+        let request = AppendToUploadRequest(uploadUUID, masterVersion: upload.request.masterVersion)
+        // Sent again only if the server has not seen it: otherwise the upload may have got to another position.
+        var call = Call(request, repetition: .ifNotCarriedOut)
+        call.headers[RequestHeader.uploadDraftInteropVersion.fieldName] = "6"
+        call.headers[RequestHeader.uploadOffset.fieldName] = "\(range.lowerBound)"
+        call.headers[RequestHeader.uploadComplete.fieldName] = range.upperBound == lengthBytes ? "?1" : "?0"
+        call.headers[.contentType] = "application/partial-upload"
+        call.body = range.isEmpty ? .none : .part(of: upload.file, range)
+        call.expectedStatuses = [204]
+        call.label = upload.label
+        if let report = upload.progress {
+            call.progress = { part in
+                report(TransferProgress(sentBytes: range.lowerBound + part.sentBytes, totalBytes: lengthBytes))
+            }
+        }
+        return try await perform(call) { reply throws(ServerConnectionError) in
+            switch try reply.message(of: .appendToUpload, as: AppendToUploadResponse.self) {
+            case .incomplete:
+                return .incomplete(offset: try reply.uploadOffset(of: .appendToUpload, upTo: lengthBytes))
+            case .answered(let response): return .answered(Self.staged(response))
+            }
+        }
+    }
+
+    /// How many bytes need not be sent again.
+    private func offset(
+        of uploadUUID: UploadUUID, upTo lengthBytes: Int64
+    ) async throws(ServerConnectionError) -> Int64 {
+        var call = Call(GetUploadOffsetRequest(uploadUUID), repetition: .always)
+        call.headers[RequestHeader.uploadDraftInteropVersion.fieldName] = "6"
+        call.expectedStatuses = [204]
+        return try await perform(call) { reply throws(ServerConnectionError) in
+            try reply.uploadOffset(of: .getUploadOffset, upTo: lengthBytes)
+        }
+    }
+}
+
+extension ServerConnectionError {
+    /// Whether a piece may have been kept, wholly or in part, so that its upload goes on.
+    fileprivate var leavesPieces: Bool {
+        switch code {
+        case .connectionLost, .timedOut, .serverFailed, .invalidReply: isRetryable
+        case .refused: isRetryable || serverCode == .uploadOffsetMismatch
+        default: false
+        }
+    }
+}
+
+extension HTTPReply {
+    /// The position from which on bytes are missing, at most the length of the file.
+    /// - Throws: ``ServerConnectionError/Code/invalidReply``.
+    fileprivate func uploadOffset(
+        of endpoint: EndpointName, upTo lengthBytes: Int64
+    ) throws(ServerConnectionError) -> Int64 {
+        guard let offset = response.headerFields[ResponseHeader.uploadOffset.fieldName].flatMap({ Int64($0) }),
+            0...lengthBytes ~= offset
+        else {
+            throw ServerConnectionError(.invalidReply, endpoint: endpoint, status: response.status.code)
+        }
+        return offset
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import SyncProtocol
+import SyncServerConnection
+import TestSupport
+import Testing
+
+@Suite("Uploads in pieces, and connections that are lost")
+struct PiecewiseUploadTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    private static let storages = [SandboxProvider.google, .dropbox, .microsoft]
+    /// What may have to be sent again for a lost connection.
+    private static let mostSentTwice: Int64 = 512 * 1024
+    private let bytes = Data(RandomData.bytes(21_000_000))
+    private let uuid = FileUUID(UUID().uuidString)!
+
+    /// A phone that knows what its server can do.
+    private func phone(_ provider: SandboxProvider = .google) async throws -> Phone {
+        let phone = try await Phone.signedUp(server, provider)
+        _ = try await phone.files()
+        return phone
+    }
+
+    private func expectDownload(_ phone: Phone, masterVersion: Int64) async throws {
+        let copy = phone.newFile
+        #expect(try await phone.download(uuid, masterVersion: masterVersion, to: copy).value?.length == 21_000_000)
+        #expect(try Data(contentsOf: copy) == bytes)
+        try await eventually("there is one object") {
+            try server.sandbox.files(of: phone.user.account).count { $0.name.hasPrefix(uuid.rawValue) } == 1
+        }
+    }
+
+    @Test("A file goes on where the storage has its bytes, and is whole", arguments: storages)
+    func cut(provider: SandboxProvider) async throws {
+        let phone = try await phone(provider)
+        let cuts = [3_000_000, 700_000, 9_000_000]
+        phone.executor.cutParts(after: cuts)
+
+        #expect(try await phone.upload(bytes, as: uuid, masterVersion: 0).value != nil)
+
+        let again = phone.executor.sentPartBytes - Int64(bytes.count)
+        #expect(again >= 0 && again <= Int64(cuts.count) * Self.mostSentTwice, "\(again) bytes were sent twice")
+        #expect(try await phone.commit(0) == .success(1))
+        try await expectDownload(phone, masterVersion: 1)
+    }
+
+    @Test("A call that fails is continued by the next one")
+    func continued() async throws {
+        let phone = try await phone()
+        // Every attempt gets no further than the first one.
+        phone.executor.cutParts(after: [5_000_000] + Array(repeating: 0, count: 5))
+        let failed = try await failure { try await phone.upload(bytes, as: uuid, masterVersion: 0) }
+        #expect(failed?.code == .connectionLost)
+        let sent = phone.executor.sentPartBytes
+
+        #expect(try await phone.upload(bytes, as: uuid, masterVersion: 0).value != nil)
+
+        let again = phone.executor.sentPartBytes - Int64(bytes.count)
+        #expect(sent == 5_000_000 && again <= Self.mostSentTwice, "\(again) bytes were sent twice")
+        #expect(try await phone.commit(0) == .success(1))
+        try await expectDownload(phone, masterVersion: 1)
+    }
+
+    @Test("If the master version moves on meanwhile, no byte is sent again")
+    func stale() async throws {
+        let phone = try await phone()
+        phone.executor.cutParts(after: [5_000_000] + Array(repeating: 0, count: 5))
+        _ = try await failure { try await phone.upload(bytes, as: uuid, masterVersion: 0) }
+        // Another device of the group commits.
+        let other = TestFile()
+        try phone.user.publish(other, masterVersion: 0)
+
+        #expect(try await phone.upload(bytes, as: uuid, masterVersion: 0) == .stale(current: MasterVersion(1)))
+        #expect(try await phone.upload(bytes, as: uuid, masterVersion: 1).value != nil)
+
+        #expect(phone.executor.sentPartBytes - Int64(bytes.count) <= Self.mostSentTwice)
+        #expect(try await phone.commit(1) == .success(1))
+        try await expectDownload(phone, masterVersion: 2)
+    }
+
+    @Test("A lost reply to the last piece is asked for again, without the bytes")
+    func lostReply() async throws {
+        let phone = try await phone()
+        phone.executor.cutParts(after: [])
+        phone.executor.loseReplies(3)
+
+        #expect(try await phone.upload(bytes, as: uuid, masterVersion: 0).value != nil)
+
+        #expect(phone.executor.sentPartBytes == Int64(bytes.count))
+        #expect(try await phone.commit(0) == .success(1))
+        try await expectDownload(phone, masterVersion: 1)
+    }
+
+    @Test("Other bytes than the checksum says are refused, and leave nothing")
+    func wrongBytes() async throws {
+        let phone = try await phone()
+        let file = try phone.file(bytes)
+        var other = bytes
+        other[20_000_000] ^= 1
+        let request = UploadFileRequest(
+            fileUUID: uuid, sharingGroupUUID: phone.group, mimeType: MIMEType("text/plain")!, fileVersion: .first,
+            masterVersion: MasterVersion(0),
+            checkSum: try await CheckSum.ofFile(at: try phone.file(other), flavour: phone.storage.checkSumFlavour))
+
+        let refused = try await failure { try await phone.connection.uploadFile(request, from: file) }
+
+        #expect(refused?.status == 422)
+        try await eventually("nothing is left") {
+            try server.sandbox.files(of: phone.user.account).allSatisfy { !$0.name.hasPrefix(uuid.rawValue) }
+        }
+    }
+}

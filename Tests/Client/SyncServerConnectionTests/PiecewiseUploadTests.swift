@@ -1,0 +1,139 @@
+import Foundation
+import HTTPTypes
+import SyncProtocol
+import SyncServerConnection
+import Testing
+
+@Suite("Uploads in pieces, as the server's replies decide")
+struct PiecewiseUploadTests {
+    private static let lengthBytes = 20 << 20
+    private static let upload = UploadUUID("55555555-5555-4555-8555-555555555555")!
+    private static let staged = HTTPReply.message(
+        UploadFileResponse.staged(creationDate: Sample.date, updateDate: Sample.date))
+
+    private let file = FileManager.default.temporaryDirectory.appending(path: "piecewise-\(UUID().uuidString)")
+
+    private static func created(at offset: String?) -> HTTPReply {
+        var headers = ["syncserver-message-params": #"{"uploadUUID":"\#(upload.rawValue)"}"#]
+        headers["upload-offset"] = offset
+        return .reply(201, "", headers: headers)
+    }
+
+    private static func incomplete(at offset: String) -> HTTPReply {
+        .reply(204, "", headers: ["upload-offset": offset, "syncserver-message-params": "{}"])
+    }
+
+    /// What is sent for a file if the server replies like this, after a reply to Index.
+    private func sent(
+        _ replies: [Result<HTTPReply, TransportFailure>], index: HTTPReply = Bench.index, sendsParts: Bool = true,
+        lengthBytes: Int = lengthBytes
+    ) async throws -> (exchanges: [HTTPExchange], error: ServerConnectionError?) {
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: UInt64(lengthBytes))
+        try handle.close()
+        defer { try? FileManager.default.removeItem(at: file) }
+        let executor = ScriptedExecutor(sendsParts: sendsParts) { [replies] _, n throws(TransportFailure) in
+            n == 0 ? index : try replies[min(n - 1, replies.count - 1)].get()
+        }
+        let bench = Bench(executor)
+        _ = try await bench.connection.index(IndexRequest())
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploadFile(Sample.upload, from: file)
+        }
+        return (Array(executor.exchanges.dropFirst()), error)
+    }
+
+    /// Endpoint and first byte of each request.
+    private func summary(_ exchanges: [HTTPExchange]) -> [String] {
+        exchanges.map { exchange in
+            let endpoint = exchange.request.path?.split(separator: "/").dropFirst().first.map { String($0) } ?? ""
+            return switch exchange.body {
+            case .none, .bytes: endpoint
+            case .file: "\(endpoint) whole"
+            case .part(_, let range): "\(endpoint) \(range.lowerBound)..<\(range.upperBound)"
+            }
+        }
+    }
+
+    @Test("The pieces follow each other, and the last one says so")
+    func pieces() async throws {
+        let (exchanges, error) = try await sent(
+            [.success(Self.created(at: "0")), .success(Self.incomplete(at: "16777216")), .success(Self.staged)])
+
+        #expect(error == nil)
+        #expect(
+            summary(exchanges) == [
+                "CreateUpload", "AppendToUpload 0..<16777216", "AppendToUpload 16777216..<20971520",
+            ])
+        #expect(exchanges[0].request.headerFields[HTTPField.Name("Upload-Length")!] == "20971520")
+        let complete = exchanges.map { $0.request.headerFields[HTTPField.Name("Upload-Complete")!] }
+        #expect(complete == [nil, "?0", "?1"])
+        #expect(exchanges[1].request.headerFields[.contentType] == "application/partial-upload")
+    }
+
+    @Test("After a lost connection it goes on at the offset that the server tells")
+    func resumed() async throws {
+        let (exchanges, error) = try await sent([
+            .success(Self.created(at: "0")), .lost, .success(Self.incomplete(at: "5242880")), .success(Self.staged),
+        ])
+
+        #expect(error == nil)
+        #expect(
+            summary(exchanges) == [
+                "CreateUpload", "AppendToUpload 0..<16777216", "GetUploadOffset", "AppendToUpload 5242880..<20971520",
+            ])
+    }
+
+    @Test("It ends after as many attempts as any request if none of them brings it further")
+    func bounded() async throws {
+        let turns = [Result.lost, .success(Self.incomplete(at: "0"))]
+        let (exchanges, error) = try await sent(
+            [.success(Self.created(at: "0"))] + Array(repeating: turns, count: 10).flatMap { $0 })
+
+        #expect(error?.code == .connectionLost)
+        #expect(summary(exchanges).count { $0.hasPrefix("Append") } == 5)
+    }
+
+    @Test("An upload that has expired is begun anew")
+    func expired() async throws {
+        let (exchanges, error) = try await sent([
+            .success(Self.created(at: "4")), .success(.error(404, "upload_unknown")), .success(Self.created(at: "0")),
+            .success(Self.incomplete(at: "16777216")), .success(Self.staged),
+        ])
+
+        #expect(error == nil)
+        #expect(summary(exchanges).suffix(3).first == "CreateUpload")
+    }
+
+    @Test(
+        "An offset beyond the file, or none, is no reply", arguments: ["20971521", "-1", "9223372036854775808", nil])
+    func absurd(offset: String?) async throws {
+        let (exchanges, error) = try await sent([.success(Self.created(at: offset))])
+
+        #expect(error?.code == .invalidReply)
+        #expect(summary(exchanges) == ["CreateUpload"])
+    }
+
+    @Test("The file is sent whole to servers and storages that take no pieces")
+    func whole() async throws {
+        let whole = ["UploadFile whole"]
+        let older = HTTPReply.reply(200, #"{"sharingGroups":[]}"#)
+        #expect(summary(try await sent([.success(Self.staged)], index: older).exchanges) == whole)
+        #expect(summary(try await sent([.success(Self.staged)], sendsParts: false).exchanges) == whole)
+        #expect(summary(try await sent([.success(Self.staged)], lengthBytes: 4_000_000).exchanges) == whole)
+        let first = try await sent([.success(.error(404, "endpoint_unknown")), .success(Self.staged)])
+        #expect(summary(first.exchanges) == ["CreateUpload"] + whole)
+        let dav = try await sent([
+            .success(Self.created(at: "0")), .success(.error(422, "piece_too_small")), .success(Self.staged),
+        ])
+        #expect(summary(dav.exchanges).last == "UploadFile whole")
+    }
+
+    @Test("What is staged or stale already is not sent")
+    func answered() async throws {
+        let (exchanges, error) = try await sent([.success(Self.staged)])
+        #expect(error == nil)
+        #expect(summary(exchanges) == ["CreateUpload"])
+    }
+}
