@@ -166,7 +166,7 @@ public actor ServerConnection {
         else { return nil }
         var path = parts.percentEncodedPath
         if !path.hasSuffix("/") { path += "/" }
-        path += call.endpoint.rawValue + "/"
+        path += call.endpoint.resource + "/"
         if !call.query.isEmpty { path += "?" + call.query }
         var fields = call.headers
         if let partial = call.partial { for field in partial.requestHeaders { fields.append(field) } }
@@ -328,6 +328,14 @@ public actor ServerConnection {
 }
 
 extension EndpointName {
+    /// Where requests to the endpoint go: those to one upload have one address, and differ by their methods.
+    fileprivate var resource: String {
+        switch self {
+        case .getUploadOffset, .appendToUpload, .abandonUpload: "Upload"
+        default: rawValue
+        }
+    }
+
     /// Whether a success means that the server accepted the credentials for a sign-in.
     fileprivate var signsIn: Bool { self == .checkCreds || self == .addUser || self == .redeemSharingInvitation }
 }

@@ -195,7 +195,7 @@ final class MeddlingExecutor: HTTPExecutor {
             let conversation = try HTTPConversation(to: address)
             try conversation.send(call.head(for: address, contentLength: range.count))
             try conversation.send(bytes)
-            conversation.hangUp()
+            conversation.finishSending()
         }
     }
 

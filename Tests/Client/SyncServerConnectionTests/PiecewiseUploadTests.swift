@@ -44,14 +44,15 @@ struct PiecewiseUploadTests {
         return (Array(executor.exchanges.dropFirst()), error)
     }
 
-    /// Endpoint and first byte of each request.
+    /// Method, resource and bytes of each request.
     private func summary(_ exchanges: [HTTPExchange]) -> [String] {
         exchanges.map { exchange in
-            let endpoint = exchange.request.path?.split(separator: "/").dropFirst().first.map { String($0) } ?? ""
+            let resource = exchange.request.path?.split(separator: "/").dropFirst().first ?? ""
+            let call = "\(exchange.request.method.rawValue) \(resource)"
             return switch exchange.body {
-            case .none, .bytes: endpoint
-            case .file: "\(endpoint) whole"
-            case .part(_, let range): "\(endpoint) \(range.lowerBound)..<\(range.upperBound)"
+            case .none, .bytes: call
+            case .file: "\(call) whole"
+            case .part(_, let range): "\(call) \(range.lowerBound)..<\(range.upperBound)"
             }
         }
     }
@@ -64,7 +65,7 @@ struct PiecewiseUploadTests {
         #expect(error == nil)
         #expect(
             summary(exchanges) == [
-                "CreateUpload", "AppendToUpload 0..<16777216", "AppendToUpload 16777216..<20971520",
+                "POST CreateUpload", "PATCH Upload 0..<16777216", "PATCH Upload 16777216..<20971520",
             ])
         #expect(exchanges[0].request.headerFields[HTTPField.Name("Upload-Length")!] == "20971520")
         let complete = exchanges.map { $0.request.headerFields[HTTPField.Name("Upload-Complete")!] }
@@ -81,7 +82,7 @@ struct PiecewiseUploadTests {
         #expect(error == nil)
         #expect(
             summary(exchanges) == [
-                "CreateUpload", "AppendToUpload 0..<16777216", "GetUploadOffset", "AppendToUpload 5242880..<20971520",
+                "POST CreateUpload", "PATCH Upload 0..<16777216", "HEAD Upload", "PATCH Upload 5242880..<20971520",
             ])
     }
 
@@ -92,7 +93,7 @@ struct PiecewiseUploadTests {
             [.success(Self.created(at: "0"))] + Array(repeating: turns, count: 10).flatMap { $0 })
 
         #expect(error?.code == .connectionLost)
-        #expect(summary(exchanges).count { $0.hasPrefix("Append") } == 5)
+        #expect(summary(exchanges).count { $0.hasPrefix("PATCH") } == 5)
     }
 
     @Test("An upload that has expired is begun anew")
@@ -103,7 +104,7 @@ struct PiecewiseUploadTests {
         ])
 
         #expect(error == nil)
-        #expect(summary(exchanges).suffix(3).first == "CreateUpload")
+        #expect(summary(exchanges).suffix(3).first == "POST CreateUpload")
     }
 
     @Test(
@@ -112,28 +113,28 @@ struct PiecewiseUploadTests {
         let (exchanges, error) = try await sent([.success(Self.created(at: offset))])
 
         #expect(error?.code == .invalidReply)
-        #expect(summary(exchanges) == ["CreateUpload"])
+        #expect(summary(exchanges) == ["POST CreateUpload"])
     }
 
     @Test("The file is sent whole to servers and storages that take no pieces")
     func whole() async throws {
-        let whole = ["UploadFile whole"]
+        let whole = ["POST UploadFile whole"]
         let older = HTTPReply.reply(200, #"{"sharingGroups":[]}"#)
         #expect(summary(try await sent([.success(Self.staged)], index: older).exchanges) == whole)
         #expect(summary(try await sent([.success(Self.staged)], sendsParts: false).exchanges) == whole)
         #expect(summary(try await sent([.success(Self.staged)], lengthBytes: 4_000_000).exchanges) == whole)
         let first = try await sent([.success(.error(404, "endpoint_unknown")), .success(Self.staged)])
-        #expect(summary(first.exchanges) == ["CreateUpload"] + whole)
+        #expect(summary(first.exchanges) == ["POST CreateUpload"] + whole)
         let dav = try await sent([
             .success(Self.created(at: "0")), .success(.error(422, "piece_too_small")), .success(Self.staged),
         ])
-        #expect(summary(dav.exchanges).last == "UploadFile whole")
+        #expect(summary(dav.exchanges).last == "POST UploadFile whole")
     }
 
     @Test("What is staged or stale already is not sent")
     func answered() async throws {
         let (exchanges, error) = try await sent([.success(Self.staged)])
         #expect(error == nil)
-        #expect(summary(exchanges) == ["CreateUpload"])
+        #expect(summary(exchanges) == ["POST CreateUpload"])
     }
 }

@@ -58,18 +58,15 @@ extension ServerConnection {
                     return try await send(upload, to: Begun(uploadUUID: uploadUUID, offset: offset), lengthBytes)
                 }
             } catch {
-                switch (error.code, error.serverCode) {
-                case (.notSupported, _):
+                if error.code == .notSupported {
                     pieces.isAbsent = true
                     return nil
-                case (_, ServerErrorCode.pieceTooSmall):
+                }
+                if error.serverCode == .pieceTooSmall {
                     pieces.wholeFilesOnly.insert(group)
                     return nil
-                // It has expired, or its bytes are lost.
-                case (_, ServerErrorCode.uploadUnknown) where beginnings < configuration.retryPolicy.maximumAttempts:
-                    continue
-                default: throw error
                 }
+                guard error.endsUpload, beginnings < configuration.retryPolicy.maximumAttempts else { throw error }
             }
         }
     }
@@ -168,11 +165,16 @@ extension ServerConnection {
 }
 
 extension ServerConnectionError {
+    /// Whether the upload exists no more, and may succeed if it is begun anew: it has expired, or its bytes were damaged.
+    fileprivate var endsUpload: Bool {
+        serverCode == .uploadUnknown || code == .refused && isRetryable && serverCode != .uploadConflict
+    }
+
     /// Whether a piece may have been kept, wholly or in part, so that its upload goes on.
     fileprivate var leavesPieces: Bool {
         switch code {
         case .connectionLost, .timedOut, .serverFailed, .invalidReply: isRetryable
-        case .refused: isRetryable || serverCode == .uploadOffsetMismatch
+        case .refused: serverCode == .uploadOffsetMismatch || serverCode == .uploadConflict
         default: false
         }
     }
