@@ -10,6 +10,8 @@ enum Disturbance {
     case hangUp
     /// The phone loses its connection in the middle of an upload's body.
     case cutBody
+    /// The upload comes in pieces, of which the first one is cut off.
+    case inPieces
     /// The provider misbehaves.
     case cloudTrouble(CloudTrouble)
     /// A responder is killed after so many microseconds.
@@ -33,6 +35,7 @@ enum Disturbance {
             return .cloudTrouble(CloudTrouble.random(isUpload: isUpload, among: people, &random))
         }
         if isUpload && random.chance(2) { return .cutBody }
+        if isUpload && random.chance(12) { return .inPieces }
         // What a killed responder left in a storage is cleared when its lease has run out, so not towards the end.
         let mayKill = progress < 0.6
         return random.pick(weighted: [
@@ -51,6 +54,7 @@ extension Disturbance {
         case .lostReply: "lost reply"
         case .hangUp: "hang-up"
         case .cutBody: "cut body"
+        case .inPieces: "in pieces"
         case .cloudTrouble: "cloud trouble"
         case .killedResponder: "killed responder"
         case .simultaneous: "simultaneous"

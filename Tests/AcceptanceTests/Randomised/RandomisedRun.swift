@@ -63,6 +63,7 @@ struct RandomisedRun {
         case .hangUp: try await makeTwice(request, by: caller)
         case .cutBody:
             try await cutBody(of: request, by: caller)
+        case .inPieces: try uploadInPieces(request, by: caller)
         case .cloudTrouble(let trouble):
             for fault in trouble.faults { try server.sandbox.inject(fault) }
             let exchange = try perform(

@@ -1,0 +1,80 @@
+import SyncModel
+import TestSupport
+
+/// Uploads that come in pieces (docs/protocol.md, section 8.29): for everybody else they are the same as in one request.
+extension RandomisedRun {
+    /// The phone loses its connection somewhere, others do something meanwhile, and it goes on where the storage has the bytes.
+    mutating func uploadInPieces(_ request: Request, by caller: Caller) throws {
+        let whole = try httpCall(request, by: caller)
+        guard let body = whole.body else { return try make(request, by: caller) }
+        let created = try server.address.perform(
+            HTTPCall(
+                "POST", whole.target.replacing("/UploadFile/", with: "/CreateUpload/"),
+                headers: whole.headers + [("Upload-Length", String(body.count))]))
+        guard created.status == 201 else { return try end(request, by: caller, with: created, "not begun") }
+        let upload = try PieceCalls(created, headers: whole.headers)
+
+        let conversation = try HTTPConversation(to: server.address)
+        try conversation.send(upload.append(from: 0).head(for: server.address, contentLength: body.count))
+        try conversation.send(body.prefix(Int.random(in: 0...max(0, body.count - 1), using: &random)))
+        if random.chance(50) { conversation.hangUp() } else { conversation.finishSending() }
+        if random.chance(50) {
+            let other = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
+            if other.caller.person != caller.person {
+                if possibilities.likeliest.users[other.caller.person] == nil {
+                    try cast.signInAgain(other.caller.person)
+                }
+                try make(other.request, by: other.caller, "while \(caller) uploads in pieces")
+            }
+        }
+        let head = try server.address.perform(upload.offset)
+        guard head.status == 204, let offset = head.values(of: "upload-offset").first.flatMap({ Int($0) }),
+            0...body.count ~= offset
+        else { throw difference(["the offset of an upload is \(head)"]) }
+        var rest = upload.append(from: offset)
+        rest.body = Array(body[offset...])
+        let reply = try server.address.perform(rest)
+        if reply.messageParameters?.creationDate == nil {
+            // What the phone does not go on with must not stay until it expires.
+            let abandoned = try server.address.perform(upload.abandoned)
+            guard [204, 404].contains(abandoned.status) else { throw difference(["abandoned: \(abandoned)"]) }
+        }
+        try end(request, by: caller, with: reply, "from byte \(offset) on")
+    }
+
+    private mutating func end(
+        _ request: Request, by caller: Caller, with raw: HTTPReply, _ remark: String
+    ) throws {
+        let call = PhoneCall(request)
+        let reply = try Reply(raw, to: call)
+        note("\(caller) \(call.description) [in pieces, \(remark)] → \(reply?.description ?? "nothing")")
+        try account(for: [answered(Exchange(request, from: caller, serial: nextSerial(), reply: reply))])
+    }
+}
+
+/// The requests to one upload in pieces.
+private struct PieceCalls {
+    private let target: String
+    private let headers: [(name: String, value: String)]
+
+    init(_ created: HTTPReply, headers: [(name: String, value: String)]) throws {
+        guard let upload = created.messageParameters?.uploadUUID?.text else {
+            throw ImpossibleReply(description: "no upload in \(created)")
+        }
+        target = "/Upload?uploadUUID=\(upload)"
+        self.headers = headers + [("Upload-Draft-Interop-Version", "6")]
+    }
+
+    var offset: HTTPCall { HTTPCall("HEAD", target, headers: headers) }
+    var abandoned: HTTPCall { HTTPCall("DELETE", target, headers: headers) }
+
+    /// The last piece, without its bytes.
+    func append(from offset: Int) -> HTTPCall {
+        HTTPCall(
+            "PATCH", target,
+            headers: headers + [
+                ("Upload-Offset", String(offset)), ("Upload-Complete", "?1"),
+                ("Content-Type", "application/partial-upload"),
+            ])
+    }
+}
