@@ -142,7 +142,8 @@ class CutUpload:
     def __init__(self, person: Person, data: bytes, words: dict, chance: random.Random, tally: Tally) -> None:
         self.person, self.data, self.words, self.chance, self.tally = person, data, words, chance, tally
 
-    def run(self) -> dict | None:
+    def run(self, cuts: list[int] | None = None) -> dict | None:
+        """Cuts connections after so many bytes each, or else at random; the headers of the last reply."""
         reply = self.person.call(
             "POST", "CreateUpload", headers={**self.words, "Upload-Length": str(len(self.data))},
             **self.person.parameters(self.data, self.person.version()))
@@ -150,11 +151,15 @@ class CutUpload:
         if reply.status_code != 201:
             return None
         self.path = target(reply)
-        position, cuts = 0, self.chance.randrange(1, 5)
+        position = 0
+        chosen = list(cuts or [])
+        number = self.chance.randrange(1, 5) if cuts is None else len(chosen)
         for _ in range(40):
             left = len(self.data) - position
-            cut = self.chance.randrange(0, left) if cuts > 0 and left > 0 else None
-            cuts -= 1
+            cut = None
+            if number > 0 and left > 0:
+                cut = min(chosen.pop(0), left - 1) if chosen else self.chance.randrange(0, left)
+            number -= 1
             status, headers, sent = self.append(position, cut)
             self.tally.statuses[status] += 1
             if status in (200, 204):
@@ -200,6 +205,18 @@ def downloaded(person: Person, file: str) -> bytes:
     reply = person.call("GET", "DownloadFile", fileUUID=file, sharingGroupUUID=person.group, fileVersion=0,
                         masterVersion=person.version())
     return reply.content if reply.status_code == 200 else b"status " + str(reply.status_code).encode()
+
+
+def soon_cut_uploads(person: Person, chance: random.Random) -> None:
+    """Connections that break soon after they have begun, again and again."""
+    for words in (TUS, DRAFT):
+        data = chance.randbytes(1_200_000)
+        upload = CutUpload(person, data, words, chance, Tally())
+        cuts = [400_000, 1, 20_000, 70_000, 100_000, 130_000, 200_000]
+        headers = upload.run(cuts)
+        check(headers is not None and "creationDate" in json.loads(headers.get("syncserver-message-params", "{}")),
+              f"{person.provider}: an upload that was cut after {cuts} bytes ends with {headers}")
+    check(commit(person) == 2, f"{person.provider}: uploads that were cut soon are committed")
 
 
 def cut_uploads(person: Person, count: int, chance: random.Random, largest: int) -> None:
@@ -355,6 +372,7 @@ def main() -> int:
         tuspy_uploads(Person(provider), [0, 1, 512 * 1024, 5_000_000], None, chance)
         tuspy_uploads(Person(provider), [1_000_000, 5_000_000], 700_000, chance)
         asyncio.run(aiotus_uploads(Person(provider), [1, 3_000_000], chance))
+        soon_cut_uploads(Person(provider), chance)
         cut_uploads(Person(provider), options.uploads, chance, options.largest)
     print(f"{checks} passed, {len(failures)} failed")
     return 1 if failures else 0

@@ -142,8 +142,7 @@ final class PhoneUpload: UploadContent {
         var probed = 0
         if offset == piece.lowerBound {
             probed = Int(min(piece.upperBound - offset, Int64(PartPace.probeBytes)))
-            if buffer.count < probed { buffer = [UInt8](repeating: 0, count: probed) }
-            try receive(&buffer, 0..<probed)
+            buffer = try probe(consume buffer, probed)
             pace.probed(probed)
         }
         let window = PartWindow(
@@ -153,6 +152,23 @@ final class PhoneUpload: UploadContent {
         if !pace.isFast && !isSliding { try window.arrive() }
         pace.handedOut(window.count)
         return UploadPart(window, offset: offset, isLast: offset + Int64(window.count) == lengthBytes)
+    }
+
+    /// Receives the first bytes of the body. Meanwhile they are a part, so that what has arrived of them can be kept if the
+    /// body breaks off.
+    private func probe(_ buffer: consuming [UInt8], _ count: Int) throws -> [UInt8] {
+        guard count > 0 else {
+            // The empty content is verified, too.
+            try receive(&buffer, 0..<0)
+            return buffer
+        }
+        let probe = PartWindow(count: count, buffer: buffer, arrivedBytes: 0) { [unowned self] buffer, range in
+            try receive(&buffer, range)
+        }
+        window = probe
+        try probe.arrive()
+        window = nil
+        return probe.takeBuffer()
     }
 
     /// Reserves memory for a part of up to `bytes`.
@@ -231,14 +247,16 @@ extension PhoneUpload: UploadResumption {
     }
 
     func arrived(granularity: Int) -> UploadPart? {
-        guard !isWrong, let window else { return nil }
+        guard !isWrong else { return nil }
+        // What is not handed out here has to come again.
+        hasher = hasherBefore
+        guard let window else { return nil }
         let offset = hasherBefore.lengthBytes
         // Never the end: that creates the object.
         let most = min(window.arrivedBytes, Int(lengthBytes - 1 - offset))
         let count = most - most % granularity
         guard count > 0 else { return nil }
         let bytes = window.arrived(count)
-        hasher = hasherBefore
         hasher.update(bytes.span)
         return UploadPart(bytes: bytes, offset: offset, isLast: false)
     }
