@@ -118,6 +118,18 @@ extension SyncServer {
         try forgetAccountSwitch()
     }
 
+    /// Asks the server how many files of a confirmed switch still wait for their bytes, on whatever device, and ends the
+    /// switch if none does. The library does so by itself after each sync.
+    /// - Throws: `noAccountSwitch`; others.
+    public func settleAccountSwitch() async throws(SyncError) -> Int {
+        let (connection, switchID) = (try requireConnection(), try switchID())
+        let awaiting = try await asked { () throws(ServerConnectionError) in
+            try await connection.settleAccountSwitch(switchID)
+        }
+        if awaiting == 0 { try forgetAccountSwitch() }
+        return Int(awaiting)
+    }
+
     /// Ends a switch although files still wait: the user gives them up.
     /// - Parameter missing: Whether these files stay known as out of reach, and can still be brought back, or are deleted
     ///   for everybody.

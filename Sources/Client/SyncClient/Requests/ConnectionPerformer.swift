@@ -128,7 +128,8 @@ actor ConnectionPerformer: RequestPerformer {
                     RemoveUserFromSharingGroupRequest(sharingGroupUUID: group, masterVersion: masterVersion))
             ) { .done }
         case .reuploadFile(let upload): return try await reupload(upload, files, progress)
-        case .settleAccountSwitch(let switchID): return try await settle(switchID)
+        case .settleAccountSwitch(let switchID):
+            return .accountSwitchSettled(numberAwaiting: try await connection.settleAccountSwitch(switchID))
         }
     }
 
@@ -223,18 +224,6 @@ actor ConnectionPerformer: RequestPerformer {
         }
     }
 
-    /// Ends a switch for which no file waits any more. What a lost reply hides is found by asking again.
-    private func settle(_ switchID: AccountSwitchID) async throws -> ServerReply {
-        let status = try await connection.accountSwitchStatus(GetAccountSwitchStatusRequest(switchId: switchID))
-        guard case .success(let status) = status, status.state == .reuploading else {
-            return .accountSwitchSettled(numberAwaiting: 0)
-        }
-        if status.numberAwaiting == 0 {
-            _ = try await connection.finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID))
-        }
-        return .accountSwitchSettled(numberAwaiting: status.numberAwaiting)
-    }
-
     private func download(
         _ request: DownloadFileRequest, _ files: LibraryFiles,
         _ progress: @escaping @Sendable (TransferProgress) -> Void
@@ -281,6 +270,19 @@ actor ConnectionPerformer: RequestPerformer {
                 gone.reason, appMetaData: gone.appMetaData, gone.cloudStorageType,
                 awaitsReupload: gone.isAwaitingReupload)
         }
+    }
+}
+
+extension ServerConnection {
+    /// Ends a confirmed switch for which no file waits any more. What a lost reply hides is found by asking again.
+    /// - Returns: How many files still wait; at none the switch is over.
+    func settleAccountSwitch(_ switchID: AccountSwitchID) async throws(ServerConnectionError) -> Int64 {
+        let outcome = try await accountSwitchStatus(GetAccountSwitchStatusRequest(switchId: switchID))
+        guard case .success(let status) = outcome, status.state == .reuploading else { return 0 }
+        if status.numberAwaiting == 0 {
+            _ = try await finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID))
+        }
+        return status.numberAwaiting
     }
 }
 
