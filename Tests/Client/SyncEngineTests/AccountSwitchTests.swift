@@ -353,6 +353,10 @@ struct AccountSwitchTests {
             driver.replyIndex()
         }
         #expect(driver.engine.state.reuploads[Driver.file(1)]?.status == .uploading)
+        driver.reply(.failed(.refused(status: 500, code: nil)))
+
+        #expect(driver.engine.state.reuploads[Driver.file(1)]?.status == .failed)
+        #expect(driver.reuploads.last?.fileUUID == Driver.file(2) && driver.engine.isSyncing)
     }
 
     @Test("A pause starts no further uploads, downloads and ordinary uploads go on")

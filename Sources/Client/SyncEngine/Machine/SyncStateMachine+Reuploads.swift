@@ -101,12 +101,15 @@ extension SyncStateMachine {
 
     private mutating func noteFailure(_ failure: RequestFailure, _ file: FileUUID) {
         let error = Self.error(for: failure, group: runGroup)
+        // Without a reply, and after a switch on another device, the file is not to blame.
+        guard case .refused(let status, _) = failure, status != 429, !failure.isRefusal(.staleEpoch) else {
+            again(file, error.description)
+            endTransfers(.fail(error))
+            return
+        }
         let attempts = (state.reuploads[file]?.attempts ?? 0) + 1
         state.reuploads.update(file) { $0.attempts = attempts }
-        let isRefused = if case .refused(let status, _) = failure { (400..<500).contains(status) && status != 429 } else { false }
-        // Without a reply the file is not to blame.
-        let isHopeless = if case .refused = failure { attempts >= Self.maximumAttempts } else { false }
-        if isRefused && !failure.isRefusal(.staleEpoch) || isHopeless {
+        if status < 500 || attempts >= Self.maximumAttempts {
             end(file, as: .failed, error.description)
         } else {
             again(file, error.description)
