@@ -337,7 +337,8 @@ struct AccountSwitchTests {
         #expect(driver.engine.state.reuploads.rows(at: .status(.pending)).count == 2)
     }
 
-    @Test("A failing server is tried five times for a file, then the others are uploaded; a lost connection never counts")
+    @Test(
+        "A failing server is tried five times for a file, then the others are uploaded; a lost connection never counts")
     func failingServer() throws {
         var driver = try Self.switching(1, 2)
         driver.replyIndex()

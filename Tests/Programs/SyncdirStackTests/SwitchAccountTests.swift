@@ -33,7 +33,8 @@ extension SyncdirTests {
             try signIn(ada, with: account)
 
             let unconfirmed = try ada.run("switch-account", ada.directory.path)
-            #expect(unconfirmed.status == 0 && unconfirmed.output.contains("Nothing was switched"), "\(unconfirmed.output)")
+            #expect(
+                unconfirmed.status == 0 && unconfirmed.output.contains("Nothing was switched"), "\(unconfirmed.output)")
             let result = try ada.json("switch-account", ada.directory.path, "--yes")
 
             #expect(result.state?.text == "finished" && result.waiting?.integer == 0, "\(result)")

@@ -44,7 +44,9 @@ extension SyncStateMachine {
     }
 
     /// Notes that the server has carried out the switch.
-    package mutating func noteConfirmed(_ epoch: AccountEpoch, numberAwaiting: Int64, at now: WireDate) -> [EngineAction] {
+    package mutating func noteConfirmed(_ epoch: AccountEpoch, numberAwaiting: Int64, at now: WireDate)
+        -> [EngineAction]
+    {
         self.now = now
         guard let known = account, known.phase == .confirming else { return [] }
         begin(epoch, isReuploading: numberAwaiting > 0)

@@ -244,7 +244,9 @@ extension SyncStateMachine {
         case .leavingGroup(let item): receiveLeaving(reply, item)
         case .committing(let queue), .replayingCommit(let queue): receiveCommit(reply, queue)
         case .replayingBatch(let item): receiveReplayedMember(reply, item)
-        case .starting, .downloading, .reuploading, .uploading, .resolvingContent, .resolvingDeletions, .delivering, .waiting: break
+        case .starting, .downloading, .reuploading, .uploading, .resolvingContent, .resolvingDeletions, .delivering,
+            .waiting:
+            break
         }
     }
 }
