@@ -18,6 +18,12 @@ extension SyncServer {
         /// The UUID under which the server knows this device. Nil: the store generates one. An app that keeps it
         /// elsewhere, such as in a keychain, remains the same device after a reinstallation.
         public var deviceUUID: DeviceUUID?
+        /// Where the device's grant is kept: a secret that proves, without the account, that the device belongs to the
+        /// user. Nil: a file in the store's folder that only its owner can read.
+        public var deviceGrantStore: (any DeviceGrantStore)?
+        /// Whether files of other people are uploaded again, too, when they have switched accounts. Off, since that
+        /// uses this user's network for them.
+        public var reuploadsForOthers = false
         /// How conflicts are resolved.
         public var conflictResolver = ConflictResolver.delegate
         /// The folders of the location bases, in addition to the system's own.

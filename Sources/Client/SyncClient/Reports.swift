@@ -110,7 +110,15 @@ public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
             lines.append(
                 "file \(entry.fileUUID) version \(entry.fileVersion.map { "\($0)" } ?? "-")"
                     + " deleted \(entry.deletedLocally)/\(entry.deletedOnServer) gone \(entry.goneReason != nil)"
-                    + " wish \(entry.forceDownload)")
+                    + " awaited \(entry.awaitingReupload) wish \(entry.forceDownload)")
+        }
+        if let account = state.account[AccountState.only] {
+            lines.append("account epoch \(account.epoch) switch \(account.phase.map { "\($0)" } ?? "-")")
+        }
+        for item in state.reuploads.inOrder {
+            lines.append(
+                "reupload \(item.fileUUID) version \(item.fileVersion) \(item.status) attempts \(item.attempts)"
+                    + " error \(item.lastError ?? "-")")
         }
         lines.append("kept transfers: \(state.transfers.count)")
         self.lines = lines + violations.map { "violation: \($0)" }

@@ -40,22 +40,32 @@ extension SyncServer {
     public var syncServerUserID: String? { driver.state.withLock { $0.userID } }
 
     /// Asks the server whether it knows the user, and updates the sharing groups if it does.
-    /// - Throws: `differentUser` if the store has files of another user; `networkError` and others.
+    /// - Throws: `differentUser` if the store has files of another user; `signedOutRemotely` if the user has switched to
+    ///   another account; `serverRestored`; `networkError` and others.
     @discardableResult
     public func checkForExistingUser() async throws(SyncError) -> CheckForExistingUserResult {
         let connection = try requireConnection()
         let outcome = try await asked { () throws(ServerConnectionError) in try await connection.checkCredentials() }
-        guard case .user(let user) = outcome else { return .noUser }
-        try await bind(user)
-        try await refreshGroups()
-        return .user(user)
+        switch outcome {
+        case .noUser: return .noUser
+        case .retired(let activeAccountType):
+            var error = SyncError(.signedOutRemotely)
+            error.activeAccountType = activeAccountType
+            throw error
+        case .user(let user):
+            try await bind(user)
+            try await refreshGroups()
+            return .user(user)
+        }
     }
 
     /// Creates a user with a first sharing group. Requires an account with storage.
+    /// - Parameter acceptsRetired: Whether an account that a user has switched away from begins as a user of its own;
+    ///   otherwise it is refused (`signedOutRemotely`).
     /// - Throws: `sharingGroupExists` if the group is known locally; `requestRefused` with the server's code; others.
     @discardableResult
     public func addUser(
-        sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil
+        sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil, acceptsRetired: Bool = false
     ) async throws(SyncError) -> SignedInUser {
         let connection = try requireConnection()
         try driver.read { machine throws(SyncError) in
@@ -65,7 +75,7 @@ extension SyncServer {
         }
         let request = AddUserRequest(
             sharingGroupUUID: sharingGroupUUID, sharingGroupName: sharingGroupName,
-            cloudFolderName: configuration.cloudFolderName)
+            cloudFolderName: configuration.cloudFolderName, reportIdentity: true, acceptRetired: acceptsRetired)
         let user = try await asked { () throws(ServerConnectionError) in try await connection.addUser(request) }
         try await bind(user)
         try driver.change { machine throws(SyncError) in
@@ -124,7 +134,7 @@ extension SyncServer {
     ) async throws(SyncError) -> SharingGroupUUID {
         let connection = try requireConnection()
         let request = RedeemSharingInvitationRequest(
-            sharingInvitationUUID: invitationCode, cloudFolderName: configuration.cloudFolderName)
+            sharingInvitationUUID: invitationCode, cloudFolderName: configuration.cloudFolderName, reportIdentity: true)
         let outcome = try await asked { () throws(ServerConnectionError) in
             try await connection.redeemSharingInvitation(request)
         }
@@ -152,14 +162,14 @@ extension SyncServer {
 
     // MARK: Parts
 
-    private func requireConnection() throws(SyncError) -> ServerConnection {
+    func requireConnection() throws(SyncError) -> ServerConnection {
         guard let connection else { throw SyncError(.notSupported) }
         return connection
     }
 
     private func bind(_ user: SignedInUser) async throws(SyncError) {
         guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
-        try driver.bind(user.userID, credentials.accountType)
+        try driver.bind(user, credentials.accountType)
     }
 
     /// The user is known by now, which counts even if the groups have to wait for the next sync.
@@ -169,7 +179,7 @@ extension SyncServer {
         }
     }
 
-    private func asked<Value: Sendable>(
+    func asked<Value: Sendable>(
         _ group: SharingGroupUUID? = nil, _ body: () async throws(ServerConnectionError) -> Value
     ) async throws(SyncError) -> Value {
         do throws(ServerConnectionError) { return try await body() } catch {
@@ -183,7 +193,7 @@ extension SyncError {
     init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
         let code: Code =
             switch error.code {
-            case .signInRequired: .signInRequired
+            case .signInRequired: error.serverCode == .accountRetired ? .signedOutRemotely : .signInRequired
             case .serverVersionTooOld: .badServerVersion
             case .serverUnavailable: .serverDown
             case .notSupported: .notSupported
@@ -196,5 +206,6 @@ extension SyncError {
         status = error.status
         serverCode = error.serverCode?.rawValue
         message = error.maintenanceMessage
+        activeAccountType = error.activeAccountType
     }
 }

@@ -46,6 +46,7 @@ public final class SyncServer: Sendable {
         connectionConfiguration.maintenanceMessageURL = configuration.failoverMessageURL
         connectionConfiguration.retryPolicy = configuration.retryPolicy
         connectionConfiguration.logger = configuration.logger
+        connectionConfiguration.identity = { [weak driver] in driver?.knownIdentity ?? KnownIdentity() }
         connectionConfiguration.observer = { [weak driver] in driver?.observe($0) }
         let connection = ServerConnection(
             connectionConfiguration, credentialProvider: credentialProvider, executor: executor,
@@ -57,7 +58,7 @@ public final class SyncServer: Sendable {
         driver.delegate = delegate
         driver.start(
             ConnectionPerformer(connection, credentialProvider) { [weak driver] user, type throws(SyncError) in
-                try driver?.bind(user.userID, type)
+                try driver?.bind(user, type)
             })
         resumeAfterLaunch()
     }

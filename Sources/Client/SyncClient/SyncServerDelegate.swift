@@ -37,6 +37,22 @@ public protocol SyncServerDelegate: AnyObject, Sendable {
     func syncServerSharingGroupsDownloaded(
         created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup]
     ) async
+
+    /// Supplies the contents of a file that must be uploaded again, because its owner has switched accounts; see
+    /// ``SyncServer/confirmAccountSwitch()``.
+    /// - Parameter fileVersion: The version that is wanted, no other one.
+    /// - Returns: The default implementation has nothing.
+    func contentForReupload(of attributes: SyncAttributes, fileVersion: FileVersion) async -> ReuploadContent
+}
+
+/// What an app has of a version that must be uploaded again.
+public enum ReuploadContent: Sendable, Hashable {
+    /// The version's contents, which must not change before the upload has ended.
+    case file(LocalFileLocation)
+    /// The app does not have the file; another device, or another member, may.
+    case notAvailable
+    /// The app has changed the file since: upload it as the next version.
+    case differentVersion
 }
 
 extension SyncServerDelegate {
@@ -52,4 +68,8 @@ extension SyncServerDelegate {
     public func syncServerSharingGroupsDownloaded(
         created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup]
     ) async {}
+
+    public func contentForReupload(
+        of attributes: SyncAttributes, fileVersion: FileVersion
+    ) async -> ReuploadContent { .notAvailable }
 }

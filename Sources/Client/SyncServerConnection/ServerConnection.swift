@@ -172,6 +172,7 @@ public actor ServerConnection {
         if let partial = call.partial { for field in partial.requestHeaders { fields.append(field) } }
         fields[RequestHeader.deviceUUID.fieldName] = configuration.deviceUUID.rawValue
         credentials?.add(to: &fields)
+        configuration.identity().add(to: &fields, for: call.endpoint)
         if case .file = call.body { fields[.contentType] = "application/octet-stream" }
         let method = HTTPRequest.Method(call.endpoint.route.method.rawValue) ?? .get
         return HTTPRequest(method: method, scheme: scheme, authority: authority, path: path, headerFields: fields)

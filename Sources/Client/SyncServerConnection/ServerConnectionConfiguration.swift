@@ -19,6 +19,8 @@ public struct ServerConnectionConfiguration: Sendable {
     /// Where requests are logged: endpoints, statuses, durations and the server's request ids; never parameters,
     /// headers or bodies.
     public var logger: Logger
+    /// What the device knows about the identity that it belongs to; read before each request, must not block.
+    public var identity: @Sendable () -> KnownIdentity
     /// Called for each event, in order, on the connection's executor: it must not block.
     public var observer: @Sendable (ConnectionEvent) -> Void
 
@@ -28,6 +30,7 @@ public struct ServerConnectionConfiguration: Sendable {
         maintenanceMessageURL: URL? = nil, retryPolicy: RetryPolicy = RetryPolicy(),
         idleTimeout: Duration = .seconds(60),
         logger: Logger = Logger(label: "SyncServerConnection", factory: { _ in SwiftLogNoOpLogHandler() }),
+        identity: @escaping @Sendable () -> KnownIdentity = { KnownIdentity() },
         observer: @escaping @Sendable (ConnectionEvent) -> Void = { _ in }
     ) {
         self.baseURL = baseURL
@@ -37,6 +40,7 @@ public struct ServerConnectionConfiguration: Sendable {
         self.retryPolicy = retryPolicy
         self.idleTimeout = idleTimeout
         self.logger = logger
+        self.identity = identity
         self.observer = observer
     }
 }

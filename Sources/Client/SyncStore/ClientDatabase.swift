@@ -71,6 +71,8 @@ package final class ClientDatabase: Sendable {
                 state.downloadGroups = Table(stored: try DownloadGroup.load(db))
                 state.downloads = Table(stored: try DownloadItem.load(db))
                 state.transfers = Table(stored: try TransferCacheEntry.load(db))
+                state.account = Table(stored: try AccountState.load(db))
+                state.reuploads = Table(stored: try ReuploadItem.load(db))
                 state.lastIDs = try Self.lastIDs(db)
                 return state
             }
@@ -102,6 +104,8 @@ package final class ClientDatabase: Sendable {
         guard !changes.isEmpty else { return }
         try Self.translating {
             try queue.write { db in
+                try Self.remove(changes.reuploads, db)
+                try Self.remove(changes.account, db)
                 try Self.remove(changes.transfers, db)
                 try Self.remove(changes.downloads, db)
                 try Self.remove(changes.downloadGroups, db)
@@ -116,6 +120,8 @@ package final class ClientDatabase: Sendable {
                 try Self.put(changes.downloadGroups, db)
                 try Self.put(changes.downloads, db)
                 try Self.put(changes.transfers, db)
+                try Self.put(changes.account, db)
+                try Self.put(changes.reuploads, db)
             }
         }
     }

@@ -8,6 +8,7 @@ enum Migrations {
         migrator.registerMigration("2 Versions of indexes and commits") { db in try db.execute(sql: versions) }
         migrator.registerMigration("3 Indexes of references") { db in try db.execute(sql: references) }
         migrator.registerMigration("4 Batches") { db in try db.execute(sql: batches) }
+        migrator.registerMigration("5 Account switches") { db in try db.execute(sql: accountSwitches) }
         return migrator
     }
 
@@ -105,5 +106,26 @@ enum Migrations {
     /// The batch as which a queue is being sent.
     static let batches = """
         ALTER TABLE uploadQueue ADD COLUMN batchUUID TEXT;
+        """
+
+    /// The identity above the account, a switch of the account, and what is uploaded again because of one.
+    static let accountSwitches = """
+        CREATE TABLE accountState (
+          id INTEGER PRIMARY KEY NOT NULL CHECK (id = 1),
+          userAppId TEXT NOT NULL, epoch INTEGER NOT NULL,
+          switchId TEXT, phase TEXT CHECK (phase IN ('proposed','confirming','reuploading')),
+          isPaused INTEGER NOT NULL DEFAULT 0, reuploadedBytes INTEGER NOT NULL DEFAULT 0,
+          CHECK ((phase IS NULL) = (switchId IS NULL))
+        );
+        CREATE TABLE reuploadItem (
+          fileUUID TEXT PRIMARY KEY NOT NULL, sharingGroupUUID TEXT NOT NULL, fileGroupUUID TEXT,
+          fileVersion INTEGER NOT NULL,
+          status TEXT NOT NULL
+            CHECK (status IN ('pending','uploading','done','unavailable','superseded','failed')),
+          attempts INTEGER NOT NULL DEFAULT 0, lastError TEXT
+        );
+        ALTER TABLE directoryEntry ADD COLUMN owningUserId INTEGER;
+        ALTER TABLE directoryEntry ADD COLUMN awaitingReupload INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE downloadItem ADD COLUMN awaitingReupload INTEGER NOT NULL DEFAULT 0;
         """
 }

@@ -52,7 +52,7 @@ extension DirectoryEntry: StoredRow {
         """
         SELECT fileUUID, sharingGroupUUID, fileGroupUUID, mimeType, cloudStorageType, fileVersion, appMetaData,
                appMetaDataVersion, creationDate, updateDate, deletedLocally, deletedOnServer, goneReason,
-               forceDownload
+               owningUserId, awaitingReupload, forceDownload
           FROM directoryEntry
         """
     }
@@ -60,15 +60,17 @@ extension DirectoryEntry: StoredRow {
         """
         INSERT INTO directoryEntry (fileUUID, sharingGroupUUID, fileGroupUUID, mimeType, cloudStorageType,
                                     fileVersion, appMetaData, appMetaDataVersion, creationDate, updateDate,
-                                    deletedLocally, deletedOnServer, goneReason, forceDownload)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                    deletedLocally, deletedOnServer, goneReason, owningUserId,
+                                    awaitingReupload, forceDownload)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (fileUUID) DO UPDATE
            SET fileGroupUUID = excluded.fileGroupUUID, mimeType = excluded.mimeType,
                cloudStorageType = excluded.cloudStorageType, fileVersion = excluded.fileVersion,
                appMetaData = excluded.appMetaData, appMetaDataVersion = excluded.appMetaDataVersion,
                creationDate = excluded.creationDate, updateDate = excluded.updateDate,
                deletedLocally = excluded.deletedLocally, deletedOnServer = excluded.deletedOnServer,
-               goneReason = excluded.goneReason, forceDownload = excluded.forceDownload
+               goneReason = excluded.goneReason, owningUserId = excluded.owningUserId,
+               awaitingReupload = excluded.awaitingReupload, forceDownload = excluded.forceDownload
         """
     }
     static var deleteSQL: String { "DELETE FROM directoryEntry WHERE fileUUID = ?" }
@@ -79,7 +81,7 @@ extension DirectoryEntry: StoredRow {
             cloudStorageType?.rawValue, fileVersion?.rawValue, appMetaData?.contents.stored,
             appMetaData?.version.rawValue,
             creationDate?.seconds, updateDate?.seconds, deletedLocally, deletedOnServer, goneReason?.rawValue,
-            forceDownload,
+            owningUserID?.rawValue, awaitingReupload, forceDownload,
         ]
     }
 
@@ -99,6 +101,8 @@ extension DirectoryEntry: StoredRow {
         deletedLocally = try stored.flag("deletedLocally")
         deletedOnServer = try stored.flag("deletedOnServer")
         goneReason = try stored.optional("goneReason", GoneReason.init(rawValue:))
+        owningUserID = try stored.version("owningUserId")
+        awaitingReupload = try stored.flag("awaitingReupload")
         forceDownload = try stored.flag("forceDownload")
     }
 }
@@ -203,8 +207,7 @@ extension UploadItem: StoredRow {
         uploadUndeletion = try stored.flag("uploadUndeletion")
         goneReason = try stored.optional("goneReason", GoneReason.init(rawValue:))
         newGroupName = try stored.optionalText("newGroupName")
-        guard let count = Int32(exactly: try stored.integer("attempts")) else { throw stored.corrupt("attempts") }
-        attempts = count
+        attempts = try stored.count("attempts")
         lastError = try stored.optionalText("lastError")
     }
 }
@@ -242,7 +245,8 @@ extension DownloadItem: StoredRow {
     static var selectSQL: String {
         """
         SELECT id, groupId, fileUUID, kind, status, mimeType, fileVersion, appMetaDataVersion, appMetaData,
-               cloudStorageType, creationDate, updateDate, urlBase, urlPath, contentsChanged, goneReason, resolution
+               cloudStorageType, creationDate, updateDate, urlBase, urlPath, contentsChanged, goneReason,
+               awaitingReupload, resolution
           FROM downloadItem
         """
     }
@@ -250,15 +254,15 @@ extension DownloadItem: StoredRow {
         """
         INSERT INTO downloadItem (id, groupId, fileUUID, kind, status, mimeType, fileVersion, appMetaDataVersion,
                                   appMetaData, cloudStorageType, creationDate, updateDate, urlBase, urlPath,
-                                  contentsChanged, goneReason, resolution)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                  contentsChanged, goneReason, awaitingReupload, resolution)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE
            SET status = excluded.status, mimeType = excluded.mimeType,
                appMetaDataVersion = excluded.appMetaDataVersion, appMetaData = excluded.appMetaData,
                cloudStorageType = excluded.cloudStorageType, creationDate = excluded.creationDate,
                updateDate = excluded.updateDate, urlBase = excluded.urlBase, urlPath = excluded.urlPath,
                contentsChanged = excluded.contentsChanged, goneReason = excluded.goneReason,
-               resolution = excluded.resolution
+               awaitingReupload = excluded.awaitingReupload, resolution = excluded.resolution
         """
     }
     static var deleteSQL: String { "DELETE FROM downloadItem WHERE id = ?" }
@@ -268,7 +272,7 @@ extension DownloadItem: StoredRow {
             id.rawValue, groupID.rawValue, fileUUID.rawValue, kind.rawValue, status.rawValue, mimeType?.rawValue,
             fileVersion.rawValue, appMetaDataVersion?.rawValue, appMetaData?.stored, cloudStorageType?.rawValue,
             creationDate?.seconds, updateDate?.seconds, location?.base.rawValue, location?.path, contentsChanged,
-            goneReason?.rawValue, resolution?.text,
+            goneReason?.rawValue, awaitingReupload, resolution?.text,
         ]
     }
 
@@ -288,6 +292,7 @@ extension DownloadItem: StoredRow {
         location = try stored.location()
         contentsChanged = try stored.flag("contentsChanged")
         goneReason = try stored.optional("goneReason", GoneReason.init(rawValue:))
+        awaitingReupload = try stored.flag("awaitingReupload")
         resolution = try stored.optional("resolution", StoredResolution.init(text:))
     }
 }

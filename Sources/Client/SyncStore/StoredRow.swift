@@ -71,6 +71,11 @@ struct ColumnReader {
         return value
     }
 
+    func count(_ column: String) throws -> Int32 {
+        guard let value = Int32(exactly: try integer(column)) else { throw corrupt(column) }
+        return value
+    }
+
     func flag(_ column: String) throws -> Bool {
         try integer(column) != 0
     }

@@ -19,7 +19,7 @@ struct Syncdir: AsyncParsableCommand {
             """,
         version: "1.0.0",
         groupedSubcommands: [
-            CommandGroup(name: "Accounts", subcommands: [SignIn.self, SignOut.self]),
+            CommandGroup(name: "Accounts", subcommands: [SignIn.self, SignOut.self, SwitchAccount.self]),
             CommandGroup(
                 name: "Groups", subcommands: [CreateGroup.self, Invite.self, Join.self, Groups.self]),
             CommandGroup(name: "Directories", subcommands: [SyncCommand.self, Watch.self, StatusCommand.self]),

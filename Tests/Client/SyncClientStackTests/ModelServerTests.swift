@@ -118,9 +118,10 @@ private final class Conversation {
         case .batchCommitted(let version, _, _): return "batch committed as \(version)"
         case .fileDownloaded(let file):
             return "file \(contents ?? "?") text \(file.appMetaData ?? "-") \(file.contentsChanged)"
-        case .gone(let reason, _, _): return "gone \(reason)"
+        case .gone(let reason, _, _, _): return "gone \(reason)"
         case .failed(.refused(let status, let code)): return "refused \(status) \(code ?? "-")"
-        case .done, .committed, .appMetaDataDownloaded, .stale, .failed: return "\(reply)"
+        case .done, .committed, .appMetaDataDownloaded, .stale, .failed, .reuploaded, .accountSwitchSettled:
+            return "\(reply)"
         }
     }
 

@@ -31,6 +31,9 @@ final class TestApp: SyncServerDelegate {
             .acceptDownloadDeletion
         }
         var refuses = false
+        /// What the app has of files that must be uploaded again; nothing of all others.
+        var contents: [FileUUID: ReuploadContent] = [:]
+        var askedFor: [FileUUID] = []
         var hook: (@Sendable () async -> Void)?
     }
 
@@ -88,6 +91,13 @@ final class TestApp: SyncServerDelegate {
         created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup]
     ) async {
         change { $0.groups.append((created, updated, deleted)) }
+    }
+
+    func contentForReupload(of attributes: SyncAttributes, fileVersion: FileVersion) async -> ReuploadContent {
+        state.withLock { state in
+            state.askedFor.append(attributes.fileUUID)
+            return state.contents[attributes.fileUUID] ?? .notAvailable
+        }
     }
 
     private func take(_ group: [DownloadOperation]) async throws {

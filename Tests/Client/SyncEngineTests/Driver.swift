@@ -8,6 +8,8 @@ struct Driver {
     static let otherGroup = SharingGroupUUID("11111111-0000-4000-8000-000000000009")!
     static let device = DeviceUUID("22222222-0000-4000-8000-000000000001")!
     static let otherDevice = DeviceUUID("22222222-0000-4000-8000-000000000002")!
+    static let user = UserID(7)
+    static let otherUser = UserID(8)
     static let now = WireDate(secondsSince1970: 1_700_000_000)
 
     var engine: SyncStateMachine
@@ -52,13 +54,12 @@ struct Driver {
     private static func engine(
         _ state: ClientState, _ capabilities: ServerCapabilities, _ maximumTransfers: Int
     ) -> SyncStateMachine {
-        SyncStateMachine(
-            state: state,
-            configuration: .init(
-                deviceUUID: device, accountStorage: .google, capabilities: capabilities,
-                maximumTransfers: maximumTransfers, maximumBatchBytes: 1_000,
-                makeCommitID: { CommitID("33333333-0000-4000-8000-000000000001")! })
-        )
+        var configuration = SyncStateMachine.Configuration(
+            deviceUUID: device, accountStorage: .google, capabilities: capabilities,
+            maximumTransfers: maximumTransfers, maximumBatchBytes: 1_000,
+            makeCommitID: { CommitID("33333333-0000-4000-8000-000000000001")! })
+        configuration.userID = user
+        return SyncStateMachine(state: state, configuration: configuration)
     }
 
     static func file(_ number: Int) -> FileUUID {
@@ -71,7 +72,8 @@ struct Driver {
 
     static func row(
         _ number: Int, version: Int32 = 0, deleted: Bool = false, text: Int32? = nil, device: DeviceUUID = otherDevice,
-        fileGroup: FileGroupUUID? = nil, group: SharingGroupUUID = Driver.group
+        fileGroup: FileGroupUUID? = nil, group: SharingGroupUUID = Driver.group, owner: UserID = user,
+        awaits: Bool = false
     ) -> FileInfo {
         var row = FileInfo(fileUUID: file(number), sharingGroupUUID: group, deleted: deleted)
         row.deviceUUID = device
@@ -79,7 +81,9 @@ struct Driver {
         row.appMetaDataVersion = text.map { AppMetaDataVersion($0) }
         row.mimeType = MIMEType("text/plain")
         row.fileGroupUUID = fileGroup
-        row.cloudStorageType = .google
+        row.cloudStorageType = awaits ? .dropbox : .google
+        row.owningUserId = owner
+        row.awaitingReupload = awaits
         return row
     }
 

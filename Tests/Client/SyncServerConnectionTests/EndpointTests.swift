@@ -44,7 +44,7 @@ struct EndpointTests {
             connection throws(ServerConnectionError) in
             #expect(try await connection.healthCheck() == health)
         }
-        _ = try await sent(CheckCredsRequest(), reply: .reply(200, #"{"userId":7}"#)) {
+        _ = try await sent(CheckCredsRequest(reportIdentity: true), reply: .reply(200, #"{"userId":7}"#)) {
             connection throws(ServerConnectionError) in
             #expect(try await connection.checkCredentials() == .user(SignedInUser(userID: UserID(7))))
         }

@@ -30,6 +30,8 @@ struct ClientDatabaseTests {
         known.creationDate = date
         known.updateDate = date
         known.goneReason = .fileRemovedOrRenamed
+        known.owningUserID = UserID(9)
+        known.awaitingReupload = true
         known.forceDownload = true
         state.directory.put(known)
         var queue = UploadQueue(id: RowID(1), createdAt: date)
@@ -74,6 +76,7 @@ struct ClientDatabaseTests {
         download.location = LocalFileLocation(base: .library, path: "d")
         download.contentsChanged = true
         download.goneReason = .authTokenExpiredOrRevoked
+        download.awaitingReupload = true
         download.resolution = StoredResolution(.content(.rejectContentDownload(.keepAll)), lastItem: RowID(1))
         state.downloads.put(download)
         var reply = TransferCacheEntry.Reply()
@@ -85,7 +88,24 @@ struct ClientDatabaseTests {
             TransferCacheEntry(
                 id: RowID(1), fileUUID: file, fileVersion: FileVersion(4), reply: reply,
                 location: LocalFileLocation(base: .library, path: "c"), cachedAt: date))
+        state.account.put(account())
+        var reupload = ReuploadItem(
+            fileUUID: file, sharingGroupUUID: group, fileGroupUUID: FileGroupUUID("g"), fileVersion: FileVersion(4))
+        reupload.status = .unavailable
+        reupload.attempts = 3
+        reupload.lastError = "networkError"
+        state.reuploads.put(reupload)
         return state
+    }
+
+    private func account() -> AccountState {
+        var account = AccountState(
+            userAppID: UserAppID("66666666-0000-4000-8000-00000000000c")!, epoch: AccountEpoch(3))
+        account.switchID = AccountSwitchID("77777777-0000-4000-8000-00000000000d")
+        account.phase = .confirming
+        account.isPaused = true
+        account.reuploadedBytes = 5_000_000_000
+        return account
     }
 
     @Test("Opening waits for a store that is being closed")

@@ -110,6 +110,21 @@ final class TerminalUser: Sendable {
             try commandLine(["watch", directory.path, "--group", group, "--interval", "0.3", "--json"]), log: log)
     }
 
+    /// Begins a command that goes on beside the test.
+    func start(_ arguments: [String]) throws -> WatchProcess {
+        let log = home.url.appending(path: "command.log")
+        try Data().write(to: log)
+        return try WatchProcess(try commandLine(arguments), log: log)
+    }
+
+    private var accountURL: URL { home.url.appending(path: "state/syncdir/accounts/default/account.json") }
+
+    /// Which account is signed in.
+    func accountFile() throws -> Data { try Data(contentsOf: accountURL) }
+
+    /// Lets another account be signed in.
+    func replaceAccountFile(_ contents: Data) throws { try contents.write(to: accountURL) }
+
     /// Permissions of the file in which the account's tokens are; nil if there is none.
     var credentialsMode: Int? {
         let file = home.url.appending(path: "state/syncdir/accounts/default/credentials.json")
@@ -119,7 +134,7 @@ final class TerminalUser: Sendable {
 
     /// Makes the account's server one that does not answer, or the right one again.
     func pointAccount(at server: String) throws {
-        let file = home.url.appending(path: "state/syncdir/accounts/default/account.json")
+        let file = accountURL
         var account = try #require(
             try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
         account["server"] = server

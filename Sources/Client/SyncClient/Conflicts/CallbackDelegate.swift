@@ -19,10 +19,19 @@ public protocol SyncServerCallbackDelegate: AnyObject, Sendable {
     func syncServerFileGroupDownloadGone(group: [DownloadOperation])
     /// Called when others created groups for the user, changed groups, or ended them.
     func syncServerSharingGroupsDownloaded(created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup])
+    /// Supplies the contents of a file that must be uploaded again after a switch of accounts. The default implementation
+    /// has nothing.
+    func contentForReupload(of attributes: SyncAttributes, fileVersion: FileVersion) -> ReuploadContent
     /// Called for each error.
     func syncServerErrorOccurred(error: SyncError)
     /// Called for each event.
     func syncServerEventOccurred(event: SyncEvent)
+}
+
+extension SyncServerCallbackDelegate {
+    public func contentForReupload(
+        of attributes: SyncAttributes, fileVersion: FileVersion
+    ) -> ReuploadContent { .notAvailable }
 }
 
 /// A conflict that waits for its answer. If it is released without one, the question is asked again in a later sync.
@@ -147,5 +156,11 @@ public final class CallbackDelegateAdapter: SyncServerDelegate {
         created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup]
     ) async {
         delegate?.syncServerSharingGroupsDownloaded(created: created, updated: updated, deleted: deleted)
+    }
+
+    public func contentForReupload(
+        of attributes: SyncAttributes, fileVersion: FileVersion
+    ) async -> ReuploadContent {
+        delegate?.contentForReupload(of: attributes, fileVersion: fileVersion) ?? .notAvailable
     }
 }

@@ -12,6 +12,7 @@ extension SyncDriver {
         var isStopping = false
         for action in actions {
             switch action {
+            case .send(let token, .reuploadFile(let upload)): send(upload, token, &state)
             case .send(let token, let request): send(request, token, &state)
             case .cancel(let token): state.work[token]?.cancel()
             case .resolveContentConflict(let token, let conflict): resolve(conflict, token, &state)
@@ -124,15 +125,29 @@ extension SyncDriver {
         }
     }
 
+    /// Asks the app for the contents of a file that is to be uploaded again, then sends them.
+    private func send(_ upload: FileReupload, _ token: EngineToken, _ state: inout State) {
+        enqueue(&state) {
+            let content = await self.delegate?.contentForReupload(
+                of: upload.attributes, fileVersion: upload.fileVersion)
+            switch content {
+            case .file(let location):
+                var upload = upload
+                upload.source = location
+                let request = ServerRequest.reuploadFile(upload)
+                self.state.withLock { state in
+                    if !state.isClosed { self.send(request, token, &state) }
+                }
+            case .differentVersion: self.handle(.reply(token, .reuploaded(.differentVersion)))
+            case .notAvailable, nil: self.handle(.reply(token, .reuploaded(.notAvailable)))
+            }
+        }
+    }
+
     private func progress(of request: ServerRequest) -> @Sendable (TransferProgress) -> Void {
         switch request {
-        case .uploadFile(let upload):
-            { [transfers] in
-                transfers.send(
-                    FileTransfer(
-                        fileUUID: upload.fileUUID, direction: .upload, completedBytes: $0.sentBytes,
-                        totalBytes: $0.totalBytes))
-            }
+        case .uploadFile(let upload): uploadProgress(of: upload.fileUUID)
+        case .reuploadFile(let upload): uploadProgress(of: upload.attributes.fileUUID)
         case .downloadFile(let file, _, _, _, _):
             { [transfers] in
                 transfers.send(
@@ -141,6 +156,14 @@ extension SyncDriver {
                         totalBytes: $0.totalBytes))
             }
         default: { _ in }
+        }
+    }
+
+    private func uploadProgress(of file: FileUUID) -> @Sendable (TransferProgress) -> Void {
+        { [transfers] in
+            transfers.send(
+                FileTransfer(
+                    fileUUID: file, direction: .upload, completedBytes: $0.sentBytes, totalBytes: $0.totalBytes))
         }
     }
 

@@ -45,6 +45,9 @@ final class SyncDriver: Sendable {
     private let configuration: SyncStateMachine.Configuration
     private let performer = Mutex<(any RequestPerformer)?>(nil)
     private let delegateBox = Mutex(WeakDelegate())
+    private let grants: any DeviceGrantStore
+    /// What requests say about the identity; changes with the state.
+    private let identity: Mutex<KnownIdentity>
 
     let events = Broadcast<SyncEvent>()
     let errors = Broadcast<SyncError>()
@@ -71,11 +74,15 @@ final class SyncDriver: Sendable {
             makeName: environment.makeUUID)
         try files.prepare()
         inbox = UploadInbox(storeFolder: configuration.storeFolder)
+        grants =
+            configuration.deviceGrantStore
+            ?? FileDeviceGrantStore(file: configuration.storeFolder.appending(path: "device-grant"))
         do throws(StoreError) {
             database = try ClientDatabase(path: configuration.storeFolder.appending(path: "client.sqlite").path)
             deviceUUID = try Self.device(configuration, database, environment)
             let makeUUID = environment.makeUUID
-            self.configuration = SyncStateMachine.Configuration(
+            let userID = try database.setting(Setting.userID)
+            var engine = SyncStateMachine.Configuration(
                 deviceUUID: deviceUUID,
                 accountStorage: try database.setting(Setting.accountStorage).flatMap(CloudStorageType.init(rawValue:)),
                 capabilities: try database.setting(Setting.extensions) == Setting.absent ? .none : .all,
@@ -85,13 +92,19 @@ final class SyncDriver: Sendable {
                     guard let id = CommitID(makeUUID()) else { preconditionFailure("a UUID is an id of a commit") }
                     return id
                 })
+            engine.userID = userID.flatMap { Int64($0) }.map { UserID($0) }
+            engine.reuploadsForOthers = configuration.reuploadsForOthers
+            self.configuration = engine
             var machine = SyncStateMachine(state: try database.load(), configuration: self.configuration)
             let actions = Self.launch(&machine, files, environment)
             try database.write(machine.takeChanges())
             for case .removeFile(let location) in actions { files.remove(location) }
             files.sweep(keeping: machine.state.ownedFiles)
-            let userID = try database.setting(Setting.userID)
             let groups = machine.sharingGroups
+            identity = Mutex(
+                KnownIdentity(
+                    accountEpoch: machine.account?.epoch,
+                    deviceGrant: machine.account == nil ? nil : try? grants.load()))
             state = Mutex(State(machine: machine, sharingGroups: groups, userID: userID))
         } catch {
             configuration.logger.error("The store cannot be opened", metadata: ["error": "\(error)"])
@@ -169,6 +182,10 @@ final class SyncDriver: Sendable {
             if wasSyncing { end(&state, with: storeError) }
             throw storeError
         }
+        if !changes.account.isEmpty {
+            let epoch = state.machine.account?.epoch
+            identity.withLock { $0.accountEpoch = epoch }
+        }
         perform(actions, &state)
         tellGroups(changes, &state)
         return value
@@ -190,6 +207,7 @@ final class SyncDriver: Sendable {
     private func reload(_ state: inout State) throws(SyncError) {
         do throws(StoreError) {
             var configuration = configuration
+            configuration.userID = state.userID.flatMap { Int64($0) }.map { UserID($0) }
             configuration.accountStorage = try database.setting(Setting.accountStorage).flatMap(
                 CloudStorageType.init(rawValue:))
             let isOlder = try database.setting(Setting.extensions) == Setting.absent
@@ -243,25 +261,66 @@ final class SyncDriver: Sendable {
         }
     }
 
+    /// What is known about the identity that the store belongs to.
+    var knownIdentity: KnownIdentity { identity.withLock { $0 } }
+
     /// Records who is signed in. A store belongs to one user until it is fully reset.
-    /// - Throws: `differentUser`; `storeError`.
-    func bind(_ user: UserID, _ accountType: AccountType) throws(SyncError) {
+    /// - Throws: `differentUser`; `serverRestored`; `storeError`.
+    func bind(_ user: SignedInUser, _ accountType: AccountType) throws(SyncError) {
         try state.withLock { state throws(SyncError) in
             guard !state.isClosed else { throw SyncError(.closed) }
-            guard state.userID == nil || state.userID == user.description else {
-                let error = SyncError(.differentUser)
-                state.machine.block(with: error)
-                setStatus(.blocked(error), &state)
+            do throws(SyncError) { try adopt(user, &state) } catch {
+                if error.code == .differentUser || error.code == .serverRestored {
+                    state.machine.block(with: error)
+                    setStatus(.blocked(error), &state)
+                }
                 throw error
             }
             do {
-                try database.set(Setting.userID, to: user.description)
-                try database.set(Setting.accountStorage, to: accountType.cloudStorageType?.rawValue)
+                try database.set(Setting.userID, to: user.userID.description)
             } catch { throw SyncError(.storeError) }
-            state.userID = user.description
-            state.machine.use(accountStorage: accountType.cloudStorageType)
+            state.userID = user.userID.description
+            state.machine.use(userID: user.userID)
+            try use(accountType, &state)
             state.machine.block(with: nil)
             if case .blocked = state.status { setStatus(.idle, &state) }
+        }
+    }
+
+    /// Takes over what the server reports about the identity, if it is the store's.
+    private func adopt(_ user: SignedInUser, _ state: inout State) throws(SyncError) {
+        guard state.userID == nil || state.userID == user.userID.description else { throw SyncError(.differentUser) }
+        guard let reported = user.identity else { return }
+        try change(&state) { machine throws(SyncError) in
+            try machine.adopt(reported)
+            return ((), [])
+        }
+        guard let grant = reported.deviceGrant else { return }
+        do {
+            try grants.save(grant)
+            identity.withLock { $0.deviceGrant = grant }
+        } catch {
+            // Without it, the server issues another one at the next sign-in.
+            logger.error("The device's grant cannot be stored", metadata: ["error": "\(type(of: error))"])
+        }
+    }
+
+    private func use(_ accountType: AccountType, _ state: inout State) throws(SyncError) {
+        do {
+            try database.set(Setting.accountStorage, to: accountType.cloudStorageType?.rawValue)
+        } catch { throw SyncError(.storeError) }
+        state.machine.use(accountStorage: accountType.cloudStorageType)
+    }
+
+    /// Records that the server has carried out a switch to an account, and starts to upload again.
+    func confirmed(_ outcome: ConfirmAccountSwitchResponse, _ accountType: AccountType) throws(SyncError) {
+        try state.withLock { state throws(SyncError) in
+            try use(accountType, &state)
+            try change(&state) { machine throws(SyncError) in
+                let actions = machine.noteConfirmed(
+                    outcome.accountEpoch, numberAwaiting: outcome.numberAwaiting, at: now)
+                return ((), actions)
+            }
         }
     }
 
@@ -279,6 +338,9 @@ final class SyncDriver: Sendable {
             guard type == .all else { return }
             do { try database.set(Setting.userID, to: nil) } catch { throw SyncError(.storeError) }
             state.userID = nil
+            state.machine.use(userID: nil)
+            try? grants.save(nil)
+            identity.withLock { $0.deviceGrant = nil }
             state.machine.block(with: nil)
         }
     }

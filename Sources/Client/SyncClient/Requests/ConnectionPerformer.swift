@@ -19,6 +19,7 @@ actor ConnectionPerformer: RequestPerformer {
     private let credentialProvider: any CredentialProvider
     /// Records the user; throws if another user is expected.
     private let identify: @Sendable (SignedInUser, AccountType) throws(SyncError) -> Void
+    /// Whether it is known that the store's user is signed in, with the account that is active now.
     private var isIdentified = false
     private var knownIndex: KnownIndex?
 
@@ -36,7 +37,14 @@ actor ConnectionPerformer: RequestPerformer {
     ) async -> ServerReply {
         do {
             if !isIdentified { try await findOutWhoItIs() }
-            return try await perform(request, files, progress)
+            do {
+                return try await perform(request, files, progress)
+            } catch let error as ServerConnectionError where error.serverCode == .staleEpoch {
+                // Another device has switched accounts: the epoch is adopted, and the versions are still the same.
+                isIdentified = false
+                try await findOutWhoItIs()
+                return try await perform(request, files, progress)
+            }
         } catch let error as RequestFailure {
             return .failed(error)
         } catch let error as ServerConnectionError {
@@ -61,11 +69,16 @@ actor ConnectionPerformer: RequestPerformer {
             _ = try await connection.index(IndexRequest())
             outcome = try await connection.checkCredentials()
         }
+        if case .retired(let activeAccountType) = outcome { throw RequestFailure.accountRetired(activeAccountType) }
         guard case .user(let user) = outcome, let credentials = await credentialProvider.credentials() else {
             throw RequestFailure.signInRequired
         }
         do { try identify(user, credentials.accountType) } catch {
-            throw error.code == .differentUser ? RequestFailure.differentUser : .localStore
+            switch error.code {
+            case .differentUser: throw RequestFailure.differentUser
+            case .serverRestored: throw RequestFailure.serverRestored
+            default: throw RequestFailure.localStore
+            }
         }
         isIdentified = true
     }
@@ -114,6 +127,9 @@ actor ConnectionPerformer: RequestPerformer {
                 try await connection.removeUserFromSharingGroup(
                     RemoveUserFromSharingGroupRequest(sharingGroupUUID: group, masterVersion: masterVersion))
             ) { .done }
+        case .reuploadFile(let upload): return try await reupload(upload, files, progress)
+        case .settleAccountSwitch(let switchID):
+            return .accountSwitchSettled(numberAwaiting: try await connection.settleAccountSwitch(switchID))
         }
     }
 
@@ -158,14 +174,7 @@ actor ConnectionPerformer: RequestPerformer {
             upload.fileSize.map({ $0 == stamp.size }) ?? true,
             upload.fileModified.map({ $0 == stamp.modified }) ?? true
         else { throw RequestFailure.localFile }
-        let ownStorage = await credentialProvider.credentials()?.accountType.cloudStorageType
-        let storage = upload.cloudStorageType ?? ownStorage ?? .google
-        let checkSum: CheckSum
-        do {
-            checkSum = try await CheckSum.ofFile(at: file, flavour: storage.checkSumFlavour)
-        } catch is CancellationError {
-            throw RequestFailure.unreachable
-        }
+        let checkSum = try await checkSum(of: file, for: upload.cloudStorageType)
         let request = UploadFileRequest(
             fileUUID: upload.fileUUID, sharingGroupUUID: upload.sharingGroupUUID, mimeType: upload.mimeType,
             fileVersion: upload.fileVersion, masterVersion: upload.masterVersion, checkSum: checkSum,
@@ -178,6 +187,40 @@ actor ConnectionPerformer: RequestPerformer {
             staged.committedMasterVersion.map {
                 .batchCommitted($0, creationDate: staged.creationDate, updateDate: staged.updateDate)
             } ?? .fileStaged(creationDate: staged.creationDate, updateDate: staged.updateDate)
+        }
+    }
+
+    /// The checksum that a storage would report; of the user's own storage if it is not known.
+    private func checkSum(of file: URL, for storage: CloudStorageType?) async throws -> CheckSum {
+        let ownStorage = await credentialProvider.credentials()?.accountType.cloudStorageType
+        let flavour = (storage ?? ownStorage ?? .google).checkSumFlavour
+        do { return try await CheckSum.ofFile(at: file, flavour: flavour) } catch is CancellationError {
+            throw RequestFailure.unreachable
+        }
+    }
+
+    private func reupload(
+        _ upload: FileReupload, _ files: LibraryFiles, _ progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> ServerReply {
+        guard let file = upload.source.flatMap(files.url), let mimeType = upload.attributes.mimeType else {
+            throw RequestFailure.localFile
+        }
+        let length = try FileStamp(of: file).size
+        let digits: SHA256Digits
+        do { digits = try await SHA256Digits.ofFile(at: file) } catch is CancellationError {
+            throw RequestFailure.unreachable
+        }
+        let request = ReuploadFileRequest(
+            fileUUID: upload.attributes.fileUUID, sharingGroupUUID: upload.attributes.sharingGroupUUID,
+            fileVersion: upload.fileVersion, mimeType: mimeType,
+            checkSum: try await checkSum(of: file, for: upload.cloudStorageType), switchId: upload.switchID,
+            contentSHA256: digits)
+        return Self.reply(try await connection.reuploadFile(request, from: file, progress: progress)) {
+            switch $0 {
+            case .stored: .reuploaded(.stored(bytes: length))
+            case .alreadyStored: .reuploaded(.alreadyStored)
+            case .versionAdvanced, .deleted: .reuploaded(.outdated)
+            }
         }
     }
 
@@ -223,8 +266,23 @@ actor ConnectionPerformer: RequestPerformer {
         case .gone(let gone):
             // A user who is not a member learns so from the index, not from one of the group's files.
             if gone.serverCode == .notAMember { return .failed(.refused(status: 410, code: gone.serverCode?.rawValue)) }
-            return .gone(gone.reason, appMetaData: gone.appMetaData, gone.cloudStorageType)
+            return .gone(
+                gone.reason, appMetaData: gone.appMetaData, gone.cloudStorageType,
+                awaitsReupload: gone.isAwaitingReupload)
         }
+    }
+}
+
+extension ServerConnection {
+    /// Ends a confirmed switch for which no file waits any more. What a lost reply hides is found by asking again.
+    /// - Returns: How many files still wait; at none the switch is over.
+    func settleAccountSwitch(_ switchID: AccountSwitchID) async throws(ServerConnectionError) -> Int64 {
+        let outcome = try await accountSwitchStatus(GetAccountSwitchStatusRequest(switchId: switchID))
+        guard case .success(let status) = outcome, status.state == .reuploading else { return 0 }
+        if status.numberAwaiting == 0 {
+            _ = try await finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID))
+        }
+        return status.numberAwaiting
     }
 }
 
@@ -239,6 +297,8 @@ extension RequestFailure {
     /// What the engine has to know about a connection error.
     init(_ error: ServerConnectionError) {
         switch error.code {
+        case .signInRequired where error.serverCode == .accountRetired:
+            self = .accountRetired(error.activeAccountType)
         case .signInRequired: self = .signInRequired
         case .serverVersionTooOld: self = .serverTooOld
         case .serverUnavailable: self = .serverDown(message: error.maintenanceMessage)

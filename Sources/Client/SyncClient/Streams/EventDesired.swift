@@ -26,14 +26,16 @@ public struct EventDesired: OptionSet, Sendable, Hashable {
     public static let refreshingCredentials = Self(rawValue: 1 << 15)
     public static let minimumIOSClientVersion = Self(rawValue: 1 << 16)
     public static let singleFileUploadFailed = Self(rawValue: 1 << 17)
+    public static let accountSwitchProgress = Self(rawValue: 1 << 18)
+    public static let accountSwitchFinished = Self(rawValue: 1 << 19)
 
     /// What most apps want to show.
     public static let defaults: Self = [
         .singleFileUploadComplete, .singleUploadDeletionComplete, .contentUploadsCompleted, .uploadDeletionsCompleted,
-        .singleFileUploadFailed,
+        .singleFileUploadFailed, .accountSwitchProgress, .accountSwitchFinished,
     ]
     /// All kinds of events.
-    public static let all = Self(rawValue: (1 << 18) - 1)
+    public static let all = Self(rawValue: (1 << 20) - 1)
 }
 
 extension SyncEvent {
@@ -55,6 +57,8 @@ extension SyncEvent {
         case .syncStarted: .syncStarted
         case .syncDone: .syncDone
         case .syncStopping: .syncStopping
+        case .accountSwitchProgress: .accountSwitchProgress
+        case .accountSwitchFinished: .accountSwitchFinished
         case .serverDown: .serverDown
         case .refreshingCredentials: .refreshingCredentials
         case .minimumIOSClientVersion: .minimumIOSClientVersion

@@ -73,6 +73,8 @@ final class ModelServer {
             return inGroup(group, caller, needs: .read, version) { group in
                 download(file, fileVersion, textVersion, group)
             }
+        // The model has no accounts, and so no switches of them.
+        case .reuploadFile, .settleAccountSwitch: return .refused(.endpointUnknown)
         case .downloadAppMetaData(let file, let textVersion, let version, let group):
             return inGroup(group, caller, needs: .read, version) { group in
                 guard let known = group.files[file] else { return contradiction(.fileUnknown) }

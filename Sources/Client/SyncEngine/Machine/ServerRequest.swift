@@ -31,6 +31,20 @@ package struct FileUpload: Sendable, Equatable {
     package var batch: UploadBatch?
 }
 
+/// A committed version to be uploaded again, after its owner has switched accounts.
+package struct FileReupload: Sendable, Equatable {
+    /// The file, for the app, which has the contents.
+    package let attributes: SyncAttributes
+    /// The committed version.
+    package let fileVersion: FileVersion
+    /// Determines the kind of checksum: the owner's present storage.
+    package let cloudStorageType: CloudStorageType?
+    /// The switch, if this device knows it.
+    package let switchID: AccountSwitchID?
+    /// Where the contents are, once the app has said it.
+    package var source: LocalFileLocation?
+}
+
 /// A request to the server.
 package enum ServerRequest: Sendable, Equatable {
     case index(IndexRequestParameters)
@@ -50,6 +64,9 @@ package enum ServerRequest: Sendable, Equatable {
         FileUUID, AppMetaDataVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID)
     case createSharingGroup(SharingGroupUUID, name: String?)
     case removeUserFromSharingGroup(SharingGroupUUID, masterVersion: MasterVersion)
+    case reuploadFile(FileReupload)
+    /// Asks how far a confirmed switch of accounts is, and ends it if no file waits any more.
+    case settleAccountSwitch(AccountSwitchID)
 
     /// Which files an index request asks for.
     package struct IndexRequestParameters: Sendable, Equatable {
@@ -99,10 +116,27 @@ package enum ServerReply: Sendable {
     case fileDownloaded(FileDownload)
     case appMetaDataDownloaded(String)
     /// Permanently out of reach: an upload was refused, or a download has no contents.
-    case gone(GoneReason, appMetaData: String?, CloudStorageType?)
+    case gone(GoneReason, appMetaData: String?, CloudStorageType?, awaitsReupload: Bool = false)
+    case reuploaded(ReuploadResult)
+    /// How many files of a switch still wait; at none it is over.
+    case accountSwitchSettled(numberAwaiting: Int64)
     /// The master version is stale; nothing was done.
     case stale(current: MasterVersion)
     case failed(RequestFailure)
+
+    /// What became of a version to be uploaded again.
+    package enum ReuploadResult: Sendable, Equatable {
+        /// The server has the bytes again, so many.
+        case stored(bytes: Int64)
+        /// It has them already.
+        case alreadyStored
+        /// The file has another version by now, or is deleted: the index will show that.
+        case outdated
+        /// The app does not have the contents.
+        case notAvailable
+        /// The app has other contents than the version's.
+        case differentVersion
+    }
 
     /// A downloaded, verified file that the library owns.
     package struct FileDownload: Sendable {
@@ -145,6 +179,10 @@ package enum RequestFailure: Error, Sendable, Equatable {
     case localStore
     /// A user other than the store's owner is signed in.
     case differentUser
+    /// The user has switched to another account, of that type if the server says it.
+    case accountRetired(AccountType?)
+    /// The server was restored from a backup: it knows fewer switches of accounts than this device.
+    case serverRestored
 }
 
 extension RequestFailure {

@@ -77,6 +77,7 @@ extension SyncStateMachine {
             creationDate: item.creationDate, updateDate: item.updateDate)
         attributes.appMetaData = item.appMetaData ?? entry?.appMetaData?.contents
         attributes.gone = item.goneReason
+        attributes.awaitingReupload = item.kind == .file ? item.awaitingReupload : entry?.awaitingReupload ?? false
         return attributes
     }
 

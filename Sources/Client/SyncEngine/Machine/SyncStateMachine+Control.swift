@@ -30,6 +30,7 @@ extension SyncStateMachine {
         guard run != nil else { return [] }
         isStopping = true
         delayedRequests = []
+        groupsToReupload = []
         if case .waiting = run?.step { finish() }
         return takeActions()
     }
@@ -50,10 +51,13 @@ extension SyncStateMachine {
     /// network is back. The open queue stays open.
     package mutating func resumePendingUploads(at now: WireDate) -> [EngineAction] {
         self.now = now
-        guard run == nil, blockingError == nil, let queue = state.closedQueues().first(where: { !isParked($0) }) else {
-            return []
+        planReuploads()
+        guard run == nil, blockingError == nil else { return [] }
+        if let queue = state.closedQueues().first(where: { !isParked($0) }) {
+            begin(SyncRequest(sharingGroupUUID: queue.sharingGroupUUID))
+        } else {
+            continueAccountSwitch(after: nil)
         }
-        begin(SyncRequest(sharingGroupUUID: queue.sharingGroupUUID))
         return takeActions()
     }
 
@@ -153,6 +157,8 @@ extension SyncStateMachine {
             !(isDeferred && queue.sharingGroupUUID == group) && !isParked(queue)
         }) {
             begin(SyncRequest(sharingGroupUUID: next.sharingGroupUUID))
+        } else {
+            continueAccountSwitch(after: group)
         }
     }
 
@@ -164,8 +170,12 @@ extension SyncStateMachine {
         run = nil
         isStopping = false
         delayedRequests = []
+        groupsToReupload = []
         if error.code == .serverDown { report(.serverDown(message: error.message ?? "")) }
-        if error.code == .badServerVersion || error.code == .differentUser { blockingError = error }
+        switch error.code {
+        case .badServerVersion, .differentUser, .serverRestored: blockingError = error
+        default: break
+        }
         reportError(error)
     }
 
@@ -192,6 +202,11 @@ extension SyncStateMachine {
         case .localFile: return SyncError(.fileManagerError, sharingGroupUUID: group)
         case .localStore: return SyncError(.storeError, sharingGroupUUID: group)
         case .differentUser: return SyncError(.differentUser)
+        case .accountRetired(let type):
+            var error = SyncError(.signedOutRemotely)
+            error.activeAccountType = type
+            return error
+        case .serverRestored: return SyncError(.serverRestored)
         }
     }
 
@@ -229,7 +244,9 @@ extension SyncStateMachine {
         case .leavingGroup(let item): receiveLeaving(reply, item)
         case .committing(let queue), .replayingCommit(let queue): receiveCommit(reply, queue)
         case .replayingBatch(let item): receiveReplayedMember(reply, item)
-        case .starting, .downloading, .uploading, .resolvingContent, .resolvingDeletions, .delivering, .waiting: break
+        case .starting, .downloading, .reuploading, .uploading, .resolvingContent, .resolvingDeletions, .delivering,
+            .waiting:
+            break
         }
     }
 }

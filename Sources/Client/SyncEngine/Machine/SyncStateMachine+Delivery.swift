@@ -101,6 +101,7 @@ extension SyncStateMachine {
         entry.deletedLocally = false
         entry.deletedOnServer = false
         entry.goneReason = item.goneReason
+        if item.kind == .file { entry.awaitingReupload = item.awaitingReupload }
         if item.kind == .file, isSettled(item) { entry.forceDownload = false }
         if item.goneReason == nil, let text = item.appMetaData, let version = item.appMetaDataVersion {
             entry.appMetaData = AppMetaData(version: version, contents: text)
@@ -187,6 +188,7 @@ extension SyncStateMachine {
             $0.deletedLocally = true
             $0.deletedOnServer = true
             $0.goneReason = nil
+            $0.awaitingReupload = false
             $0.forceDownload = false
         }
     }
@@ -197,6 +199,7 @@ extension SyncStateMachine {
             $0.deletedLocally = false
             $0.deletedOnServer = true
             $0.goneReason = nil
+            $0.awaitingReupload = false
             Self.adoptDeletedVersion(item.fileVersion, item.appMetaDataVersion, in: &$0)
         }
     }

@@ -80,14 +80,16 @@ extension SyncStateMachine {
                 $0.status = .downloaded
                 $0.appMetaData = text
             }
-        case .gone(let reason, let text, let storage):
+        case .gone(let reason, let text, let storage, let awaitsReupload):
             state.downloads.update(id) {
                 $0.status = .downloaded
                 $0.goneReason = reason
+                $0.awaitingReupload = awaitsReupload
                 $0.appMetaData = text
                 $0.cloudStorageType = storage ?? $0.cloudStorageType
             }
-        case .stale, .failed, .fileStaged, .done, .uploads, .batchCommitted, .committed, .index:
+        case .stale, .failed, .fileStaged, .done, .uploads, .batchCommitted, .committed, .index, .reuploaded,
+            .accountSwitchSettled:
             state.downloads.update(id) { $0.status = .notStarted }
             endTransfers(afterFailedDownload(reply))
         }

@@ -93,6 +93,7 @@ extension SyncStateMachine {
             $0.indexedVersion = nil
         }
         verifiedGroups.remove(group)
+        for item in state.reuploads.rows(where: { $0.sharingGroupUUID == group }) { state.reuploads[item.key] = nil }
         for downloads in state.downloadGroups(of: group) { removeDownloads(downloads.id, keepingBytes: false) }
         var died = false
         for queue in state.queues.rows(where: { $0.sharingGroupUUID == group && $0.state != .dead }) {

@@ -24,7 +24,10 @@ extension SyncStateMachine {
 
     /// The version after which changes are needed; nil if all files are.
     private func knownVersion(of group: SharingGroupUUID) -> MasterVersion? {
-        guard configuration.capabilities.since, !state.directory.contains(at: .wanted(group)) else { return nil }
+        // A partial list does not show files whose contents the server has again.
+        guard configuration.capabilities.since, !state.directory.contains(at: .wanted(group)),
+            !state.directory.contains(at: .awaited(group))
+        else { return nil }
         return state.groups[group]?.indexedVersion
     }
 
@@ -77,7 +80,7 @@ extension SyncStateMachine {
             $0.indexedVersion = files.masterVersion
             $0.syncNeeded = false
         }
-        startUploads()
+        startReuploads()
     }
 
     /// Counts the differences between an index of a group and the directory, without acting on them.
@@ -110,6 +113,7 @@ extension SyncStateMachine {
                 continue
             }
             refresh(with: row, version)
+            noteReupload(of: row, version, in: group)
             guard let kind = difference(between: entry, and: row, version) else {
                 if entry == nil { rememberDeleted(row, version, in: group) }
                 continue
@@ -128,7 +132,7 @@ extension SyncStateMachine {
         guard let entry else { return row.deleted ? nil : .file }
         if entry.deletedOnServer { return row.deleted ? nil : .file }
         if row.deleted { return .deletion }
-        if entry.goneReason != nil { return nil }
+        if entry.goneReason != nil { return entry.awaitingReupload && !row.awaitingReupload ? .file : nil }
         if entry.fileVersion != version { return .file }
         if entry.appMetaData?.version != row.appMetaDataVersion { return entry.forceDownload ? .file : .appMetaData }
         return entry.forceDownload ? .file : nil
@@ -140,6 +144,9 @@ extension SyncStateMachine {
             entry.fileGroupUUID = entry.fileGroupUUID ?? row.fileGroupUUID
             entry.mimeType = entry.mimeType ?? row.mimeType
             if let storage = row.cloudStorageType { entry.cloudStorageType = storage }
+            entry.owningUserID = row.owningUserId ?? entry.owningUserID
+            // For a file that is out of reach, only its delivery ends the wait.
+            entry.awaitingReupload = row.awaitingReupload || (entry.isAwaited && !row.deleted)
             if entry.deletedOnServer, row.deleted {
                 Self.adoptDeletedVersion(version, row.appMetaDataVersion, in: &entry)
             } else if entry.goneReason != nil, !row.deleted {

@@ -27,6 +27,9 @@ extension SyncStateMachine {
         for item in state.downloads.rows(at: .inFlight) {
             state.downloads.update(item.key) { $0.status = .notStarted }
         }
+        for item in state.reuploads.rows(at: .status(.uploading)) {
+            state.reuploads.update(item.key) { $0.status = .pending }
+        }
         for group in state.downloadGroups.rows(at: .begun) {
             if group.status == .downloading || state.downloads.contains(at: .incomplete(group.id)) {
                 state.downloadGroups.update(group.key) { $0.status = .notStarted }

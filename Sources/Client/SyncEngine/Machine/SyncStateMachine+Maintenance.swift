@@ -94,6 +94,10 @@ extension SyncStateMachine {
         for entry in state.groups.inOrder where type == .all || entry.creationPending {
             state.groups[entry.key] = nil
         }
+        if type == .all {
+            removeReuploads()
+            state.account[AccountState.only] = nil
+        }
         verifiedGroups = []
         openQueue()
         return takeActions()
@@ -108,7 +112,10 @@ extension SyncStateMachine {
         }
         guard entry.removedFromGroup else { throw SyncError(.syncIsOperating, sharingGroupUUID: group) }
         for queue in state.queues.rows(where: { $0.sharingGroupUUID == group }) { removeQueue(queue.id) }
-        for file in state.directory.rows(where: { $0.sharingGroupUUID == group }) { state.directory[file.key] = nil }
+        for file in state.directory.rows(where: { $0.sharingGroupUUID == group }) {
+            state.directory[file.key] = nil
+            state.reuploads[file.key] = nil
+        }
         state.groups[group] = nil
         return takeActions()
     }

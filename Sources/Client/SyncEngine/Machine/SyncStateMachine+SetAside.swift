@@ -17,7 +17,9 @@ extension SyncStateMachine {
         switch failure {
         case .localFile: true
         case .refused(let status, let code): finalStatuses.contains(status) || finalCodes.contains(code ?? "")
-        case .unreachable, .serverDown, .signInRequired, .serverTooOld, .localStore, .differentUser: false
+        case .unreachable, .serverDown, .signInRequired, .serverTooOld, .localStore, .differentUser, .accountRetired,
+            .serverRestored:
+            false
         }
     }
 

@@ -12,6 +12,11 @@ extension SyncStateMachine {
         configuration.accountStorage = accountStorage
     }
 
+    /// Sets the user; nil if it is not known.
+    package mutating func use(userID: UserID?) {
+        configuration.userID = userID
+    }
+
     /// Makes each sync fail with an error until it is cleared with nil. An active sync continues.
     package mutating func block(with error: SyncError?) {
         blockingError = error

@@ -4,6 +4,7 @@ internal import SyncProtocol
 enum Transfer: Sendable {
     case upload(RowID<UploadItem>)
     case download(RowID<DownloadItem>)
+    case reupload(FileUUID)
 }
 
 /// What to do after the transfers under way, once one of them, or the app, has given a reason.
@@ -53,6 +54,7 @@ extension SyncStateMachine {
         switch transfer {
         case .upload(let item): receiveUpload(reply, item)
         case .download(let item): receiveDownload(reply, item)
+        case .reupload(let file): receiveReupload(reply, file)
         }
     }
 

@@ -217,7 +217,7 @@ extension SyncStateMachine {
         case .batchCommitted(let version, let creationDate, let updateDate):
             stagingSucceeded(item, entry, creationDate, updateDate)
             endTransfers(.takeBatchOver(item.queueID, version))
-        case .gone(let reason, _, _):
+        case .gone(let reason, _, _, _):
             state.items.update(id) {
                 $0.status = .uploaded
                 $0.goneReason = reason

@@ -12,6 +12,10 @@ package struct SyncStateMachine: Sendable {
         package var deviceUUID: DeviceUUID
         /// The storage of the user's own account; nil for an account without storage.
         package var accountStorage: CloudStorageType?
+        /// The user; nil if it is not known yet.
+        package var userID: UserID?
+        /// Whether files of other users are uploaded again, too, when their owners have switched accounts.
+        package var reuploadsForOthers = false
         /// The server's capabilities.
         package var capabilities: ServerCapabilities
         /// The maximum number of concurrent uploads, or downloads.
@@ -48,6 +52,10 @@ package struct SyncStateMachine: Sendable {
     package internal(set) var state: ClientState
     var run: Run?
     var delayedRequests: [SyncRequest] = []
+    /// Groups that are still to be synced because files in them may have to be uploaded again.
+    var groupsToReupload: [SharingGroupUUID] = []
+    /// The token of the request that settles a switch of accounts, which no sync waits for.
+    var settlement: EngineToken?
     var isStopping = false
     /// Groups for which the server is known to have staged exactly what the state says.
     var verifiedGroups: Set<SharingGroupUUID> = []
@@ -85,6 +93,8 @@ package struct SyncStateMachine: Sendable {
                 receive(reply, of: transfer)
             } else if run?.token == token {
                 receive(reply)
+            } else if settlement == token {
+                receiveSettlement(reply)
             }
         case .contentConflictResolved(let token, let resolution):
             if run?.token == token { contentConflictResolved(resolution) }
@@ -145,6 +155,7 @@ struct Run: Sendable {
         case replacingStaged(RowID<UploadQueue>)
         case creatingGroup(RowID<UploadItem>)
         case leavingGroup(RowID<UploadItem>)
+        case reuploading
         case uploading
         case committing(RowID<UploadQueue>)
         case replayingCommit(RowID<UploadQueue>)
@@ -168,6 +179,8 @@ struct Run: Sendable {
     var begunBatch: BatchUUID?
     /// A queue that cannot be sent as a batch, because one of its changes was refused.
     var queueWithoutBatch: RowID<UploadQueue>?
+    /// The file group of the file that was uploaded again last.
+    var reuploadedGroup: FileGroupUUID?
     /// Whether the user has left the group, as requested.
     var wasLeft = false
 

@@ -31,6 +31,10 @@ package struct ClientState: Sendable, Equatable {
     package var downloads = Table<DownloadItem>()
     /// Finished downloads that have not been used yet.
     package var transfers = Table<TransferCacheEntry>()
+    /// The identity that the store belongs to; at most one row.
+    package var account = Table<AccountState>()
+    /// Files that this device uploads again after a switch of accounts.
+    package var reuploads = Table<ReuploadItem>()
     /// The last assigned row ids.
     package var lastIDs = LastIDs()
 
@@ -42,6 +46,7 @@ package struct ClientState: Sendable, Equatable {
         left.groups == right.groups && left.directory == right.directory && left.queues == right.queues
             && left.items == right.items && left.downloadGroups == right.downloadGroups
             && left.downloads == right.downloads && left.transfers == right.transfers
+            && left.account == right.account && left.reuploads == right.reuploads
     }
 }
 
@@ -54,11 +59,13 @@ package struct StateChanges: Sendable {
     package var downloadGroups: [RowChange<DownloadGroup>] = []
     package var downloads: [RowChange<DownloadItem>] = []
     package var transfers: [RowChange<TransferCacheEntry>] = []
+    package var account: [RowChange<AccountState>] = []
+    package var reuploads: [RowChange<ReuploadItem>] = []
 
     /// Whether nothing changed.
     package var isEmpty: Bool {
         groups.isEmpty && directory.isEmpty && queues.isEmpty && items.isEmpty && downloadGroups.isEmpty
-            && downloads.isEmpty && transfers.isEmpty
+            && downloads.isEmpty && transfers.isEmpty && account.isEmpty && reuploads.isEmpty
     }
 }
 
@@ -68,7 +75,8 @@ extension ClientState {
         StateChanges(
             groups: groups.takeChanges(), directory: directory.takeChanges(), queues: queues.takeChanges(),
             items: items.takeChanges(), downloadGroups: downloadGroups.takeChanges(),
-            downloads: downloads.takeChanges(), transfers: transfers.takeChanges())
+            downloads: downloads.takeChanges(), transfers: transfers.takeChanges(), account: account.takeChanges(),
+            reuploads: reuploads.takeChanges())
     }
 
     /// Applies the changes that another state reported; used by an in-memory store.
@@ -80,6 +88,8 @@ extension ClientState {
         downloadGroups.apply(changes.downloadGroups)
         downloads.apply(changes.downloads)
         transfers.apply(changes.transfers)
+        account.apply(changes.account)
+        reuploads.apply(changes.reuploads)
         for case .put(let row) in changes.queues { lastIDs.queue = max(lastIDs.queue, row.id.rawValue) }
         for case .put(let row) in changes.items { lastIDs.item = max(lastIDs.item, row.id.rawValue) }
         for case .put(let row) in changes.downloadGroups {

@@ -26,6 +26,11 @@ package struct DirectoryEntry: TableRow {
     package var deletedOnServer = false
     /// Why the contents are out of reach; then ``fileVersion`` is the server's, although the app does not have it.
     package var goneReason: GoneReason?
+    /// The user whose storage has it; nil until the server has reported it.
+    package var owningUserID: UserID?
+    /// Whether the server lacks the contents because their owner has switched accounts. If they are also out of reach,
+    /// they are downloaded as soon as the server has them again.
+    package var awaitingReupload = false
     /// Whether the contents have to be downloaded whatever their version.
     package var forceDownload = false
 
@@ -43,11 +48,17 @@ package struct DirectoryEntry: TableRow {
         case wanted(SharingGroupUUID)
         /// Files of a sharing group that are out of reach.
         case gone(SharingGroupUUID)
+        /// Those that will be downloaded as soon as the server has them again.
+        case awaited(SharingGroupUUID)
     }
 
     package var indexKeys: [IndexKey] {
         (forceDownload ? [.wanted(sharingGroupUUID)] : []) + (goneReason != nil ? [.gone(sharingGroupUUID)] : [])
+            + (isAwaited ? [.awaited(sharingGroupUUID)] : [])
     }
+
+    /// Whether the contents are out of reach only until they are uploaded again.
+    package var isAwaited: Bool { goneReason != nil && awaitingReupload }
 
     /// The file as apps see it.
     package var attributes: SyncAttributes {
@@ -56,6 +67,7 @@ package struct DirectoryEntry: TableRow {
             creationDate: creationDate, updateDate: updateDate)
         attributes.appMetaData = appMetaData?.contents
         attributes.gone = goneReason
+        attributes.awaitingReupload = awaitingReupload
         return attributes
     }
 }

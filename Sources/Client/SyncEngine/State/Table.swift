@@ -92,6 +92,9 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
         index.firstKey(at: indexKey, after: nil) != nil
     }
 
+    /// The number of rows for an index key.
+    package func count(at indexKey: Row.IndexKey) -> Int { index.keys(at: indexKey).count }
+
     /// Whether there are no rows.
     package var isEmpty: Bool { rows.isEmpty }
 

@@ -18,6 +18,9 @@ public struct SyncAttributes: Sendable, Hashable {
     public var appMetaData: String?
     /// Why this operation could not be carried out; ignored in uploads.
     public var gone: GoneReason?
+    /// Whether the server lacks the contents until somebody uploads them again, because their owner has switched
+    /// accounts. If the app does not have them, they are delivered then. Ignored in uploads.
+    public var awaitingReupload = false
 
     /// Creates attributes.
     public init(

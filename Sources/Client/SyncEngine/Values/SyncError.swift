@@ -68,6 +68,31 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let badServerVersion = Self(rawValue: "badServerVersion")
         /// The credentials are no longer accepted.
         public static let signInRequired = Self(rawValue: "signInRequired")
+        /// The user has switched to another account, on another device: sign in with that one, of the type
+        /// ``SyncError/activeAccountType``. What is stored and queued is kept.
+        public static let signedOutRemotely = Self(rawValue: "signedOutRemotely")
+        /// The server knows an older state of the user's account than this device does, as after it was restored from a
+        /// backup. Nothing is sent until the store is reset.
+        public static let serverRestored = Self(rawValue: "serverRestored")
+        /// The account that is to be switched to is, or was, that of another user.
+        public static let accountInUse = Self(rawValue: "accountInUse")
+        /// An account without storage cannot replace one that owns files, or hosts those of others.
+        public static let owningAccountRequired = Self(rawValue: "owningAccountRequired")
+        /// This device cannot prove that it belongs to the user: it never signed in to this server, or the proof has
+        /// been revoked or has expired. Switch on another device, or sign in with the former account first.
+        public static let deviceGrantInvalid = Self(rawValue: "deviceGrantInvalid")
+        /// A switch to a different account has been proposed. Cancel it there, or wait until it expires.
+        public static let switchInProgress = Self(rawValue: "switchInProgress")
+        /// The server requires credentials of the account that is to be left.
+        public static let oldAccountProofRequired = Self(rawValue: "oldAccountProofRequired")
+        /// There is no such switch of accounts, or its proposal has expired: propose it again.
+        public static let noAccountSwitch = Self(rawValue: "noAccountSwitch")
+        /// The switch of accounts is confirmed, so that it cannot be cancelled.
+        public static let switchConfirmed = Self(rawValue: "switchConfirmed")
+        /// The user's storage has no room left.
+        public static let storageFull = Self(rawValue: "storageFull")
+        /// The user's storage does not admit the server any more.
+        public static let storageUnauthorized = Self(rawValue: "storageUnauthorized")
         /// A user other than the store's owner is signed in. Sign in as the store's user again, or reset all.
         public static let differentUser = Self(rawValue: "differentUser")
         /// The library's own database cannot be read or written: is the disk full?
@@ -99,6 +124,8 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         case retryLater
         /// The user must sign in.
         case signInAgain
+        /// The user must make room in their storage.
+        case freeSpace
         /// A newer app, or a newer server, is required.
         case upgradeApp
         /// The call was invalid, and will fail again.
@@ -115,6 +142,8 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     public var sharingGroupUUID: SharingGroupUUID?
     /// Why a file is out of reach; only with ``Code/fileIsGone``.
     public var goneReason: GoneReason?
+    /// The type of the account to sign in with, if the server says it; only with ``Code/signedOutRemotely``.
+    public var activeAccountType: AccountType?
     /// The status of the server's reply, if there was one.
     public var status: Int?
     /// The server's own code for the refusal, if it gave one.
@@ -139,9 +168,14 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         case .networkError, .serverDown, .tooManyRestarts, .syncIsOperating, .stagedChangesCannotBeWithdrawn,
             .deliveryRefused, .requestRefused, .inconsistentServer, .storeError:
             .retryLater
-        case .signInRequired, .differentUser: .signInAgain
+        case .signInRequired, .differentUser, .signedOutRemotely, .storageUnauthorized, .oldAccountProofRequired:
+            .signInAgain
+        case .storageFull: .freeSpace
         case .badServerVersion, .notSupported: .upgradeApp
-        case .notAMember, .permissionDenied, .fileIsGone, .socialAcceptanceNotAllowed, .noInvitationFound: .none
+        case .notAMember, .permissionDenied, .fileIsGone, .socialAcceptanceNotAllowed, .noInvitationFound,
+            .serverRestored, .accountInUse, .owningAccountRequired, .deviceGrantInvalid, .switchInProgress,
+            .noAccountSwitch, .switchConfirmed:
+            .none
         default: .fixCall
         }
     }

@@ -60,6 +60,11 @@ public enum SyncEvent: Sendable, Hashable {
     case syncStopping
     /// The server is closed; with the message of the server, or of its stand-in.
     case serverDown(message: String)
+    /// A file was uploaded again after a switch of accounts, or need not be: how many of this device's are done, of how
+    /// many, and how many bytes that took.
+    case accountSwitchProgress(done: Int, total: Int, bytes: Int64)
+    /// The switch of accounts is over.
+    case accountSwitchFinished
     /// The server refused the credentials, and new ones are being requested.
     case refreshingCredentials
     /// The minimum version of the iOS app that the operator still supports. Sent once for each version.

@@ -32,15 +32,7 @@ extension CheckSum {
     private static func digest(
         _ digest: some IncrementalDigest, of file: URL, _ flavour: Flavour
     ) async throws -> CheckSum {
-        var digest = digest
-        let handle = try FileHandle(forReadingFrom: file)
-        defer { try? handle.close() }
-        while let piece = try handle.read(upToCount: 1 << 20), !piece.isEmpty {
-            digest.append(piece)
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-        return written(digest.finished(), flavour)
+        written(try await digest.finished(reading: file), flavour)
     }
 
     private static func written(_ digest: [UInt8], _ flavour: Flavour) -> CheckSum {
@@ -51,10 +43,36 @@ extension CheckSum {
     }
 }
 
+extension SHA256Digits {
+    /// Computes SHA-256 of a file, in chunks.
+    /// - Throws: Errors of reading the file; `CancellationError`.
+    public static func ofFile(at file: URL) async throws -> SHA256Digits {
+        let digest = try await SHA256().finished(reading: file)
+        let digits = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        guard let text = SHA256Digits(queryText: digits) else { preconditionFailure("32 bytes have 64 digits") }
+        return text
+    }
+}
+
 /// A digest that is updated chunk by chunk.
 private protocol IncrementalDigest {
     mutating func append(_ bytes: Data)
     func finished() -> [UInt8]
+}
+
+extension IncrementalDigest {
+    /// The digest of a file's contents.
+    fileprivate func finished(reading file: URL) async throws -> [UInt8] {
+        var digest = self
+        let handle = try FileHandle(forReadingFrom: file)
+        defer { try? handle.close() }
+        while let piece = try handle.read(upToCount: 1 << 20), !piece.isEmpty {
+            digest.append(piece)
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        return digest.finished()
+    }
 }
 
 extension Insecure.MD5: IncrementalDigest {
@@ -63,6 +81,11 @@ extension Insecure.MD5: IncrementalDigest {
 }
 
 extension Insecure.SHA1: IncrementalDigest {
+    fileprivate mutating func append(_ bytes: Data) { update(data: bytes) }
+    fileprivate func finished() -> [UInt8] { Array(finalize()) }
+}
+
+extension SHA256: IncrementalDigest {
     fileprivate mutating func append(_ bytes: Data) { update(data: bytes) }
     fileprivate func finished() -> [UInt8] { Array(finalize()) }
 }

@@ -52,6 +52,18 @@ public struct Credentials: Sendable, Hashable {
         return headers
     }
 
+    /// The value of `SyncServer-Old-Account-Proof` (docs/protocol.md, section 8.31): JSON on a single line of ASCII.
+    var proofText: String {
+        var writer = JSONWriter(form: .asciiOnly)
+        writer.object { writer in
+            writer.field("accessToken", text: accessToken.value)
+            writer.field("accountID", text: accountID)
+            writer.field("microsoftAccessToken", text: microsoftAccessToken?.value)
+            writer.field("accountDetails", text: accountDetails?.headerText)
+        }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
     func add(to fields: inout HTTPFields) {
         for (header, value) in headers { fields[header.fieldName] = value }
     }

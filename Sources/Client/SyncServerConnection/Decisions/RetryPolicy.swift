@@ -79,8 +79,10 @@ struct AttemptDecisions: Sendable {
     ) -> Decision {
         guard repetition != .never else { return .fail }
         if error.code == .signInRequired {
-            // A refresh does not help if the token is valid but belongs to no user.
-            guard hasCredentials, !hasRefreshed, error.serverCode != .userUnknown else { return .fail }
+            // A refresh does not help if the token is valid but belongs to no user, or not any more.
+            guard hasCredentials, !hasRefreshed, error.serverCode != .userUnknown,
+                error.serverCode != .accountRetired
+            else { return .fail }
             hasRefreshed = true
             return .refreshCredentials
         }

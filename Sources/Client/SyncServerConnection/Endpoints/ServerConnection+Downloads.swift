@@ -81,8 +81,11 @@ extension ServerConnection {
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
         switch try reply.message(of: .downloadFile, as: DownloadFileResponse.self) {
         case .stale(let current): return .stale(current: current)
-        case .gone(let appMetaData, let storage, let reason, _):
-            return .gone(Gone(reason, appMetaData: appMetaData, cloudStorageType: storage))
+        case .gone(let appMetaData, let storage, let reason, let detail):
+            return .gone(
+                Gone(
+                    reason, appMetaData: appMetaData, cloudStorageType: storage,
+                    isAwaitingReupload: detail == .awaitingReupload))
         case .found(let appMetaData, let storage, let announced, let contentsChanged):
             let length = reply.fileLength ?? 0
             if let announced = reply.announcedFileLength, announced != length {

@@ -11,9 +11,11 @@ extension ServerConnection {
     /// Sent once, and its answer counts: it is retried neither as is nor with other credentials.
     public func checkCredentials() async throws(ServerConnectionError) -> SignInOutcome {
         do throws(ServerConnectionError) {
-            return .user(try await signedIn(CheckCredsRequest(), repetition: .never) { $0.userId }.user)
+            let request = CheckCredsRequest(reportIdentity: true)
+            return .user(try await signedIn(request, repetition: .never) { ($0.userId, $0.identity) }.user)
         } catch {
             guard error.code == .signInRequired, error.status == 401 else { throw error }
+            if error.serverCode == .accountRetired { return .retired(activeAccountType: error.activeAccountType) }
             return .noUser(error.serverCode)
         }
     }
@@ -22,7 +24,7 @@ extension ServerConnection {
     /// - Throws: ``ServerConnectionError/Code/refused`` with ``ServerErrorCode/userExists``,
     ///   ``ServerErrorCode/groupExists`` or ``ServerErrorCode/owningAccountRequired``, among others.
     public func addUser(_ request: AddUserRequest) async throws(ServerConnectionError) -> SignedInUser {
-        try await signedIn(request, repetition: .ifRecognised) { $0.userId }.user
+        try await signedIn(request, repetition: .ifRecognised) { ($0.userId, $0.identity) }.user
     }
 
     /// Removes the caller with all memberships. Files in cloud storage are kept.
@@ -35,7 +37,9 @@ extension ServerConnection {
         _ request: RedeemSharingInvitationRequest
     ) async throws(ServerConnectionError) -> RedemptionOutcome {
         do throws(ServerConnectionError) {
-            let (user, response) = try await signedIn(request, repetition: .ifRecognised) { $0.userId }
+            let (user, response) = try await signedIn(request, repetition: .ifRecognised) {
+                ($0.userId, $0.identity)
+            }
             return .joined(user, response.sharingGroupUUID)
         } catch {
             switch (error.status, error.serverCode) {
@@ -55,14 +59,16 @@ extension ServerConnection {
 
     /// Sends a request whose reply headers contain information about the user's sign-in.
     private func signedIn<Message: RequestMessage>(
-        _ message: Message, repetition: Repetition, userID: @Sendable (Message.Response) -> UserID
+        _ message: Message, repetition: Repetition,
+        who: @Sendable (Message.Response) -> (userID: UserID, identity: AccountIdentity?)
     ) async throws(ServerConnectionError) -> (user: SignedInUser, response: Message.Response) {
         let call = Call(message, repetition: repetition)
         return try await perform(call) { reply throws(ServerConnectionError) in
             let response: Message.Response = try reply.message(of: Message.endpoint)
+            let (userID, identity) = who(response)
             let user = SignedInUser(
-                userID: userID(response), accessToken: reply.header(.accessToken).map(Secret.init),
-                lacksOfflineAccess: reply.header(.offlineAccess) == "none")
+                userID: userID, accessToken: reply.header(.accessToken).map(Secret.init),
+                lacksOfflineAccess: reply.header(.offlineAccess) == "none", identity: identity)
             return (user, response)
         }
     }

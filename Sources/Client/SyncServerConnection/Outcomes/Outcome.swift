@@ -28,16 +28,19 @@ public struct Gone: Sendable, Hashable {
     public var appMetaData: String?
     /// The storage that held the contents, for a download.
     public var cloudStorageType: CloudStorageType?
+    /// Whether the contents are to be uploaded again, for a download: their owner has switched accounts.
+    public var isAwaitingReupload: Bool
 
     /// Creates a value.
     public init(
         _ reason: GoneReason, serverCode: ServerErrorCode? = nil, appMetaData: String? = nil,
-        cloudStorageType: CloudStorageType? = nil
+        cloudStorageType: CloudStorageType? = nil, isAwaitingReupload: Bool = false
     ) {
         self.reason = reason
         self.serverCode = serverCode
         self.appMetaData = appMetaData
         self.cloudStorageType = cloudStorageType
+        self.isAwaitingReupload = isAwaitingReupload
     }
 }
 
@@ -113,12 +116,17 @@ public struct SignedInUser: Sendable, Hashable {
     /// Whether the server can use the user's storage only as long as the access token is valid: ask the user for the
     /// consent that grants a refresh token.
     public var lacksOfflineAccess: Bool
+    /// The identity above the account; nil if the server is of an older generation, which has none.
+    public var identity: AccountIdentity?
 
     /// Creates a value.
-    public init(userID: UserID, accessToken: Secret? = nil, lacksOfflineAccess: Bool = false) {
+    public init(
+        userID: UserID, accessToken: Secret? = nil, lacksOfflineAccess: Bool = false, identity: AccountIdentity? = nil
+    ) {
         self.userID = userID
         self.accessToken = accessToken
         self.lacksOfflineAccess = lacksOfflineAccess
+        self.identity = identity
     }
 }
 
@@ -128,6 +136,8 @@ public enum SignInOutcome: Sendable, Hashable {
     case user(SignedInUser)
     /// The account has no user, or the token is not accepted; servers of older generations do not say which.
     case noUser(ServerErrorCode?)
+    /// The person has switched to another account, of that type if the server says it: sign in with that one.
+    case retired(activeAccountType: AccountType?)
 }
 
 /// The outcome of redeeming an invitation.

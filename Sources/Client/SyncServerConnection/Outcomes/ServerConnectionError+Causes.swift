@@ -30,6 +30,8 @@ extension ServerConnectionError {
             requestID: body?.requestId, isRetryable: body?.retryable ?? Self.isRetryable(status),
             retryAfter: reply.header(HTTPField.Name.retryAfter).flatMap { RetryAfter.duration($0, now: now) },
             goneReason: body?.goneReason, detail: body?.error ?? body?.detail)
+        activeAccountType = reply.header(.activeAccountType).flatMap(AccountType.init(rawValue:))
+        accountSwitchID = body?.switchId
     }
 
     /// Classifies the statuses of docs/protocol.md, section 4.1.

@@ -70,6 +70,10 @@ public struct ServerConnectionError: Error, Sendable {
     public var serverCode: ServerErrorCode?
     /// The id under which the server logged the request: useful to the server's operators.
     public var requestID: String?
+    /// The type of the account to sign in with instead; only with ``ServerErrorCode/accountRetired``.
+    public var activeAccountType: AccountType?
+    /// The account switch that is in progress; only with ``ServerErrorCode/switchInProgress``.
+    public var accountSwitchID: AccountSwitchID?
     /// Whether the same request may succeed later without any other change.
     public var isRetryable: Bool
     /// The minimum time to wait before a retry, if the server specifies one.

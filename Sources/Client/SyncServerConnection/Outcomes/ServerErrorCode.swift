@@ -23,6 +23,18 @@ public struct ServerErrorCode: RawRepresentable, Sendable, Hashable, CustomStrin
     public static let accountRetired = Self(.accountRetired)
     /// 409: the person has switched accounts since the epoch that the request names.
     public static let staleEpoch = Self(.staleEpoch)
+    /// 409: the account is, or was, that of an identity.
+    public static let accountInUse = Self(.accountInUse)
+    /// 409: the device has no valid grant of the identity.
+    public static let grantInvalid = Self(.grantInvalid)
+    /// 409: a switch to another account has been begun.
+    public static let switchInProgress = Self(.switchInProgress)
+    /// 409: the switch is confirmed, and cannot be withdrawn any more.
+    public static let switchConfirmed = Self(.switchConfirmed)
+    /// 404: no such account switch of the caller's, or a proposal that has expired.
+    public static let switchUnknown = Self(.switchUnknown)
+    /// 409: the server asks for credentials of the account that is to be left.
+    public static let oldAccountProofRequired = Self(.oldAccountProofRequired)
     /// 401: the account's provider refuses the token.
     public static let credentialsRejected = Self(.credentialsRejected)
     /// 403: the invitation accepts only accounts with cloud storage.

@@ -28,7 +28,7 @@ struct SyncCommand: AsyncParsableCommand {
         commandName: "sync", abstract: "Makes a directory and its group equal, once.")
 
     /// Maximum number of rounds; files that change constantly must not keep the command running for ever.
-    private static let maximumRounds = 1_000
+    static let maximumRounds = 1_000
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var place: DirectoryOptions

@@ -66,7 +66,10 @@ struct SignIn: AsyncParsableCommand {
         Output.write(
             Result(person: account.person, isKnown: isKnown),
             "Signed in as \(Output.printable(account.person))."
-                + (isKnown ? "" : " The server does not know you yet: use syncdir create-group or syncdir join."),
+                + (isKnown
+                    ? ""
+                    : " The server does not know this account yet: use syncdir create-group or syncdir join, or, to go"
+                        + " on with it instead of a former one, syncdir switch-account."),
             asJSON: options.json)
     }
 

@@ -48,6 +48,29 @@ struct Failure: Error {
         switch error.code {
         case .signInRequired:
             self.init(.noPermission, "the server does not accept the account any more; use syncdir sign-in")
+        case .signedOutRemotely:
+            let type = error.activeAccountType.map { ", of the type \($0.rawValue)" } ?? ""
+            self.init(
+                .noPermission, "you have switched to another account\(type); sign in with it: syncdir sign-in")
+        case .serverRestored:
+            self.init(
+                .failed, "the server was restored from a backup, and knows less than this directory; ask its operator")
+        case .accountInUse: self.init(.noPermission, "that account is, or was, another person's on this server")
+        case .owningAccountRequired:
+            self.init(.noPermission, "an account without storage cannot take the place of one with files")
+        case .deviceGrantInvalid:
+            self.init(
+                .noPermission,
+                "this directory cannot prove that it is yours: use one that was synchronized with the former account")
+        case .switchInProgress:
+            self.init(.noPermission, "a switch to another account is proposed; cancel it there, or wait for a day")
+        case .oldAccountProofRequired:
+            self.init(.noPermission, "this server wants to see the former account, which syncdir cannot show")
+        case .noAccountSwitch: self.init(.failed, "there is no such switch of accounts, or it has expired")
+        case .switchConfirmed: self.init(.failed, "the switch of accounts is confirmed already")
+        case .storageFull: self.init(.failed, "your storage is full")
+        case .storageUnauthorized:
+            self.init(.noPermission, "your storage does not admit the server any more; use syncdir sign-in")
         case .differentUser:
             self.init(.noPermission, "the directory belongs to another user than the one who is signed in")
         case .permissionDenied: self.init(.noPermission, "you are not permitted to do that in this group")

@@ -6,6 +6,7 @@ struct RoundReport: Encodable {
     var received: [DirectorySynchronizer.Change] = []
     var conflicts: [DirectoryConflict] = []
     var problems: [DirectorySynchronizer.Change] = []
+    var awaited: [DirectorySynchronizer.Change] = []
     var skipped: [DirectorySynchronizer.Change] = []
 
     mutating func add(_ round: DirectorySynchronizer.Round) {
@@ -13,6 +14,7 @@ struct RoundReport: Encodable {
         received += round.received
         conflicts += round.conflicts
         problems = round.problems
+        awaited += round.awaited
         skipped = Self.changes(round.skipped)
     }
 
@@ -21,6 +23,11 @@ struct RoundReport: Encodable {
         for change in round.sent { Output.note("↑ \(Self.line(change))") }
         for change in round.received { Output.note("↓ \(Self.line(change))") }
         for conflict in round.conflicts { Output.note("! \(Self.sentence(conflict))") }
+        for change in round.awaited { Output.note("… \(Self.awaiting(change))") }
+    }
+
+    static func awaiting(_ change: DirectorySynchronizer.Change) -> String {
+        "\(Output.printable(change.path)) comes once its owner, who has switched accounts, has uploaded it again"
     }
 
     /// One line at the end, for people.

@@ -15,6 +15,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
         var skipped: [DirectoryScan.Skipped] = []
         /// Files that could not be sent, and why.
         var problems: [Change] = []
+        /// Files whose contents come once their owner, who has switched accounts, has uploaded them again.
+        var awaited: [Change] = []
         /// Whether another round has work to do immediately.
         var hasMore = false
     }
@@ -239,6 +241,10 @@ actor DirectorySynchronizer: SyncServerDelegate {
         case .file(let location, _):
             guard let url = server?.url(of: location) else { throw SyncError(.fileManagerError) }
             (kind, what) = (.contents(url), "contents")
+        case .fileGone where attributes.awaitingReupload:
+            round.awaited.append(
+                Change(path: Self.described(attributes) ?? before ?? attributes.fileUUID.rawValue, what: "awaited"))
+            return
         case .fileGone:
             round.problems.append(
                 Change(path: before ?? attributes.fileUUID.rawValue, what: "its contents are out of reach"))
@@ -256,7 +262,20 @@ actor DirectorySynchronizer: SyncServerDelegate {
         if let path { round.received.append(Change(path: path, what: what)) }
     }
 
+    /// The path that the file's description names.
+    static func described(_ attributes: SyncAttributes) -> String? {
+        guard let text = attributes.appMetaData else { return nil }
+        return FileDescription(appMetaData: text)?.path
+    }
+
+    func contentForReupload(of attributes: SyncAttributes, fileVersion: FileVersion) async -> ReuploadContent {
+        switch keeper.synchronizedContents(of: attributes.fileUUID) {
+        case .unchanged(let path): .file(LocalFileLocation(base: .absolute, path: keeper.root.absolutePath(path)))
+        case .changed: .differentVersion
+        case .missing: .notAvailable
+        }
+    }
+
     /// Where a file is, for progress bars.
     func path(of file: FileUUID) -> String? { keeper.record[file]?.path.text }
-
 }

@@ -25,6 +25,7 @@ struct WatchLoop {
         var received: [DirectorySynchronizer.Change]?
         var conflicts: [DirectoryConflict]?
         var problems: [DirectorySynchronizer.Change]?
+        var awaited: [DirectorySynchronizer.Change]?
         var message: String?
         var seconds: Double?
     }
@@ -82,13 +83,15 @@ struct WatchLoop {
     }
 
     private func tell(_ round: DirectorySynchronizer.Round) -> Bool {
-        guard !round.sent.isEmpty || !round.received.isEmpty || !round.conflicts.isEmpty || !round.problems.isEmpty
+        guard
+            !round.sent.isEmpty || !round.received.isEmpty || !round.conflicts.isEmpty || !round.problems.isEmpty
+                || !round.awaited.isEmpty
         else { return false }
         if asJSON {
             say(
                 Event(
                     event: "round", sent: round.sent, received: round.received, conflicts: round.conflicts,
-                    problems: round.problems), nil)
+                    problems: round.problems, awaited: round.awaited), nil)
         } else {
             RoundReport().tell(round)
             for problem in round.problems { Output.note("not synchronized: \(RoundReport.line(problem))") }

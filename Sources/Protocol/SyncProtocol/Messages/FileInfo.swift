@@ -24,6 +24,8 @@ public struct FileInfo: Sendable, Hashable, Decodable {
     public var owningUserId: UserID?
     /// Index: the kind of that storage.
     public var cloudStorageType: CloudStorageType?
+    /// Index: whether the file waits for its bytes, since its owner has switched accounts.
+    public var awaitingReupload = false
     /// GetUploads: the batch that the change belongs to.
     public var batchUUID: BatchUUID?
 
@@ -36,7 +38,7 @@ public struct FileInfo: Sendable, Hashable, Decodable {
 
     private enum CodingKeys: String, CodingKey {
         case fileUUID, deviceUUID, fileGroupUUID, sharingGroupUUID, creationDate, updateDate, mimeType, deleted
-        case appMetaDataVersion, fileVersion, owningUserId, cloudStorageType, batchUUID
+        case appMetaDataVersion, fileVersion, owningUserId, cloudStorageType, batchUUID, awaitingReupload
     }
 
     /// Decodes an element of the list; a storage that this version does not know is treated as missing.
@@ -54,6 +56,7 @@ public struct FileInfo: Sendable, Hashable, Decodable {
         fileVersion = try container.decodeIfPresent(FileVersion.self, forKey: .fileVersion)
         owningUserId = try container.decodeIfPresent(UserID.self, forKey: .owningUserId)
         cloudStorageType = try container.knownWord(.cloudStorageType)
+        awaitingReupload = try container.decodeIfPresent(Bool.self, forKey: .awaitingReupload) ?? false
         batchUUID = try container.decodeIfPresent(BatchUUID.self, forKey: .batchUUID)
     }
 
@@ -72,6 +75,7 @@ public struct FileInfo: Sendable, Hashable, Decodable {
             writer.field("fileVersion", fileVersion)
             writer.field("owningUserId", owningUserId)
             writer.field("cloudStorageType", cloudStorageType)
+            if awaitingReupload { writer.field("awaitingReupload", true) }
             writer.field("batchUUID", batchUUID)
         }
     }

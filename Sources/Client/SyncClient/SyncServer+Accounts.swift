@@ -1,0 +1,242 @@
+public import Foundation
+import Synchronization
+
+// Switching to another account. The user stays the same, with all groups, files and versions; only the bytes of the
+// files have to be uploaded again, to the storage of the new account.
+extension SyncServer {
+    /// What a switch of accounts means, for the user who has to confirm it. Tell them also that their other devices must
+    /// sign in with the new account, that uploading uses the network, that others cannot fetch some files meanwhile, and
+    /// that the files in the former storage stay there.
+    public struct AccountSwitchProposal: Sendable, Hashable {
+        /// The type of the account that is to be left.
+        public let fromAccountType: AccountType
+        /// The type of the new account.
+        public let toAccountType: AccountType
+        /// The number of files that have to be uploaded again, in all groups.
+        public let numberOfFiles: Int
+        /// Their size in bytes, as far as the server knows it.
+        public let approximateBytes: Int64
+        /// The names of those whose files are in the user's storage, and follow.
+        public let hostedUsers: [String]
+        /// Files that this device cannot upload again: the app does not have them, or has changed them.
+        public let unavailableFiles: [SyncAttributes]
+        /// When the proposal is void.
+        public let expiresAt: Date
+    }
+
+    /// How far a switch of accounts is.
+    public struct AccountSwitch: Sendable, Hashable {
+        /// What is next.
+        public enum Phase: Sendable, Hashable {
+            /// The user has to confirm or cancel it.
+            case proposed
+            /// The reply to the confirmation is missing: confirm it again.
+            case confirming
+            /// Files are uploaded again.
+            case reuploading
+        }
+
+        /// What is next.
+        public let phase: Phase
+        /// Whether the uploads are paused.
+        public let isPaused: Bool
+        /// The number of files that this device has uploaded again, or found uploaded.
+        public let done: Int
+        /// The number of files that it knows to have waited.
+        public let total: Int
+        /// Files that the app did not have.
+        public let unavailable: [FileUUID]
+        /// Files of which the app had other contents.
+        public let superseded: [FileUUID]
+        /// Files that the server refused.
+        public let failed: [FileUUID]
+    }
+
+    /// The switch of accounts that this device has begun, or joined; nil if there is none.
+    public var accountSwitch: AccountSwitch? {
+        driver.state.withLock { AccountSwitch($0.machine.state) }
+    }
+
+    /// The identity that stays when accounts are switched; nil if no server has reported one yet.
+    public var userAppID: UserAppID? { driver.state.withLock { $0.machine.account?.userAppID } }
+
+    /// Proposes to the server to switch to the account that is signed in now, and that the server does not know. Nothing
+    /// changes before ``confirmAccountSwitch()``. If a switch to that account has been proposed on another device, this
+    /// one joins it.
+    /// - Parameter oldAccount: Credentials of the account that is to be left, if there are any; only some servers ask for
+    ///   them.
+    /// - Throws: `accountInUse`, `owningAccountRequired`, `deviceGrantInvalid`, `switchInProgress`,
+    ///   `oldAccountProofRequired`; `requestRefused` if the storage cannot be written; others.
+    public func proposeAccountSwitch(
+        provingOldAccount oldAccount: Credentials? = nil
+    ) async throws(SyncError) -> AccountSwitchProposal {
+        let connection = try requireConnection()
+        guard let userAppID, driver.knownIdentity.deviceGrant != nil else { throw SyncError(.deviceGrantInvalid) }
+        let request = BeginAccountSwitchRequest(userAppId: userAppID, cloudFolderName: configuration.cloudFolderName)
+        let proposal = try await switching { () throws(ServerConnectionError) in
+            try await connection.beginAccountSwitch(request, proving: oldAccount)
+        }
+        try driver.change { machine throws(SyncError) in
+            machine.noteProposal(proposal.switchId, isConfirmed: proposal.state != .proposed)
+            return ((), [])
+        }
+        return AccountSwitchProposal(
+            fromAccountType: proposal.fromAccountType, toAccountType: proposal.toAccountType,
+            numberOfFiles: Int(proposal.numberOfFiles), approximateBytes: proposal.approximateBytes,
+            hostedUsers: proposal.hostedUsers.map(\.name), unavailableFiles: await unavailableFiles(),
+            expiresAt: Date(timeIntervalSince1970: TimeInterval(proposal.expiresAt.secondsSince1970)))
+    }
+
+    /// Switches to the account of the proposal, and starts to upload files again: what
+    /// ``SyncServerDelegate/contentForReupload(of:fileVersion:)`` supplies, group by group, before other uploads. That
+    /// survives the process, and ends with the event ``SyncEvent/accountSwitchFinished`` once no file waits any more,
+    /// on whatever device.
+    ///
+    /// May be repeated: if the reply was lost, ``accountSwitch`` is in the phase `confirming`.
+    /// - Throws: `noAccountSwitch` if there is no proposal, or none any more; `accountInUse`; others.
+    public func confirmAccountSwitch() async throws(SyncError) {
+        let connection = try requireConnection()
+        guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
+        let (switchID, epoch) = try driver.change { machine throws(SyncError) in (try machine.noteConfirmation(), []) }
+        do {
+            let outcome = try await switching { () throws(ServerConnectionError) in
+                try await connection.confirmAccountSwitch(
+                    ConfirmAccountSwitchRequest(switchId: switchID, expectedEpoch: epoch))
+            }
+            try driver.confirmed(outcome, credentials.accountType)
+        } catch {
+            if error.code == .noAccountSwitch || error.code == .accountInUse { try forgetAccountSwitch() }
+            throw error
+        }
+    }
+
+    /// Withdraws a proposal. Nothing has changed then; sign in with the former account again.
+    /// - Throws: `noAccountSwitch`; `switchConfirmed`; others.
+    public func cancelAccountSwitch() async throws(SyncError) {
+        let (connection, switchID) = (try requireConnection(), try switchID())
+        try await switching { () throws(ServerConnectionError) in try await connection.cancelAccountSwitch(switchID) }
+        try forgetAccountSwitch()
+    }
+
+    /// Asks the server how many files of a confirmed switch still wait for their bytes, on whatever device, and ends the
+    /// switch if none does. The library does so by itself after each sync.
+    /// - Throws: `noAccountSwitch`; others.
+    public func settleAccountSwitch() async throws(SyncError) -> Int {
+        let (connection, switchID) = (try requireConnection(), try switchID())
+        let awaiting = try await asked { () throws(ServerConnectionError) in
+            try await connection.settleAccountSwitch(switchID)
+        }
+        if awaiting == 0 { try forgetAccountSwitch() }
+        return Int(awaiting)
+    }
+
+    /// Ends a switch although files still wait: the user gives them up.
+    /// - Parameter missing: Whether these files stay known as out of reach, and can still be brought back, or are deleted
+    ///   for everybody.
+    /// - Throws: `noAccountSwitch`; others.
+    public func finishAccountSwitch(missing: MissingFiles = .keepGone) async throws(SyncError) {
+        let (connection, switchID) = (try requireConnection(), try switchID())
+        _ = try await switching { () throws(ServerConnectionError) in
+            try await connection.finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID, missing: missing))
+        }
+        try forgetAccountSwitch()
+    }
+
+    /// Starts no further uploads of files that wait, also not after a relaunch, until ``resumeAccountSwitch()``; such as
+    /// while the network is expensive.
+    public func pauseAccountSwitch() throws(SyncError) {
+        try driver.change { machine throws(SyncError) in
+            machine.pauseReuploads()
+            return ((), [])
+        }
+    }
+
+    /// Continues to upload what waits, and asks again for what the app did not have.
+    public func resumeAccountSwitch() throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), machine.resumeReuploads(at: driver.now)) }
+    }
+
+    /// Revokes the grants of a device that was lost, or with nil those of all devices but this one: they cannot begin a
+    /// switch of accounts any more.
+    public func revokeDeviceGrants(of device: DeviceUUID? = nil) async throws(SyncError) {
+        let connection = try requireConnection()
+        try await asked { () throws(ServerConnectionError) in try await connection.revokeDeviceGrants(of: device) }
+    }
+
+    // MARK: Parts
+
+    private func switchID() throws(SyncError) -> AccountSwitchID {
+        guard let switchID = driver.state.withLock({ $0.machine.account?.switchID }) else {
+            throw SyncError(.noAccountSwitch)
+        }
+        return switchID
+    }
+
+    private func forgetAccountSwitch() throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), machine.endAccountSwitch()) }
+    }
+
+    /// The user's files that the app cannot supply; files whose owner is not known yet count as the user's.
+    private func unavailableFiles() async -> [SyncAttributes] {
+        let files = driver.state.withLock { state in
+            state.machine.state.directory.rows { entry in
+                !entry.deletedOnServer && entry.fileVersion != nil
+                    && (entry.owningUserID.map { $0.description == state.userID } ?? true)
+            }
+        }
+        var unavailable: [SyncAttributes] = []
+        for file in files {
+            guard let version = file.fileVersion else { continue }
+            let content = await delegate?.contentForReupload(of: file.attributes, fileVersion: version)
+            guard case .file = content else {
+                unavailable.append(file.attributes)
+                continue
+            }
+        }
+        return unavailable
+    }
+
+    private func switching<Value: Sendable>(
+        _ body: () async throws(ServerConnectionError) -> AccountSwitchOutcome<Value>
+    ) async throws(SyncError) -> Value {
+        switch try await asked(nil, body) {
+        case .success(let value): return value
+        case .refused(let refusal): throw SyncError(refusal)
+        }
+    }
+}
+
+extension SyncError {
+    init(_ refusal: AccountSwitchRefusal) {
+        let code: Code =
+            switch refusal {
+            case .accountInUse: .accountInUse
+            case .owningAccountRequired: .owningAccountRequired
+            case .grantInvalid: .deviceGrantInvalid
+            case .inProgress: .switchInProgress
+            case .oldAccountProofRequired: .oldAccountProofRequired
+            // Whoever expects another epoch must look anew, too.
+            case .unknown, .staleEpoch: .noAccountSwitch
+            case .confirmed: .switchConfirmed
+            }
+        self.init(code)
+    }
+}
+
+extension SyncServer.AccountSwitch {
+    init?(_ state: ClientState) {
+        guard let account = state.account[AccountState.only], let phase = account.phase else { return nil }
+        self.phase =
+            switch phase {
+            case .proposed: .proposed
+            case .confirming: .confirming
+            case .reuploading: .reuploading
+            }
+        isPaused = account.isPaused
+        done = state.reuploads.count(at: .status(.done))
+        total = state.reuploads.count
+        unavailable = state.reuploads.rows(at: .status(.unavailable)).map(\.fileUUID)
+        superseded = state.reuploads.rows(at: .status(.superseded)).map(\.fileUUID)
+        failed = state.reuploads.rows(at: .status(.failed)).map(\.fileUUID)
+    }
+}

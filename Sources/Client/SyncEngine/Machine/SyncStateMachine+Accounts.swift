@@ -1,0 +1,142 @@
+package import SyncProtocol
+
+// The identity above the user's account, and switches of the account (docs/protocol.md, sections 5.10 and 5.11).
+extension SyncStateMachine {
+    /// The identity that the store belongs to; nil until a server has reported one.
+    package var account: AccountState? { state.account[AccountState.only] }
+
+    /// Takes over what the server reports about the identity.
+    ///
+    /// A greater epoch means that another device has switched accounts, or that the reply to this one's confirmation was
+    /// lost. Versions are unchanged then, but storage types are not, and what this user had staged is withdrawn.
+    /// - Throws: `differentUser` for another identity, `serverRestored` for a smaller epoch; then nothing has changed.
+    package mutating func adopt(_ identity: AccountIdentity) throws(SyncError) {
+        guard let known = account else {
+            state.account.put(AccountState(userAppID: identity.userAppId, epoch: identity.accountEpoch))
+            return
+        }
+        guard known.userAppID == identity.userAppId else { throw SyncError(.differentUser) }
+        guard known.epoch <= identity.accountEpoch else { throw SyncError(.serverRestored) }
+        guard known.epoch < identity.accountEpoch else { return }
+        let isOwn = known.phase == .confirming && identity.accountEpoch.rawValue == known.epoch.rawValue + 1
+        begin(identity.accountEpoch, isReuploading: isOwn)
+    }
+
+    /// Notes a proposal of this device, or one that it has joined.
+    /// - Parameter isConfirmed: Whether the switch that it has joined is already confirmed.
+    package mutating func noteProposal(_ switchID: AccountSwitchID, isConfirmed: Bool) {
+        state.account.update(AccountState.only) {
+            $0.switchID = switchID
+            $0.phase = isConfirmed ? .confirming : .proposed
+            $0.isPaused = false
+        }
+    }
+
+    /// Notes that the proposal is about to be confirmed: from now on the server may have carried it out.
+    /// - Throws: `noAccountSwitch`.
+    /// - Returns: The switch, and the epoch to be named.
+    package mutating func noteConfirmation() throws(SyncError) -> (AccountSwitchID, AccountEpoch) {
+        guard let known = account, let switchID = known.switchID, known.phase != .reuploading else {
+            throw SyncError(.noAccountSwitch)
+        }
+        state.account.update(AccountState.only) { $0.phase = .confirming }
+        return (switchID, known.epoch)
+    }
+
+    /// Notes that the server has carried out the switch.
+    package mutating func noteConfirmed(_ epoch: AccountEpoch, numberAwaiting: Int64, at now: WireDate)
+        -> [EngineAction]
+    {
+        self.now = now
+        guard let known = account, known.phase == .confirming else { return [] }
+        begin(epoch, isReuploading: numberAwaiting > 0)
+        if numberAwaiting == 0 { report(.accountSwitchFinished) }
+        return takeActions() + resumePendingUploads(at: now)
+    }
+
+    /// Notes that the switch is over, withdrawn, or void.
+    package mutating func endAccountSwitch() -> [EngineAction] {
+        guard let known = account, known.phase != nil else { return [] }
+        removeReuploads()
+        state.account.update(AccountState.only) {
+            $0.switchID = nil
+            $0.phase = nil
+            $0.isPaused = false
+        }
+        groupsToReupload = []
+        if known.phase == .reuploading { report(.accountSwitchFinished) }
+        return takeActions()
+    }
+
+    /// Stops starting uploads of files that wait for their bytes; those under way go on.
+    package mutating func pauseReuploads() {
+        state.account.update(AccountState.only) { $0.isPaused = true }
+    }
+
+    /// Continues after a pause, and asks once more for what the app did not have or the server refused.
+    package mutating func resumeReuploads(at now: WireDate) -> [EngineAction] {
+        state.account.update(AccountState.only) { $0.isPaused = false }
+        for status in [ReuploadItem.Status.unavailable, .superseded, .failed] {
+            for item in state.reuploads.rows(at: .status(status)) {
+                state.reuploads.update(item.key) {
+                    $0.status = .pending
+                    $0.attempts = 0
+                }
+            }
+        }
+        return resumePendingUploads(at: now)
+    }
+
+    private mutating func begin(_ epoch: AccountEpoch, isReuploading: Bool) {
+        removeReuploads()
+        state.account.update(AccountState.only) {
+            $0.epoch = epoch
+            $0.phase = isReuploading ? .reuploading : nil
+            if !isReuploading { $0.switchID = nil }
+            $0.isPaused = false
+            $0.reuploadedBytes = 0
+        }
+        verifiedGroups = []
+        for group in state.groups.inOrder where group.indexedVersion != nil {
+            state.groups.update(group.key) { $0.indexedVersion = nil }
+        }
+    }
+
+    mutating func removeReuploads() {
+        for item in state.reuploads.inOrder { state.reuploads[item.key] = nil }
+    }
+
+    // MARK: One group after the other
+
+    /// Plans a sync of each group that has files, while a switch of this device's is under way. Each is synced once, so
+    /// that a group that does not get on does not keep the library busy.
+    mutating func planReuploads() {
+        guard let account, account.phase == .reuploading, !account.isPaused else { return }
+        let groups = Set(state.directory.all.filter { !$0.deletedOnServer }.map(\.sharingGroupUUID))
+        groupsToReupload = groups.filter { state.groups[$0]?.removedFromGroup == false }.sorted()
+    }
+
+    /// Begins the sync of the next planned group. After the last one, or after any other sync, asks the server whether
+    /// files still wait, unless this device still has some to upload.
+    /// - Parameter group: The group of the sync that has ended; nil if there was none.
+    mutating func continueAccountSwitch(after group: SharingGroupUUID?) {
+        groupsToReupload.removeAll { $0 == group }
+        guard let account, account.phase == .reuploading, !account.isPaused, let switchID = account.switchID else {
+            return
+        }
+        if !groupsToReupload.isEmpty {
+            begin(SyncRequest(sharingGroupUUID: groupsToReupload.removeFirst()))
+        } else if settlement == nil, !state.reuploads.contains(at: .status(.pending)) {
+            let token = makeToken()
+            settlement = token
+            actions.append(.send(token, .settleAccountSwitch(switchID)))
+        }
+    }
+
+    mutating func receiveSettlement(_ reply: ServerReply) {
+        settlement = nil
+        // Anything else is asked again after the next sync.
+        guard case .accountSwitchSettled(let numberAwaiting) = reply, numberAwaiting == 0 else { return }
+        actions += endAccountSwitch()
+    }
+}

@@ -1,0 +1,137 @@
+internal import SyncProtocol
+
+// Uploads again what waits for its bytes, after the downloads of a group and before its uploads. The versions are
+// committed already: no master version is involved, and nothing is committed.
+extension SyncStateMachine {
+    /// Failed requests for a file after which the others go on without it.
+    private static let maximumAttempts = 5
+
+    /// Notes whether this device has to upload a file again, as the index shows it.
+    mutating func noteReupload(of row: FileInfo, _ version: FileVersion, in group: SharingGroupUUID) {
+        let known = state.reuploads[row.fileUUID]
+        guard row.awaitingReupload, !row.deleted, state.groups[group].map({ $0.permission >= .write }) ?? false,
+            isOwn(row.owningUserId) || configuration.reuploadsForOthers,
+            let entry = state.directory[row.fileUUID], entry.fileVersion == version, entry.goneReason == nil,
+            !entry.forceDownload
+        else {
+            if let known, known.status != .done || row.awaitingReupload { state.reuploads[row.fileUUID] = nil }
+            return
+        }
+        guard known?.fileVersion != version || known?.status == .done else { return }
+        state.reuploads.put(
+            ReuploadItem(
+                fileUUID: row.fileUUID, sharingGroupUUID: group, fileGroupUUID: entry.fileGroupUUID,
+                fileVersion: version))
+    }
+
+    private func isOwn(_ owner: UserID?) -> Bool { owner != nil && owner == configuration.userID }
+
+    mutating func startReuploads() {
+        guard state.reuploads.contains(at: .waiting(runGroup)), account?.isPaused != true else {
+            startUploads()
+            return
+        }
+        run?.step = .reuploading
+        run?.token = nil
+        continueReuploads()
+    }
+
+    private mutating func continueReuploads() {
+        if endsTransfers() { return }
+        while mayTransfer, account?.isPaused != true, let item = nextReupload() {
+            guard let entry = state.directory[item.fileUUID] else {
+                state.reuploads[item.key] = nil
+                continue
+            }
+            run?.reuploadedGroup = item.fileGroupUUID
+            state.reuploads.update(item.key) { $0.status = .uploading }
+            transfer(
+                .reupload(item.fileUUID),
+                .reuploadFile(
+                    FileReupload(
+                        attributes: entry.attributes, fileVersion: item.fileVersion,
+                        cloudStorageType: entry.cloudStorageType, switchID: account?.switchID)))
+        }
+        if isLineFree { startUploads() }
+    }
+
+    /// The next file, of the same file group as the last one if there is another.
+    private func nextReupload() -> ReuploadItem? {
+        run?.reuploadedGroup.flatMap { state.reuploads.first(at: .waitingTogether($0)) }
+            ?? state.reuploads.first(at: .waiting(runGroup))
+    }
+
+    mutating func receiveReupload(_ reply: ServerReply, _ file: FileUUID) {
+        switch reply {
+        case .reuploaded(let result): settle(result, file)
+        case .gone(let reason, _, _, _):
+            if reason == .authTokenExpiredOrRevoked, isOwn(state.directory[file]?.owningUserID) {
+                endTransfers(.fail(SyncError(.storageUnauthorized)))
+                again(file)
+            } else {
+                end(file, as: .failed, "\(reason)")
+            }
+        case .failed where run?.afterTransfers != nil: again(file)
+        case .failed(let failure) where failure.isRefusal(.contentMismatch):
+            end(file, as: .superseded, nil)
+        case .failed(.localFile): end(file, as: .unavailable, nil)
+        case .failed(let failure) where failure.isRefusal(.cloudQuotaExceeded):
+            endTransfers(.fail(SyncError(.storageFull)))
+            again(file)
+        case .failed(.refused(status: 404, _)): state.reuploads[file] = nil
+        case .failed(let failure): noteFailure(failure, file)
+        default: endTransfers(.fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup)))
+        }
+        continueReuploads()
+    }
+
+    private mutating func settle(_ result: ServerReply.ReuploadResult, _ file: FileUUID) {
+        switch result {
+        case .stored, .alreadyStored:
+            state.directory.update(file) { $0.awaitingReupload = false }
+            if case .stored(let bytes) = result {
+                state.account.update(AccountState.only) { $0.reuploadedBytes += bytes }
+            }
+            end(file, as: .done, nil)
+        case .outdated: state.reuploads[file] = nil
+        case .notAvailable: end(file, as: .unavailable, nil)
+        case .differentVersion: end(file, as: .superseded, nil)
+        }
+    }
+
+    private mutating func noteFailure(_ failure: RequestFailure, _ file: FileUUID) {
+        let error = Self.error(for: failure, group: runGroup)
+        // Without a reply, and after a switch on another device, the file is not to blame.
+        guard case .refused(let status, _) = failure, status != 429, !failure.isRefusal(.staleEpoch) else {
+            again(file, error.description)
+            endTransfers(.fail(error))
+            return
+        }
+        let attempts = (state.reuploads[file]?.attempts ?? 0) + 1
+        state.reuploads.update(file) { $0.attempts = attempts }
+        if status < 500 || attempts >= Self.maximumAttempts {
+            end(file, as: .failed, error.description)
+        } else {
+            again(file, error.description)
+            endTransfers(.fail(error))
+        }
+    }
+
+    private mutating func again(_ file: FileUUID, _ error: String? = nil) {
+        state.reuploads.update(file) {
+            $0.status = .pending
+            $0.lastError = error ?? $0.lastError
+        }
+    }
+
+    private mutating func end(_ file: FileUUID, as status: ReuploadItem.Status, _ error: String?) {
+        state.reuploads.update(file) {
+            $0.status = status
+            $0.lastError = error
+        }
+        report(
+            .accountSwitchProgress(
+                done: state.reuploads.count(at: .status(.done)), total: state.reuploads.count,
+                bytes: account?.reuploadedBytes ?? 0))
+    }
+}

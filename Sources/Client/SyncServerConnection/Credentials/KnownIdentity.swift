@@ -1,0 +1,27 @@
+import HTTPTypes
+public import SyncProtocol
+
+/// What a device knows about the identity above its user's account (docs/protocol.md, section 5.10).
+public struct KnownIdentity: Sendable, Hashable {
+    /// How often the identity has switched accounts; nil if the server has not said so yet, or does not know identities.
+    public var accountEpoch: AccountEpoch?
+    /// Proves that the device belongs to the identity, also when its account can no longer be used.
+    public var deviceGrant: DeviceGrant?
+
+    /// Creates a value.
+    public init(accountEpoch: AccountEpoch? = nil, deviceGrant: DeviceGrant? = nil) {
+        self.accountEpoch = accountEpoch
+        self.deviceGrant = deviceGrant
+    }
+
+    /// Adds the headers that an endpoint reads.
+    func add(to fields: inout HTTPFields, for endpoint: EndpointName) {
+        switch endpoint {
+        case .checkCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch:
+            fields[RequestHeader.deviceGrant.fieldName] = deviceGrant?.secret
+        default:
+            guard endpoint.route.authentication == .secondary else { return }
+            fields[RequestHeader.accountEpoch.fieldName] = accountEpoch.map { String($0.rawValue) }
+        }
+    }
+}

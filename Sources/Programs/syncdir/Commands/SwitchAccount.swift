@@ -1,0 +1,187 @@
+import ArgumentParser
+import Foundation
+import SyncClient
+import SyncDirectory
+
+/// `syncdir switch-account`.
+struct SwitchAccount: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "switch-account",
+        abstract: "Goes on with the account that is signed in now, instead of a former one.",
+        discussion: """
+            Sign in with the new account first: syncdir sign-in. You stay the same person, with your groups and the \
+            versions of all files; the files are uploaded again from the directory, which was synchronized with the \
+            former account. If it is interrupted, the same command continues. Directories of your other groups \
+            contribute their files when they are synchronized.
+            """)
+
+    enum Missing: String, CaseIterable, ExpressibleByArgument {
+        case keep, delete
+    }
+
+    @OptionGroup var options: CommonOptions
+
+    @Argument(help: "A directory of yours.", completion: .directory)
+    var directory = "."
+
+    @Flag(help: "Do not ask before the switch.")
+    var yes = false
+
+    @Flag(help: "Withdraw a switch that is not confirmed.")
+    var cancel = false
+
+    @Option(
+        help: ArgumentHelp(
+            "End the switch although files still wait: keep them, out of reach, or delete them for everybody.",
+            valueName: "keep|delete"))
+    var giveUp: Missing?
+
+    @OptionGroup var transfer: TransferOptions
+
+    func validate() throws {
+        guard !(cancel && giveUp != nil) else { throw ValidationError("--cancel and --give-up exclude each other.") }
+        guard !options.json || yes || cancel || giveUp != nil else {
+            throw ValidationError("--json cannot ask: add --yes.")
+        }
+    }
+
+    func run() async throws {
+        let directory = try await OpenDirectory(
+            try Session(options), path: directory, group: nil, maximumTransfers: transfer.transfers)
+        let result: AccountSwitchResult
+        do { result = try await perform(in: directory) } catch {
+            await directory.close()
+            throw error
+        }
+        await directory.close()
+        Output.write(result, result.text, asJSON: options.json)
+        if result.waiting > 0 { throw ExitCode(ExitStatus.failed.rawValue) }
+    }
+
+    private func perform(in directory: OpenDirectory) async throws -> AccountSwitchResult {
+        let server = directory.server
+        if cancel {
+            try await server.cancelAccountSwitch()
+            return AccountSwitchResult(state: .cancelled)
+        }
+        if let giveUp {
+            try await server.finishAccountSwitch(missing: giveUp == .keep ? .keepGone : .markDeleted)
+            return AccountSwitchResult(state: .finished)
+        }
+        switch server.accountSwitch?.phase {
+        case .reuploading: break
+        case .confirming: try await server.confirmAccountSwitch()
+        case .proposed, nil:
+            guard try await server.checkForExistingUser() == .noUser else {
+                return AccountSwitchResult(state: .notNeeded)
+            }
+            let proposal = try await server.proposeAccountSwitch()
+            if !options.json { Output.note(Self.text(proposal, in: directory)) }
+            guard yes || Self.isConfirmed() else {
+                try await server.cancelAccountSwitch()
+                return AccountSwitchResult(state: .cancelled)
+            }
+            try await server.confirmAccountSwitch()
+        }
+        return try await upload(from: directory)
+    }
+
+    /// What people must know before they confirm.
+    private static func text(_ proposal: SyncServer.AccountSwitchProposal, in directory: OpenDirectory) -> String {
+        let size = ByteCountFormatStyle(style: .file, locale: Locale(identifier: "en_US"))
+            .format(proposal.approximateBytes)
+        var lines = [
+            "From \(proposal.fromAccountType.rawValue) to \(proposal.toAccountType.rawValue):",
+            "- \(proposal.numberOfFiles) files, about \(size), are uploaded again; that may cost money.",
+            "- Your other devices and directories must sign in with the new account.",
+            "- The files in the former storage stay there.",
+            "- Until they are uploaded, others may not be able to fetch some files.",
+        ]
+        if !proposal.hostedUsers.isEmpty {
+            let names = proposal.hostedUsers.map(Output.printable).joined(separator: ", ")
+            lines.append("- Files of \(names), which are in your storage, follow.")
+        }
+        if !proposal.unavailableFiles.isEmpty {
+            lines.append("- These are not here, or changed, and cannot be uploaded from this directory:")
+            lines += proposal.unavailableFiles.map {
+                "    " + Output.printable(DirectorySynchronizer.described($0) ?? $0.fileUUID.rawValue)
+            }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// Asks on standard error; only `yes` confirms.
+    private static func isConfirmed() -> Bool {
+        Output.note("Switch? Type yes:")
+        return readLine() == "yes"
+    }
+
+    private func upload(from directory: OpenDirectory) async throws -> AccountSwitchResult {
+        let server = directory.server
+        let events = server.events([.accountSwitchProgress])
+        let asJSON = options.json
+        let display = Task {
+            for await case .accountSwitchProgress(let done, let total, _) in events where !asJSON {
+                Output.note("\(done) of \(total) uploaded")
+            }
+        }
+        defer { display.cancel() }
+        try server.resumeAccountSwitch()
+        // Also sends what has changed since: a next version needs no upload of the former one.
+        for _ in 0..<SyncCommand.maximumRounds {
+            let round = try await directory.synchronizer.perform()
+            guard round.hasMore else { break }
+            try await Task.sleep(for: .milliseconds(150))
+        }
+        let progress = server.accountSwitch
+        var result = AccountSwitchResult(state: .finished)
+        if progress != nil {
+            do throws(SyncError) { result.waiting = try await server.settleAccountSwitch() } catch {
+                // The library was faster.
+                guard error.code == .noAccountSwitch else { throw error }
+            }
+        }
+        guard result.waiting > 0, let progress else { return result }
+        result.state = .uploading
+        for file in progress.unavailable + progress.superseded + progress.failed {
+            result.notHere.append(await directory.synchronizer.path(of: file) ?? file.rawValue)
+        }
+        return result
+    }
+}
+
+/// The output of `syncdir switch-account`.
+struct AccountSwitchResult: Encodable {
+    enum State: String, Encodable {
+        /// The server knows the account already: there is nothing to switch.
+        case notNeeded
+        case cancelled
+        /// Files still wait.
+        case uploading
+        case finished
+    }
+
+    var state: State
+    /// How many files still wait, in all groups.
+    var waiting = 0
+    /// Those of this directory that could not be uploaded from it.
+    var notHere: [String] = []
+
+    init(state: State) { self.state = state }
+
+    /// For people.
+    var text: String {
+        switch state {
+        case .notNeeded: return "The server knows this account as yours; there is nothing to switch."
+        case .cancelled: return "Nothing was switched."
+        case .finished: return "You have switched accounts; no file waits any more."
+        case .uploading:
+            let files = notHere.map { "not uploaded from here: \(Output.printable($0))" }
+            return
+                (files + [
+                    "\(waiting) files still wait. Synchronize the directories that have them, then repeat this command;"
+                        + " or end the switch without them: --give-up keep, or delete."
+                ]).joined(separator: "\n")
+        }
+    }
+}

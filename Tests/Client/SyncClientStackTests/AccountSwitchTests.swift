@@ -1,0 +1,229 @@
+import Foundation
+import SyncClient
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Switching accounts with the library")
+struct AccountSwitchTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    /// A phone with published files, whose app keeps them.
+    private func phone(_ texts: String...) async throws -> (phone: Device, files: [FileUUID]) {
+        let phone = try await Device.signedUp(server)
+        var files: [FileUUID] = []
+        for text in texts {
+            let file = try await phone.publish(text)
+            try keep(text, as: file, on: phone)
+            files.append(file)
+        }
+        return (phone, files)
+    }
+
+    private func keep(_ text: String, as file: FileUUID, on device: Device) throws {
+        let location = try device.file(Data(text.utf8))
+        device.app.change { $0.contents[file] = .file(location) }
+    }
+
+    private func switched(_ device: Device) async throws {
+        try await eventually("the switch is over") { device.client.accountSwitch == nil }
+        await device.client.stopped()
+    }
+
+    @Test("Google to Dropbox: all files are uploaded again, with unchanged versions, and syncs go on")
+    func wholeSwitch() async throws {
+        let (phone, files) = try await phone("one", "two")
+        try await phone.publish("one and more", as: files[0])
+        try keep("one and more", as: files[0], on: phone)
+        let before = try files.map { try phone.row($0) }
+        let account = try server.newcomer(.dropbox).account
+        phone.credentials.signIn(account)
+        #expect(try await phone.client.checkForExistingUser() == .noUser)
+
+        let proposal = try await phone.client.proposeAccountSwitch()
+        #expect(proposal.numberOfFiles == 2 && proposal.approximateBytes == 15 && proposal.hostedUsers.isEmpty)
+        #expect(proposal.fromAccountType == .google && proposal.toAccountType == .dropbox)
+        #expect(proposal.unavailableFiles.isEmpty)
+        #expect(phone.client.accountSwitch?.phase == .proposed)
+        let events = try await phone.events([.accountSwitchProgress, .accountSwitchFinished]) {
+            try await phone.client.confirmAccountSwitch()
+            try await switched(phone)
+        }
+
+        #expect(events.last == .accountSwitchFinished)
+        #expect(events.contains(.accountSwitchProgress(done: 2, total: 2, bytes: 15)), "\(events)")
+        let user = phone.user.with(account: account)
+        let index = try user.index(of: phone.group.rawValue)
+        for (file, old) in zip(files, before) {
+            let row = index.files.first { $0.fileUUID?.text == file.rawValue }
+            #expect(row?.fileVersion == old?.fileVersion && row?.cloudStorageType?.text == "Dropbox")
+            #expect(row?.awaitingReupload == nil && row?.deleted?.bool == false)
+        }
+        #expect(try server.sandbox.files(of: account).filter { $0.name.hasPrefix(files[0].rawValue) }.count == 1)
+        #expect(phone.app.taken.isEmpty, "nothing is downloaded that the device has")
+        try await phone.publish("three", as: files[1])
+        #expect(try phone.client.getAttributes(forFileUUID: files[1]).awaitingReupload == false)
+        #expect(try phone.leftovers().isEmpty)
+    }
+
+    @Test("Another device is signed out, keeps its queue, and goes on with the new account")
+    func anotherDevice() async throws {
+        let (phone, files) = try await phone("one")
+        let tablet = try await phone.another()
+        _ = try await tablet.received()
+        let account = try server.newcomer(.dropbox).account
+        phone.credentials.signIn(account)
+        _ = try await phone.client.proposeAccountSwitch()
+        try await phone.client.confirmAccountSwitch()
+        try await switched(phone)
+        let new = try tablet.upload("from the tablet")
+
+        let error = await #expect(throws: SyncError.self) { try await tablet.sync() }
+        #expect(error?.code == .signedOutRemotely && error?.activeAccountType == .dropbox)
+        #expect(await refusal { try await tablet.client.checkForExistingUser() } == .signedOutRemotely)
+        #expect(tablet.client.uploadsPending)
+        #expect(try tablet.client.getAttributes(forFileUUID: files[0]).gone == nil)
+
+        tablet.credentials.signIn(account)
+        tablet.app.forget()
+        try await tablet.sync()
+        #expect(!tablet.client.uploadsPending && tablet.app.taken.isEmpty)
+        #expect(try await phone.received().map(\.attributes.fileUUID) == [new])
+    }
+
+    @Test("Friends see files that wait as such, never as deleted, and get them by themselves")
+    func friend() async throws {
+        let (phone, files) = try await phone("one", "two")
+        let friend = try await phone.invited(.microsoft)
+        _ = try await friend.received()
+        let location = phone.app.state.withLock { $0.contents.removeValue(forKey: files[0]) }
+        phone.credentials.signIn(try server.newcomer(.dropbox).account)
+        let proposal = try await phone.client.proposeAccountSwitch()
+        #expect(proposal.unavailableFiles.map(\.fileUUID) == [files[0]])
+        try await phone.client.confirmAccountSwitch()
+        try await eventually("the rest is uploaded") { phone.client.accountSwitch?.unavailable == [files[0]] }
+        await phone.client.stopped()
+        #expect(phone.client.accountSwitch?.done == 1 && phone.client.accountSwitch?.total == 2)
+
+        let other = try await friend.another()
+        #expect(try await friend.received().isEmpty)
+        #expect(try friend.client.getAttributes(forFileUUID: files[0]).awaitingReupload)
+        let received = try await other.received()
+        #expect(Set(received.map(\.kind)) == [.gone, .file])
+        let waiting = received.first { $0.kind == .gone }?.attributes
+        #expect(waiting?.fileUUID == files[0] && waiting?.awaitingReupload == true)
+        #expect(try await other.received().isEmpty)
+
+        phone.app.change { $0.contents[files[0]] = location }
+        try phone.client.resumeAccountSwitch()
+        try await switched(phone)
+        #expect(try await other.received().map(\.text) == ["one"])
+        #expect(try await friend.received().isEmpty)
+        #expect(try !friend.client.getAttributes(forFileUUID: files[0]).awaitingReupload)
+    }
+
+    @Test("A lost reply to the confirmation, and the end of the process, change nothing")
+    func interrupted() async throws {
+        let (phone, files) = try await phone("one", "two")
+        let account = try server.newcomer(.dropbox).account
+        phone.credentials.signIn(account)
+        _ = try await phone.client.proposeAccountSwitch()
+        phone.executor.decide { endpoint, _ in endpoint == "ConfirmAccountSwitch" ? .losesReply : .passes }
+        #expect(await refusal { try await phone.client.confirmAccountSwitch() } == .networkError)
+
+        let again = try await phone.relaunched()
+        again.credentials.signIn(account)
+        #expect(again.client.accountSwitch?.phase == .confirming)
+        try await again.client.confirmAccountSwitch()
+        await again.client.stopped()
+        // Stopped before anything was uploaded, and ended.
+        let last = try await again.relaunched()
+        last.credentials.signIn(account)
+        for (file, text) in zip(files, ["one", "two"]) { try keep(text, as: file, on: last) }
+        try last.client.resumeAccountSwitch()
+        try await switched(last)
+
+        #expect(try phone.user.with(account: account).index(of: phone.group.rawValue).files.count == 2)
+        #expect(last.client.logAllTracking().violations.isEmpty)
+        #expect(last.client.files(inSharingGroup: last.group).allSatisfy { $0.gone == nil && !$0.awaitingReupload })
+    }
+
+    @Test("What nobody has is given up: kept out of reach, or deleted for everybody", arguments: [true, false])
+    func givenUp(keeps: Bool) async throws {
+        let (phone, files) = try await phone("one")
+        let friend = try await phone.invited(.microsoft)
+        phone.app.change { $0.contents = [:] }
+        phone.credentials.signIn(try server.newcomer(.dropbox).account)
+        _ = try await phone.client.proposeAccountSwitch()
+        try await phone.client.confirmAccountSwitch()
+        try await eventually("the file is asked for") { phone.client.accountSwitch?.unavailable == files }
+        await phone.client.stopped()
+        #expect(try await phone.client.settleAccountSwitch() == 1)
+        #expect(try await friend.received().map(\.kind) == [.gone])
+
+        try await phone.client.finishAccountSwitch(missing: keeps ? .keepGone : .markDeleted)
+
+        #expect(phone.client.accountSwitch == nil)
+        let received = try await friend.received()
+        #expect(received.map(\.kind) == [keeps ? .gone : .deletion])
+        #expect(received.first?.attributes.gone == (keeps ? .fileRemovedOrRenamed : nil))
+        #expect(try await friend.received().isEmpty)
+    }
+
+    @Test("A cancelled proposal changes nothing, and the former account goes on")
+    func cancelled() async throws {
+        let (phone, _) = try await phone("one")
+        phone.credentials.signIn(try server.newcomer(.dropbox).account)
+        _ = try await phone.client.proposeAccountSwitch()
+        try await phone.client.cancelAccountSwitch()
+        #expect(phone.client.accountSwitch == nil)
+        #expect(await refusal { try await phone.client.confirmAccountSwitch() } == .noAccountSwitch)
+
+        phone.credentials.signIn(phone.user.account)
+        try await phone.publish("two")
+    }
+
+    @Test("Accounts of others, and devices that cannot prove anything, are refused")
+    func refused() async throws {
+        let (phone, _) = try await phone("one")
+        let stranger = try server.signUpOwningUser(.dropbox)
+        phone.credentials.signIn(stranger.account)
+        #expect(await refusal { try await phone.client.checkForExistingUser() } == .differentUser)
+        #expect(await refusal { try await phone.client.proposeAccountSwitch() } == .accountInUse)
+        #expect(await refusal { try await phone.sync() } == .differentUser)
+
+        phone.credentials.signIn(phone.user.account)
+        guard case .user = try await phone.client.checkForExistingUser() else { throw TestApp.Refusal() }
+        try await phone.sync()
+        let newcomer = try Device(server.newcomer(.dropbox))
+        #expect(await refusal { try await newcomer.client.proposeAccountSwitch() } == .deviceGrantInvalid)
+        phone.credentials.signIn(try server.newcomer(.facebook).account)
+        #expect(await refusal { try await phone.client.proposeAccountSwitch() } == .owningAccountRequired)
+    }
+
+    @Test("A server without identities: everything works but the switch")
+    func olderServer() async throws {
+        let phone = try await Device.signedUp(server, .older)
+        try await phone.publish("one")
+        #expect(phone.client.userAppID == nil)
+        #expect(await refusal { try await phone.client.proposeAccountSwitch() } == .deviceGrantInvalid)
+    }
+
+    @Test("The grant is stored, for its owner alone, and survives the process")
+    func grant() async throws {
+        let phone = try await Device.signedUp(server)
+        let file = phone.storeFolder.appending(path: "device-grant")
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        let secret = try Data(contentsOf: file)
+
+        let again = try await phone.relaunched()
+        try await again.sync()
+
+        #expect(try Data(contentsOf: file) == secret, "a grant that is shown is not replaced")
+        try again.client.reset(type: .all)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension SyncdirTests {
+    @Suite("syncdir goes on with another account")
+    struct SwitchAccountTests {
+        private let server: TestServer
+
+        init() throws { server = try TestServer.shared() }
+
+        /// Ada, who has published files, with Bob, who has joined.
+        private func couple(_ files: [String: String]) throws -> (ada: TerminalUser, bob: TerminalUser, group: String) {
+            let (ada, bob) = (try TerminalUser("Ada", server), try TerminalUser("Bob", server))
+            let group = try ada.succeed("create-group", "Notes of \(UUID().uuidString)")
+            try bob.succeed("join", ada.succeed("invite", group))
+            for (path, text) in files { try ada.write(path, text) }
+            try ada.succeed("sync", ada.directory.path, "--group", group)
+            return (ada, bob, group)
+        }
+
+        /// Signs a person in with a new account of another provider.
+        private func signIn(_ user: TerminalUser, with account: SandboxAccount) throws {
+            try user.succeed(
+                "sign-in", "--server", user.address, "--sandbox", user.sandbox, "--sandbox-account", account.id)
+        }
+
+        @Test("Google to Dropbox: files are uploaded again from the directory, versions stay, friends go on")
+        func wholeSwitch() throws {
+            let (ada, bob, group) = try couple(["a.txt": "one", "b/c.txt": "two"])
+            let account = try server.newcomer(.dropbox).account
+            try signIn(ada, with: account)
+
+            let unconfirmed = try ada.run("switch-account", ada.directory.path)
+            #expect(
+                unconfirmed.status == 0 && unconfirmed.output.contains("Nothing was switched"), "\(unconfirmed.output)")
+            let result = try ada.json("switch-account", ada.directory.path, "--yes")
+
+            #expect(result.state?.text == "finished" && result.waiting?.integer == 0, "\(result)")
+            let names = try server.sandbox.files(of: account).map(\.name)
+            #expect(names.count >= 2, "\(names)")
+            try bob.succeed("sync", bob.directory.path, "--group", group)
+            #expect(try bob.files() == ["a.txt": "one", "b/c.txt": "two"])
+            try ada.write("a.txt", "one and more")
+            let sent = try ada.json("sync", ada.directory.path)
+            #expect(sent.sent?.array?.count == 1)
+            try bob.succeed("sync", bob.directory.path)
+            #expect(try bob.files()["a.txt"] == "one and more")
+            #expect(try ada.json("switch-account", ada.directory.path, "--yes").state?.text == "notNeeded")
+        }
+
+        @Test("A file that was changed meanwhile goes on as its next version")
+        func changed() throws {
+            let (ada, bob, group) = try couple(["a.txt": "one", "b.txt": "two"])
+            try bob.succeed("sync", bob.directory.path, "--group", group)
+            try ada.write("b.txt", "two and more")
+            try signIn(ada, with: try server.newcomer(.dropbox).account)
+
+            let command = try ada.run("switch-account", ada.directory.path, "--yes")
+
+            #expect(command.status == 0 && command.output.contains("no file waits"), "\(command.output)")
+            try bob.succeed("sync", bob.directory.path)
+            #expect(try bob.files() == ["a.txt": "one", "b.txt": "two and more"])
+        }
+
+        @Test("Another directory of the person is refused with the former account, and goes on with the new one")
+        func anotherDirectory() throws {
+            let (ada, bob, group) = try couple(["a.txt": "one"])
+            _ = bob
+            let second = ada.outside.appending(path: "second")
+            try FileManager.default.createDirectory(at: second, withIntermediateDirectories: true)
+            try ada.succeed("sync", second.path, "--group", group)
+            let old = try ada.accountFile()
+            let account = try server.newcomer(.dropbox).account
+            try signIn(ada, with: account)
+            try ada.succeed("switch-account", ada.directory.path, "--yes")
+            let new = try ada.accountFile()
+            try Data("two".utf8).write(to: second.appending(path: "b.txt"))
+
+            try ada.replaceAccountFile(old)
+            let refused = try ada.run("sync", second.path)
+            #expect(refused.status == 77 && refused.output.contains("switched to another account"), "\(refused.output)")
+            try ada.replaceAccountFile(new)
+            try ada.succeed("sync", second.path)
+
+            #expect(try String(contentsOf: second.appending(path: "a.txt"), encoding: .utf8) == "one")
+            try ada.succeed("sync", ada.directory.path)
+            #expect(try ada.files() == ["a.txt": "one", "b.txt": "two"])
+        }
+
+        @Test("Killed while it uploads, the command continues, and nothing is lost")
+        func killed() async throws {
+            var files: [String: String] = [:]
+            for number in 0..<30 { files["f\(number).txt"] = "contents of \(number)" }
+            let (ada, bob, group) = try couple(files)
+            try signIn(ada, with: try server.newcomer(.dropbox).account)
+            let run = try ada.start(["switch-account", ada.directory.path, "--yes", "--transfers", "1"])
+            try await eventually("some files are uploaded", within: .seconds(60)) {
+                run.text.contains("3 of 30 uploaded") || !run.isRunning
+            }
+            #expect(run.isRunning, "\(run.text)")
+            try run.end(SIGKILL)
+
+            let meanwhile = try bob.json("sync", bob.directory.path, "--group", group)
+            let (here, awaited) = (try bob.files(), meanwhile.awaited?.array?.compactMap { $0.path?.text } ?? [])
+            #expect(here.count >= 3 && !awaited.isEmpty && here.count + awaited.count == 30, "\(meanwhile)")
+            #expect(Set(here.keys).union(awaited) == Set(files.keys))
+            #expect(meanwhile.problems?.array?.isEmpty == true)
+            let result = try ada.json("switch-account", ada.directory.path, "--yes")
+
+            #expect(result.state?.text == "finished", "\(result)")
+            let healed = try bob.json("sync", bob.directory.path)
+            #expect(healed.received?.array?.count == awaited.count)
+            #expect(try bob.files() == files)
+        }
+    }
+}
