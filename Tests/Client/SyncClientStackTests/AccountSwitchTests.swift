@@ -6,6 +6,9 @@ import Testing
 
 @Suite("Switching accounts with the library")
 struct AccountSwitchTests {
+    /// For what goes on in the background, among all other tests.
+    private static let patience = Duration.seconds(180)
+
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
@@ -28,7 +31,7 @@ struct AccountSwitchTests {
     }
 
     private func switched(_ device: Device) async throws {
-        try await eventually("the switch is over") { device.client.accountSwitch == nil }
+        try await eventually("the switch is over", within: Self.patience) { device.client.accountSwitch == nil }
         await device.client.stopped()
     }
 
@@ -103,7 +106,9 @@ struct AccountSwitchTests {
         let proposal = try await phone.client.proposeAccountSwitch()
         #expect(proposal.unavailableFiles.map(\.fileUUID) == [files[0]])
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the rest is uploaded") { phone.client.accountSwitch?.unavailable == [files[0]] }
+        try await eventually("the rest is uploaded", within: Self.patience) {
+            phone.client.accountSwitch?.unavailable == [files[0]]
+        }
         await phone.client.stopped()
         #expect(phone.client.accountSwitch?.done == 1 && phone.client.accountSwitch?.total == 2)
 
@@ -158,7 +163,9 @@ struct AccountSwitchTests {
         phone.credentials.signIn(try server.newcomer(.dropbox).account)
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the file is asked for") { phone.client.accountSwitch?.unavailable == files }
+        try await eventually("the file is asked for", within: Self.patience) {
+            phone.client.accountSwitch?.unavailable == files
+        }
         await phone.client.stopped()
         #expect(try await phone.client.settleAccountSwitch() == 1)
         #expect(try await friend.received().map(\.kind) == [.gone])
@@ -184,7 +191,9 @@ struct AccountSwitchTests {
         phone.credentials.signIn(account)
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the file is asked for") { phone.client.accountSwitch?.unavailable == files }
+        try await eventually("the file is asked for", within: Self.patience) {
+            phone.client.accountSwitch?.unavailable == files
+        }
         await phone.client.stopped()
 
         if isFriend {
@@ -209,7 +218,9 @@ struct AccountSwitchTests {
         let location = phone.app.state.withLock { $0.contents.removeValue(forKey: files[1]) }
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the rest is uploaded") { phone.client.accountSwitch?.unavailable == [files[1]] }
+        try await eventually("the rest is uploaded", within: Self.patience) {
+            phone.client.accountSwitch?.unavailable == [files[1]]
+        }
         await phone.client.stopped()
         phone.app.change { $0.contents[files[1]] = location }
         let last = try server.newcomer(.microsoft).account
