@@ -28,7 +28,8 @@ extension SyncServer {
         public var conflictResolver = ConflictResolver.delegate
         /// The folders of the location bases, in addition to the system's own.
         public var baseFolders: [LocalFileLocation.Base: URL] = [:]
-        /// Whether queues that were closed before the last process ended are sent without a request by the app.
+        /// Whether queues that were closed before the last process ended are sent without a request by the app, and a switch
+        /// of accounts continues.
         public var syncsPendingUploadsAtLaunch = true
         /// How long that is delayed after launch, to allow for a sign-in without user interaction.
         public var launchGrace = Duration.seconds(2)

@@ -187,11 +187,8 @@ extension SyncServer {
         var unavailable: [SyncAttributes] = []
         for file in files {
             guard let version = file.fileVersion else { continue }
-            let content = await delegate?.contentForReupload(of: file.attributes, fileVersion: version)
-            guard case .file = content else {
-                unavailable.append(file.attributes)
-                continue
-            }
+            if case .file = await driver.content(of: file.attributes, version) { continue }
+            unavailable.append(file.attributes)
         }
         return unavailable
     }

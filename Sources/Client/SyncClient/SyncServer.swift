@@ -87,7 +87,9 @@ public final class SyncServer: Sendable {
 
     private func resumeAfterLaunch() {
         driver.takeInbox()
-        guard configuration.syncsPendingUploadsAtLaunch, uploadsPending else { return }
+        guard configuration.syncsPendingUploadsAtLaunch, uploadsPending || accountSwitch?.phase == .reuploading else {
+            return
+        }
         let (driver, grace) = (driver, configuration.launchGrace)
         let task = Task {
             do { try await driver.environment.sleep(grace) } catch { return }

@@ -6,6 +6,9 @@ import Testing
 
 @Suite("Switching accounts with the library")
 struct AccountSwitchTests {
+    /// For what goes on in the background, among all other tests.
+    private static let patience = Duration.seconds(180)
+
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
@@ -28,7 +31,7 @@ struct AccountSwitchTests {
     }
 
     private func switched(_ device: Device) async throws {
-        try await eventually("the switch is over") { device.client.accountSwitch == nil }
+        try await eventually("the switch is over", within: Self.patience) { device.client.accountSwitch == nil }
         await device.client.stopped()
     }
 
@@ -103,7 +106,9 @@ struct AccountSwitchTests {
         let proposal = try await phone.client.proposeAccountSwitch()
         #expect(proposal.unavailableFiles.map(\.fileUUID) == [files[0]])
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the rest is uploaded") { phone.client.accountSwitch?.unavailable == [files[0]] }
+        try await eventually("the rest is uploaded", within: Self.patience) {
+            phone.client.accountSwitch?.unavailable == [files[0]]
+        }
         await phone.client.stopped()
         #expect(phone.client.accountSwitch?.done == 1 && phone.client.accountSwitch?.total == 2)
 
@@ -158,7 +163,9 @@ struct AccountSwitchTests {
         phone.credentials.signIn(try server.newcomer(.dropbox).account)
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the file is asked for") { phone.client.accountSwitch?.unavailable == files }
+        try await eventually("the file is asked for", within: Self.patience) {
+            phone.client.accountSwitch?.unavailable == files
+        }
         await phone.client.stopped()
         #expect(try await phone.client.settleAccountSwitch() == 1)
         #expect(try await friend.received().map(\.kind) == [.gone])
@@ -170,6 +177,79 @@ struct AccountSwitchTests {
         #expect(received.map(\.kind) == [keeps ? .gone : .deletion])
         #expect(received.first?.attributes.gone == (keeps ? .fileRemovedOrRenamed : nil))
         #expect(try await friend.received().isEmpty)
+    }
+
+    @Test(
+        "What this device lacks comes from the user's other device, or from a friend who helps",
+        arguments: [true, false])
+    func helpers(isFriend: Bool) async throws {
+        let (phone, files) = try await phone("one")
+        var helper = try await isFriend ? phone.invited(.microsoft) : phone.another()
+        _ = try await helper.received()
+        phone.app.change { $0.contents = [:] }
+        let account = try server.newcomer(.dropbox).account
+        phone.credentials.signIn(account)
+        _ = try await phone.client.proposeAccountSwitch()
+        try await phone.client.confirmAccountSwitch()
+        try await eventually("the file is asked for", within: Self.patience) {
+            phone.client.accountSwitch?.unavailable == files
+        }
+        await phone.client.stopped()
+
+        if isFriend {
+            try await helper.sync()
+            #expect(helper.app.state.withLock { $0.askedFor }.isEmpty, "it is their network")
+            helper = try await helper.relaunched { $0.reuploadsForOthers = true }
+        } else {
+            helper.credentials.signIn(account)
+        }
+        try keep("one", as: files[0], on: helper)
+        try await helper.sync()
+        try await phone.sync()
+
+        try await switched(phone)
+        #expect(try server.sandbox.files(of: account).contains { $0.name.hasPrefix(files[0].rawValue) })
+    }
+
+    @Test("A further switch, begun while files wait, ends the first, and all files go to the newest storage")
+    func furtherSwitch() async throws {
+        let (phone, files) = try await phone("one", "two")
+        phone.credentials.signIn(try server.newcomer(.dropbox).account)
+        let location = phone.app.state.withLock { $0.contents.removeValue(forKey: files[1]) }
+        _ = try await phone.client.proposeAccountSwitch()
+        try await phone.client.confirmAccountSwitch()
+        try await eventually("the rest is uploaded", within: Self.patience) {
+            phone.client.accountSwitch?.unavailable == [files[1]]
+        }
+        await phone.client.stopped()
+        phone.app.change { $0.contents[files[1]] = location }
+        let last = try server.newcomer(.microsoft).account
+        phone.credentials.signIn(last)
+
+        let proposal = try await phone.client.proposeAccountSwitch()
+        #expect(proposal.numberOfFiles == 2 && proposal.fromAccountType == .dropbox)
+        try await phone.client.confirmAccountSwitch()
+        try await switched(phone)
+
+        let index = try phone.user.with(account: last).index(of: phone.group.rawValue)
+        #expect(index.files.count == 2)
+        #expect(index.files.allSatisfy { $0.awaitingReupload == nil && $0.cloudStorageType?.text == "Microsoft" })
+        #expect(index.files.allSatisfy { $0.fileVersion?.integer == 0 })
+    }
+
+    @Test("A device whose grant was revoked cannot begin a switch until it has signed in again")
+    func revoked() async throws {
+        let (phone, _) = try await phone("one")
+        let stolen = try await phone.another()
+        try await phone.client.revokeDeviceGrants(of: stolen.client.deviceUUID)
+        let account = try server.newcomer(.dropbox).account
+        stolen.credentials.signIn(account)
+        #expect(await refusal { try await stolen.client.proposeAccountSwitch() } == .deviceGrantInvalid)
+
+        stolen.credentials.signIn(phone.user.account)
+        try await stolen.client.checkForExistingUser()
+        stolen.credentials.signIn(account)
+        _ = try await stolen.client.proposeAccountSwitch()
     }
 
     @Test("A cancelled proposal changes nothing, and the former account goes on")

@@ -36,6 +36,34 @@ struct DriverTests {
         #expect(bench.client.logAllTracking().violations.isEmpty)
     }
 
+    @Test("A switch of accounts continues at the next launch, although nothing is queued")
+    func switchAtLaunch() async throws {
+        let file = Bench.attributes().fileUUID
+        let first = try Bench { Bench.index($0) }
+        try await first.client.synced()
+        await first.client.close()
+        try await Self.secondConnection(first).write { db in
+            try db.execute(
+                literal: """
+                    INSERT INTO directoryEntry (fileUUID, sharingGroupUUID, fileVersion)
+                    VALUES (\(file.rawValue), \(Bench.group.rawValue), 0);
+                    INSERT INTO accountState (id, userAppId, epoch, switchId, phase)
+                    VALUES (1, '66666666-0000-4000-8000-000000000001', 1, '77777777-0000-4000-8000-000000000001',
+                            'reuploading')
+                    """)
+        }
+
+        let (asked, isAsked) = AsyncStream.makeStream(of: ServerRequest.self)
+        let second = try Bench(folder: first.folder, resumesAtLaunch: true) { request in
+            isAsked.yield(request)
+            return .failed(.unreachable)
+        }
+
+        var requests = asked.makeAsyncIterator()
+        #expect(await requests.next() == .index(.init(sharingGroupUUID: Bench.group, since: nil)))
+        await second.client.close()
+    }
+
     @Test("A reply that cannot be stored ends the sync with an error for waiting callers")
     func lockedStoreDuringSync() async throws {
         let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)

@@ -45,7 +45,10 @@ struct Bench: Sendable {
         func add(_ pause: Duration) { state.withLock { $0.append(pause) } }
     }
 
-    init(folder: URL? = nil, _ answer: @escaping @Sendable (ServerRequest) async -> ServerReply) throws {
+    init(
+        folder: URL? = nil, resumesAtLaunch: Bool = false,
+        _ answer: @escaping @Sendable (ServerRequest) async -> ServerReply
+    ) throws {
         let folder = folder ?? FileManager.default.temporaryDirectory.appending(path: "bench-\(UUID().uuidString)")
         self.folder = folder
         let (performer, pauses) = (ScriptedPerformer(answer), Pauses())
@@ -55,7 +58,7 @@ struct Bench: Sendable {
         environment.randomSeconds = { $0.lowerBound }
         var configuration = SyncServer.Configuration(
             serverURL: URL(string: "https://sync.example.com")!, storeFolder: folder)
-        configuration.syncsPendingUploadsAtLaunch = false
+        configuration.syncsPendingUploadsAtLaunch = resumesAtLaunch
         client = try SyncServer(
             configuration, nil, environment, accountStorage: .google, capabilities: .all, performer: performer)
     }

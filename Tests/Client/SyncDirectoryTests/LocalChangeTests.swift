@@ -212,4 +212,28 @@ struct LocalChangeTests {
         #expect(try desk.file("a") == file)
         #expect(kinds(try desk.work()) == ["upload b"])
     }
+
+    @Test("The contents that everybody has are found again, and told from changed, moved, and missing ones")
+    func synchronizedContents() throws {
+        let desk = try Desk()
+        let (same, touched) = (try desk.publish("same", "1"), try desk.publish("touched", "2"))
+        let (changed, moved) = (try desk.publish("changed", "3"), try desk.publish("moved", "4"))
+        let (deleted, replaced) = (try desk.publish("deleted", "5"), try desk.publish("replaced", "6"))
+        try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: desk.url("touched").path)
+        try desk.move("moved", "elsewhere")
+        try desk.remove("deleted")
+        try desk.write("changed", "33")
+        _ = try desk.keeper.look()
+        // After the last look.
+        try desk.write("replaced", "66")
+        func found(_ file: RecordedFile) -> DirectoryKeeper.SynchronizedContents {
+            desk.keeper.synchronizedContents(of: file.fileUUID)
+        }
+
+        #expect(try found(same) == .unchanged(#require(RelativePath("same"))))
+        #expect(try found(touched) == .unchanged(#require(RelativePath("touched"))))
+        #expect(try found(moved) == .unchanged(#require(RelativePath("elsewhere"))))
+        #expect(found(changed) == .changed && found(replaced) == .changed)
+        #expect(found(deleted) == .missing)
+    }
 }

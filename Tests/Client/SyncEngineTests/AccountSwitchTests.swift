@@ -410,6 +410,22 @@ struct AccountSwitchTests {
         #expect(driver.engine.state.directory[Driver.file(2)]?.isAwaited == true)
     }
 
+    @Test("Whoever may write only later uploads then what waits, although the index does not list it again")
+    func permissionLater() throws {
+        var driver = try Self.switching(1)
+        driver.permission = .read
+        driver.replyIndex()
+        #expect(driver.reuploads.isEmpty && !driver.engine.isSyncing)
+        driver.reply(.accountSwitchSettled(numberAwaiting: 1))
+
+        driver.permission = .admin
+        driver.rows = []
+        try driver.sync()
+        driver.replyIndex()
+
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
+    }
+
     @Test("A file that somebody else brought back is not uploaded")
     func broughtBack() throws {
         var driver = try Self.switching(1, 2)

@@ -30,6 +30,8 @@ struct Driver {
     var rows: [FileInfo] = []
     /// The groups that the server lists.
     var groups = [Driver.group]
+    /// The user's permission in them.
+    var permission = Permission.admin
 
     init(capabilities: ServerCapabilities = .withoutBatches, maximumTransfers: Int = 1) {
         self.maximumTransfers = maximumTransfers
@@ -129,7 +131,7 @@ struct Driver {
         let infos = groups.map {
             SharingGroupInfo(
                 sharingGroupUUID: $0, sharingGroupName: "Family", deleted: false, masterVersion: masterVersion,
-                permission: .admin, sharingGroupUsers: [], cloudStorageType: nil)
+                permission: permission, sharingGroupUsers: [], cloudStorageType: nil)
         }
         let files = parameters.sharingGroupUUID.map { group in
             IndexResponse.Files(

@@ -128,9 +128,7 @@ extension SyncDriver {
     /// Asks the app for the contents of a file that is to be uploaded again, then sends them.
     private func send(_ upload: FileReupload, _ token: EngineToken, _ state: inout State) {
         enqueue(&state) {
-            let content = await self.delegate?.contentForReupload(
-                of: upload.attributes, fileVersion: upload.fileVersion)
-            switch content {
+            switch await self.delegate?.contentForReupload(of: upload.attributes, fileVersion: upload.fileVersion) {
             case .file(let location):
                 var upload = upload
                 upload.source = location
@@ -140,6 +138,18 @@ extension SyncDriver {
                 }
             case .differentVersion: self.handle(.reply(token, .reuploaded(.differentVersion)))
             case .notAvailable, nil: self.handle(.reply(token, .reuploaded(.notAvailable)))
+            }
+        }
+    }
+
+    /// Asks the app, in its turn, what it has of a version.
+    func content(of attributes: SyncAttributes, _ version: FileVersion) async -> ReuploadContent {
+        await withCheckedContinuation { continuation in
+            state.withLock { state in
+                enqueue(&state) {
+                    let content = await self.delegate?.contentForReupload(of: attributes, fileVersion: version)
+                    continuation.resume(returning: content ?? .notAvailable)
+                }
             }
         }
     }

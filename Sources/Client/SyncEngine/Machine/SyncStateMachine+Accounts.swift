@@ -20,6 +20,7 @@ extension SyncStateMachine {
         guard known.epoch < identity.accountEpoch else { return }
         let isOwn = known.phase == .confirming && identity.accountEpoch.rawValue == known.epoch.rawValue + 1
         begin(identity.accountEpoch, isReuploading: isOwn)
+        planReuploads()
     }
 
     /// Notes a proposal of this device, or one that it has joined.

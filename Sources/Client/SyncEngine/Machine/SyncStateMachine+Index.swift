@@ -113,7 +113,7 @@ extension SyncStateMachine {
                 continue
             }
             refresh(with: row, version)
-            noteReupload(of: row, version, in: group)
+            noteReupload(of: row, version)
             guard let kind = difference(between: entry, and: row, version) else {
                 if entry == nil { rememberDeleted(row, version, in: group) }
                 continue

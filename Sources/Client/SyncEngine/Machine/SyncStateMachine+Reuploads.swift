@@ -6,27 +6,32 @@ extension SyncStateMachine {
     /// Failed requests for a file after which the others go on without it.
     private static let maximumAttempts = 5
 
-    /// Notes whether this device has to upload a file again, as the index shows it.
-    mutating func noteReupload(of row: FileInfo, _ version: FileVersion, in group: SharingGroupUUID) {
-        let known = state.reuploads[row.fileUUID]
-        guard row.awaitingReupload, !row.deleted, state.groups[group].map({ $0.permission >= .write }) ?? false,
-            isOwn(row.owningUserId) || configuration.reuploadsForOthers,
-            let entry = state.directory[row.fileUUID], entry.fileVersion == version, entry.goneReason == nil,
-            !entry.forceDownload
-        else {
-            if let known, known.status != .done || row.awaitingReupload { state.reuploads[row.fileUUID] = nil }
-            return
+    /// Drops what was planned for a file, or done, if the index shows that it no longer applies.
+    mutating func noteReupload(of row: FileInfo, _ version: FileVersion) {
+        guard let known = state.reuploads[row.fileUUID] else { return }
+        let isOther = known.fileVersion != version || row.deleted
+        if isOther || row.awaitingReupload == (known.status == .done) { state.reuploads[row.fileUUID] = nil }
+    }
+
+    /// Plans to upload again what waits in the group and is not planned yet. Downloads are complete at this point, so that
+    /// versions are the server's.
+    private mutating func planReuploads(in group: SharingGroupUUID) {
+        guard let permission = state.groups[group]?.permission, permission >= .write else { return }
+        for entry in state.directory.rows(at: .waiting(group)) where state.reuploads[entry.fileUUID] == nil {
+            guard isOwn(entry.owningUserID) || configuration.reuploadsForOthers, !entry.forceDownload,
+                let version = entry.fileVersion
+            else { continue }
+            state.reuploads.put(
+                ReuploadItem(
+                    fileUUID: entry.fileUUID, sharingGroupUUID: group, fileGroupUUID: entry.fileGroupUUID,
+                    fileVersion: version))
         }
-        guard known?.fileVersion != version || known?.status == .done else { return }
-        state.reuploads.put(
-            ReuploadItem(
-                fileUUID: row.fileUUID, sharingGroupUUID: group, fileGroupUUID: entry.fileGroupUUID,
-                fileVersion: version))
     }
 
     private func isOwn(_ owner: UserID?) -> Bool { owner != nil && owner == configuration.userID }
 
     mutating func startReuploads() {
+        planReuploads(in: runGroup)
         guard state.reuploads.contains(at: .waiting(runGroup)), account?.isPaused != true else {
             startUploads()
             return

@@ -6,6 +6,7 @@ extension ClientState {
     /// The invariants hold after each event, not only between syncs.
     package func violations() -> [String] {
         queueViolations() + itemViolations() + directoryViolations() + downloadViolations() + fileViolations()
+            + accountViolations()
     }
 
     private func queueViolations() -> [String] {
@@ -116,6 +117,17 @@ extension ClientState {
             if let group = queue.sharingGroupUUID, !downloadGroups(of: group).isEmpty {
                 found.append("queue \(queue.id) may be committed, and its group has downloads")
             }
+        }
+        return found
+    }
+
+    private func accountViolations() -> [String] {
+        var found: [String] = []
+        for item in reuploads.all where directory[item.fileUUID]?.sharingGroupUUID != item.sharingGroupUUID {
+            found.append("file \(item.fileUUID) is to be uploaded again, and is not known in that sharing group")
+        }
+        for account in account.all where (account.phase == nil) != (account.switchID == nil) {
+            found.append("half a switch of accounts is known")
         }
         return found
     }

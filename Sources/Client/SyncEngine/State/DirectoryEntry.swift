@@ -50,15 +50,20 @@ package struct DirectoryEntry: TableRow {
         case gone(SharingGroupUUID)
         /// Those that will be downloaded as soon as the server has them again.
         case awaited(SharingGroupUUID)
+        /// Files of a sharing group whose contents the server lacks, but not this device.
+        case waiting(SharingGroupUUID)
     }
 
     package var indexKeys: [IndexKey] {
         (forceDownload ? [.wanted(sharingGroupUUID)] : []) + (goneReason != nil ? [.gone(sharingGroupUUID)] : [])
-            + (isAwaited ? [.awaited(sharingGroupUUID)] : [])
+            + (isAwaited ? [.awaited(sharingGroupUUID)] : []) + (isWaiting ? [.waiting(sharingGroupUUID)] : [])
     }
 
     /// Whether the contents are out of reach only until they are uploaded again.
     package var isAwaited: Bool { goneReason != nil && awaitingReupload }
+
+    /// Whether the server lacks contents that this device may have.
+    private var isWaiting: Bool { awaitingReupload && goneReason == nil && !deletedOnServer && fileVersion != nil }
 
     /// The file as apps see it.
     package var attributes: SyncAttributes {
