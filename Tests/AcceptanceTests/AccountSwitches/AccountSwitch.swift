@@ -58,16 +58,20 @@ struct AccountSwitch {
     }
 
     /// ConfirmAccountSwitch, whatever the reply.
-    func confirm(_ id: String, epoch: Int64 = 0) throws -> HTTPReply {
-        try after.call("POST", "ConfirmAccountSwitch", ["switchId": id, "expectedEpoch": "\(epoch)"])
+    func confirm(_ id: String, epoch: Int64 = 0, moving: Bool = false) throws -> HTTPReply {
+        try after.call(
+            "POST", "ConfirmAccountSwitch",
+            ["switchId": id, "expectedEpoch": "\(epoch)", "moveContents": moving ? "true" : nil])
     }
 
     /// Begins and confirms, which must succeed; the number of the switch.
     @discardableResult
-    func perform(epoch: Int64 = 0) throws -> String {
+    func perform(epoch: Int64 = 0, moving: Bool = false) throws -> String {
         let id = try begun()
-        let reply = try confirm(id, epoch: epoch)
-        guard reply.status == 200, reply.json?.accountEpoch?.integer == epoch + 1 else {
+        let reply = try confirm(id, epoch: epoch, moving: moving)
+        guard reply.status == 200, reply.json?.accountEpoch?.integer == epoch + 1,
+            reply.json?.movesContents?.bool == (moving ? true : nil)
+        else {
             throw UnexpectedReply("ConfirmAccountSwitch", reply)
         }
         return id

@@ -21,9 +21,9 @@ public struct ContentMover: Sendable {
     }
 
     /// How long others leave a move alone after its lease is renewed, in seconds; far longer than any step.
-    private static let leaseSeconds: Int64 = 300
+    private static let leaseSeconds: Int64 = 180
     private static let renewalInterval: Duration = .seconds(15)
-    private static let stepTime: Duration = .seconds(60)
+    static let stepTime: Duration = .seconds(60)
     /// How often a file is tried.
     private static let maximumAttempts = 60
     /// How long a move may take, in seconds: so long are the tokens of the former account kept at most.
@@ -99,9 +99,9 @@ public struct ContentMover: Sendable {
         _ goesOn: @escaping () -> Bool
     ) throws {
         do {
-            let bytes = try fileMove(
-                content, file, of: move, transport.decorated(by: CallLog(logger)), logger, goesOn
-            ).run()
+            var step = try fileMove(
+                content, file, of: move, transport.decorated(by: CallLog(logger)), logger, goesOn)
+            let bytes = try step.run()
             observer(bytes == nil ? .superseded : .moved, bytes ?? 0)
             try postpone(move, until: now(), nil)
         } catch is MoveInterrupted {

@@ -1,3 +1,4 @@
+import HTTPTransport
 import Providers
 import Store
 import SyncProtocol
@@ -12,7 +13,7 @@ struct FileMove {
     let source: UserStorage
     /// The owner in their present account, and its storage.
     let owner: OwningUser
-    let destination: UserStorage
+    var destination: UserStorage
     let intents: IntentKeeper
     let bytesPerSecond: Int?
     let pause: @Sendable (Duration) -> Void
@@ -23,12 +24,14 @@ struct FileMove {
     /// - Returns: how many bytes it has; `nil` if it did not wait any more when they were there.
     /// - Throws: ``MoveSourceFailure``, ``MoveInterrupted``; `EndpointError.contentMismatch` if these are not the version's
     ///   bytes any more; what uploads throw.
-    func run() throws -> Int64? {
+    mutating func run() throws -> Int64? {
         let object = try lookUp()
         let bytes = MoveSource(
             storage: source, objectID: object.objectID, lengthBytes: former.sizeBytes ?? object.sizeBytes,
             bytesPerSecond: bytesPerSecond, pause: pause, goesOn: goesOn)
         let prepared = try prepare(bytes, object)
+        // However long the reading took.
+        destination.access.deadline = .after(ContentMover.stepTime)
         let name = former.cloudName(.standard)
         let reservation = try destination.provider.reserve(name: name.rawValue, in: destination.access)
         let intent = try UploadIntent.commit(toStore: reservation, in: owner, destination, by: intents)
