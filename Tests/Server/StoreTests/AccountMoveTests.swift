@@ -47,7 +47,8 @@ struct AccountMoveTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM moving_contents") == 10_000)
         #expect(move?.former.accountType == .google && move?.former.accountEpoch == AccountEpoch(0))
         #expect(move?.credentials == [9] && move?.state == .moving)
-        let (content, former) = try #require(try next(try #require(move)))
+        let begun = try #require(move)
+        let (content, former) = try #require(try next(begun))
         #expect(content.objectID == "object-with-an-identifier-1" && content.objectRevision == "r")
         #expect(former.owningUser == OwningUser(userID: alice.user, storageType: .google))
         #expect(former.contentState == .stored && former.objectID == content.objectID)
@@ -113,9 +114,8 @@ struct AccountMoveTests {
         try fixture.store.transaction { try $0.giveUp(second, of: move.switchID, "other bytes") }
 
         #expect(try next(move, at: noon(plus: 60))?.content.fileUUID == (try file(3)))
-        try fixture.store.transaction { session in
-            try session.giveUp(try #require(try next(move)).content, of: move.switchID, "not found")
-        }
+        let third = try #require(try next(move)).content
+        try fixture.store.transaction { try $0.giveUp(third, of: move.switchID, "not found") }
         #expect(try next(move) == nil)
         #expect(try next(move, at: noon(plus: 60))?.content.attempts == 1)
         #expect(try fixture.store.withSession { try $0.nextMovingTime(of: move.switchID) } == noon(plus: 60))
@@ -175,8 +175,9 @@ struct AccountMoveTests {
     @Test("Moves that ended long ago are forgotten, with the files that nobody could move")
     func forgotten() throws {
         let move = try begin(files: 2)
+        let content = try #require(try next(move)).content
         try fixture.store.transaction { session in
-            try session.giveUp(try #require(try next(move)).content, of: move.switchID, "other bytes")
+            try session.giveUp(content, of: move.switchID, "other bytes")
             try session.endMove(move.switchID, as: .failed, error: "revoked", at: noon)
         }
         #expect(try fixture.count("SELECT COUNT(*) FROM moving_contents") == 1)

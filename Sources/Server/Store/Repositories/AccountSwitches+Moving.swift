@@ -64,15 +64,19 @@ extension StoreSession {
                    SET f.object_id = m.object_id, f.object_revision = m.object_revision,
                        f.provider_hash = m.provider_hash, f.content_state = 'stored'
                  WHERE a.user_id = ?
-                   AND a.account_type = s.to_account_type
-                   AND a.provider_user_id = s.to_provider_user_id
-                   AND a.cloud_folder_name <=> s.cloud_folder_name
+                   AND a.account_type = ?
+                   AND a.provider_user_id = ?
+                   AND BINARY a.cloud_folder_name <=> BINARY s.cloud_folder_name
                    AND m.failure IS NULL
                    AND m.file_version = f.file_version
                    AND f.owning_user_id = a.user_id
                    AND f.content_state = 'awaiting'
                    AND NOT f.is_deleted
-                """, [.text(accountSwitch.id.rawValue), .int(userID.rawValue)]))
+                """,
+                [
+                    .text(accountSwitch.id.rawValue), .int(userID.rawValue),
+                    .text(accountSwitch.toAccountType.rawValue), .text(accountSwitch.toProviderUserID),
+                ]))
     }
 
     /// Ends the moves out of an account that is its owner's again.
