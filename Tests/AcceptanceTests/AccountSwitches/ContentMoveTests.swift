@@ -67,12 +67,33 @@ struct ContentMoveTests {
         #expect(try server.askDatabase("SELECT COUNT(*) FROM account_moves WHERE switch_uuid = '\(id)'") == "0")
     }
 
+    @Test("Whoever has a device's grant alone does not get the files: a move takes credentials of the account that is left")
+    func unproven() throws {
+        let file = TestFile()
+        let move = try AccountSwitch(on: server, files: [file])
+        let id = try move.begun()
+        let stranger = try AccountSwitch(on: server)
+        func confirm(_ headers: [(name: String, value: String)]) throws -> HTTPReply {
+            try server.call(
+                "POST", "ConfirmAccountSwitch", ["switchId": id, "expectedEpoch": "0", "moveContents": "true"],
+                headers: move.after.headers + headers)
+        }
+
+        for reply in [try confirm([]), try confirm([stranger.proof()])] {
+            expectError(reply, 409)
+            #expect(reply.json?.code?.text == "old_account_proof_required", "\(reply)")
+        }
+
+        #expect(try move.status(id).json?.state?.text == "proposed", "nothing has changed")
+        expectDownload(try move.before.download(file, masterVersion: 1), of: file)
+    }
+
     @Test("An account that cannot be read any more is left to the devices, and the reply says so; a repetition too")
     func unreadable() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
         let id = try move.begun()
-        try server.sandbox.revoke(move.before.account)
+        try server.sandbox.revoke(move.before.account, .server)
 
         let confirmed = try move.confirm(id, moving: true)
 

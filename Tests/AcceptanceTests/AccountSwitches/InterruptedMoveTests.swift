@@ -167,7 +167,7 @@ extension PrivateStackTests {
             let move = try AccountSwitch(on: server, files: files)
             try stopReading()
             try move.perform(moving: true)
-            let next = move.to(try server.newcomer(.microsoft).account)
+            let next = move.to(try server.newcomer(.microsoft).account, leaving: move.after)
             let id = try next.perform(epoch: 1, moving: true)
 
             try server.sandbox.clearFaults()

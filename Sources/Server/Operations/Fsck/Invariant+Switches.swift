@@ -73,13 +73,13 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "movingForNobody", .error, "A file is to be moved, but the move is not known, or has ended.",
+            "movingForNobody", .error, "A file is to be moved, but the move has ended.",
             brokenBy: """
                 SELECT CONCAT('file ', m.file_uuid), CONCAT('switch ', m.switch_uuid)
                   FROM moving_contents m
-                  LEFT JOIN account_moves a ON a.switch_uuid = m.switch_uuid
-                 WHERE a.switch_uuid IS NULL
-                    OR a.state <> 'moving' AND m.failure IS NULL
+                  JOIN account_moves a ON a.switch_uuid = m.switch_uuid
+                 WHERE a.state <> 'moving'
+                   AND m.failure IS NULL
                  LIMIT ?
                 """),
     ]

@@ -2,7 +2,8 @@
 -- (docs/adr/0083-the-server-moves-contents.md).
 --
 -- Repeatable: new tables only. Processes of the release before know none of this: a switch that they confirm moves
--- nothing, and one of these rows whose file they have got bytes for is dropped when its turn comes.
+-- nothing, one of these rows whose file they have got bytes for is dropped when its turn comes, and a user whom they remove
+-- takes the rows along.
 
 -- Where the bytes are of files that wait for them, as long as the server can still read them there.
 CREATE TABLE IF NOT EXISTS account_moves (
@@ -33,7 +34,7 @@ CREATE TABLE IF NOT EXISTS account_moves (
     KEY user (user_id),
     KEY due (state, available_at),
     KEY age (ended_at),
-    CONSTRAINT account_moves_user FOREIGN KEY (user_id) REFERENCES users (user_id)
+    CONSTRAINT account_moves_user FOREIGN KEY (user_id) REFERENCES users (user_id) ON DELETE CASCADE
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_general_nopad_ci;
 
 -- The files of a move that have not been moved, with what files had of their objects before the switch.
@@ -51,5 +52,6 @@ CREATE TABLE IF NOT EXISTS moving_contents (
     failure          VARCHAR(255) NULL,
     PRIMARY KEY (switch_uuid, sharing_group_id, file_uuid),
     KEY file (sharing_group_id, file_uuid),
-    KEY due (switch_uuid, failure, available_at)
+    KEY due (switch_uuid, failure, available_at),
+    CONSTRAINT moving_contents_move FOREIGN KEY (switch_uuid) REFERENCES account_moves (switch_uuid) ON DELETE CASCADE
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_general_nopad_ci;

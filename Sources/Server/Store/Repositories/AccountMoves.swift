@@ -191,30 +191,16 @@ extension StoreSession {
             """, [.text(state.rawValue), .date(now)] + user)
     }
 
-    /// Deletes what is known of the moves of a user who is being removed.
-    mutating func removeMoves(of userID: UserID, at now: WireDate) throws(StoreError) {
-        try endMoves(of: userID, at: now)
-        try execute("DELETE FROM account_moves WHERE user_id = ?", [.int(userID.rawValue)])
-    }
-
-    /// Deletes moves that ended before `time`.
+    /// Deletes moves that ended before `time`, with the files that they could not move.
     /// - Returns: how many were deleted, at most `limit`.
     public mutating func forgetEndedMoves(before time: WireDate, limit: Int) throws(StoreError) -> Int {
-        let ended = try all(
+        try execute(
             """
-            SELECT switch_uuid
-              FROM account_moves
+            DELETE FROM account_moves
              WHERE ended_at < ?
              ORDER BY ended_at
              LIMIT ?
-               FOR UPDATE SKIP LOCKED
-            """, [.date(time), .int(Int64(limit))]
-        ) { row throws(StoreError) in try row.string(0) }
-        for move in ended {
-            try execute("DELETE FROM moving_contents WHERE switch_uuid = ?", [.text(move)])
-            try execute("DELETE FROM account_moves WHERE switch_uuid = ?", [.text(move)])
-        }
-        return ended.count
+            """, [.date(time), .int(Int64(limit))])
     }
 
     /// Replaces the sealed tokens of a move with renewed ones, as long as it goes on.

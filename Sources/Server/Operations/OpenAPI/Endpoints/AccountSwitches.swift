@@ -36,7 +36,10 @@ extension ConfirmAccountSwitchRequest: DescribedRequest {
         reply: Schemas.object(
             ["accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64],
             optional: ["movesContents": Schemas.bool]),
-        errors: [.switchUnknown, .staleEpoch, .accountInUse, .owningAccountRequired])
+        errors: [
+            .switchUnknown, .staleEpoch, .accountInUse, .owningAccountRequired, .oldAccountProofRequired,
+        ],
+        requestHeaders: [.oldAccountProof: "As of BeginAccountSwitch; required with `moveContents`."])
 }
 
 extension GetAccountSwitchStatusRequest: DescribedRequest {

@@ -11,7 +11,9 @@ struct ConfirmAccountSwitchEndpoint: Endpoint {
         to request: ConfirmAccountSwitchRequest, from caller: SignedInPerson, in context: RequestContext
     ) throws -> EndpointReply {
         let (accountType, providerUserID) = (caller.presented.accountType, caller.profile.providerUserID)
-        let move = request.moveContents ? try ContentMoveOffer(context: context).accept(request.switchId) : nil
+        let move =
+            request.moveContents
+            ? try ContentMoveOffer(context: context).accept(request.switchId, from: caller) : nil
         let (confirmed, isMoving) = try context.store.transaction { session in
             let known = try session.accountSwitch(request.switchId, at: context.now)
             guard let known, known.leads(to: accountType, providerUserID) else { throw EndpointError.switchUnknown }

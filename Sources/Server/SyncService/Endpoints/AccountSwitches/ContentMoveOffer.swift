@@ -11,19 +11,23 @@ struct ContentMoveOffer {
 
     /// What a person has asked for, as far as the server can do it.
     ///
-    /// One call to the provider that is left proves that it lets the server read; if it fails, for whatever reason, the
+    /// The person must prove that they can still use the account that is left: a device's grant is enough to leave it, but
+    /// whoever has found one must not get what is stored there. One call to the provider that is left proves that it lets the server read; if it fails, for whatever reason, the
     /// server moves nothing out of that account, and phones upload.
-    /// - Returns: `nil` if this server moves nothing, or the switch is not a proposal.
-    /// - Throws: ``StoreError``, `CryptoError.unavailable`.
-    func accept(_ id: AccountSwitchID) throws -> RequestedMove? {
+    /// - Returns: `nil` if this server moves nothing, or the switch is not a proposal for the caller's account.
+    /// - Throws: ``EndpointError/oldAccountProofRequired``, ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the
+    ///   provider could not be asked about the proof; ``StoreError``, `CryptoError.unavailable`.
+    func accept(_ id: AccountSwitchID, from caller: SignedInPerson) throws -> RequestedMove? {
         guard context.services.settings.movesContents else { return nil }
         let found = try context.store.withSession { session -> (user: UserRecord, objectID: String?)? in
             guard let known = try session.accountSwitch(id, at: context.now), known.state == .proposed,
+                known.leads(to: caller.presented.accountType, caller.profile.providerUserID),
                 let user = try session.user(known.userID)
             else { return nil }
             return (user, try session.anyObject(of: user.userID))
         }
         guard let found else { return nil }
+        try OldAccountProof.check(of: found.user, isRequired: true, in: context)
         guard let objectID = found.objectID, isReadable(objectID, of: found.user) else {
             return RequestedMove(former: nil)
         }
