@@ -67,7 +67,9 @@ struct ContentMoveTests {
         #expect(try server.askDatabase("SELECT COUNT(*) FROM account_moves WHERE switch_uuid = '\(id)'") == "0")
     }
 
-    @Test("Whoever has a device's grant alone does not get the files: a move takes credentials of the account that is left")
+    @Test(
+        "Whoever has a device's grant alone does not get the files: a move takes credentials of the account that is left"
+    )
     func unproven() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])

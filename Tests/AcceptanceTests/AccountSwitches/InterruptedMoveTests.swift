@@ -112,7 +112,9 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("If the former account is revoked in the middle the rest waits for the devices, and the tokens are forgotten")
+        @Test(
+            "If the former account is revoked in the middle the rest waits for the devices, and the tokens are forgotten"
+        )
         func revoked() async throws {
             let files = [TestFile("one"), TestFile("two")]
             let move = try AccountSwitch(on: server, files: files)

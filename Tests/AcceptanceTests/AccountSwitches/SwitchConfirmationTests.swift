@@ -137,7 +137,7 @@ struct SwitchConfirmationTests {
         let move = try AccountSwitch(on: server, files: [TestFile("kept")])
         func settled() async throws {
             try await eventually("no work is left to do") {
-                try server.askDatabase("SELECT COUNT(*) FROM outbox WHERE user_id = \(move.before.userID)") == "0\n"
+                try server.askDatabase("SELECT COUNT(*) FROM outbox WHERE user_id = \(move.before.userID)") == "0"
             }
         }
         try await settled()

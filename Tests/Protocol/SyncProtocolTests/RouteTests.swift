@@ -58,13 +58,15 @@ struct RouteTests {
             names { $0.authentication == .none } == [
                 .healthCheck, .getSharingInvitationInfo, .appleNotifications, .uploadOptions,
             ])
-        #expect(names { $0.authentication == .primary } == [
+        #expect(
+            names { $0.authentication == .primary } == [
                 .checkPrimaryCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch, .confirmAccountSwitch,
                 .getAccountSwitchStatus, .cancelAccountSwitch,
             ])
         #expect(
             names { $0.responseKind == .header } == [
-                .uploadFile, .reuploadFile, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload, .abandonUpload,
+                .uploadFile, .reuploadFile, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload,
+                .abandonUpload,
             ])
         #expect(names { $0.responseKind == .data } == [.downloadFile])
         #expect(names { $0.method == .delete } == [.uploadDeletion, .abandonUpload])
@@ -78,7 +80,8 @@ struct RouteTests {
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [
-                .uploadFile, .reuploadFile, .createUpload, .appendToUpload, .uploadAppMetaData, .uploadDeletion, .getUploads,
+                .uploadFile, .reuploadFile, .createUpload, .appendToUpload, .uploadAppMetaData, .uploadDeletion,
+                .getUploads,
                 .doneUploads, .discardUploads,
             ])
         #expect(

@@ -29,7 +29,9 @@ struct AccountMoveTests {
         try fixture.store.transaction { try $0.leaseMove(by: owner, until: noon(plus: 180), at: now) }
     }
 
-    private func next(_ move: AccountMove, at now: WireDate = noon) throws -> (content: MovingContent, file: FileRecord)? {
+    private func next(_ move: AccountMove, at now: WireDate = noon) throws -> (
+        content: MovingContent, file: FileRecord
+    )? {
         try fixture.store.transaction { session in
             try session.nextMovingContent(of: move.switchID, former: move.former, at: now)
         }
@@ -105,7 +107,8 @@ struct AccountMoveTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM moving_contents") == 1)
     }
 
-    @Test("A file that is put off comes after the others, one that is given up does not come again, and both are counted")
+    @Test(
+        "A file that is put off comes after the others, one that is given up does not come again, and both are counted")
     func setbacks() throws {
         let move = try begin(files: 3)
         let first = try #require(try next(move)).content
@@ -142,7 +145,9 @@ struct AccountMoveTests {
         #expect(try fixture.store.withSession { try $0.movingContent(of: row, in: group) } == nil)
     }
 
-    @Test("Whoever returns to the account that they left has the files that were not moved at once, in the same folder only")
+    @Test(
+        "Whoever returns to the account that they left has the files that were not moved at once, in the same folder only"
+    )
     func back() throws {
         for (folder, isBack) in [("another", false), ("folder", true)] {
             _ = try fixture.store.withSession { session in

@@ -39,7 +39,9 @@ struct MovedContentTests {
             bytesPerSecond: bytesPerSecond, pause: pause, goesOn: goesOn)
     }
 
-    private func content(_ source: MoveSource, hash: String? = nil, beforeEnd: @escaping () -> Void = {}) -> MovedContent {
+    private func content(_ source: MoveSource, hash: String? = nil, beforeEnd: @escaping () -> Void = {})
+        -> MovedContent
+    {
         MovedContent(
             source, to: .google, expecting: hash,
             provenBy: ContentIdentity(checkSum: CheckSum(md5(bytes)), sha256: []), beforeEnd: beforeEnd)
@@ -120,8 +122,9 @@ struct MovedContentTests {
         } throws: { error in
             guard let failure = error as? MoveSourceFailure, case .notFound = failure.cause else { return false }
             return MoveSetback(failure) == .fileFails(reason: "not found")
-                && MoveSetback(failure.cause) == .later(
-                    reason: "present account: not found", after: nil, concernsFile: true)
+                && MoveSetback(failure.cause)
+                    == .later(
+                        reason: "present account: not found", after: nil, concernsFile: true)
         }
     }
 

@@ -21,7 +21,9 @@ enum OldAccountProof {
     ///   ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the provider could not be asked.
     static func check(of user: UserRecord, isRequired: Bool = false, in context: RequestContext) throws {
         guard let text = context.head.header(.oldAccountProof) else {
-            if isRequired || context.services.settings.requiresOldAccountProof { throw EndpointError.oldAccountProofRequired }
+            if isRequired || context.services.settings.requiresOldAccountProof {
+                throw EndpointError.oldAccountProofRequired
+            }
             return
         }
         guard let header = try? UntrustedJSON.decode(ProofHeader.self, from: Array(text.utf8)) else {

@@ -75,7 +75,8 @@ struct FileMove {
     /// What proves that bytes are the version's: what is known of them since they were uploaded; of very old files, of which
     /// nothing is known, what the former provider says.
     private func identity(_ object: StoredObject, _ sha256: [UInt8]?) -> ContentIdentity {
-        let reported = former.owningUser.storageType.reportsCheckSum ? object.providerHash.flatMap { CheckSum($0) } : nil
+        let reported =
+            former.owningUser.storageType.reportsCheckSum ? object.providerHash.flatMap { CheckSum($0) } : nil
         return ContentIdentity(
             checkSum: former.checkSum
                 ?? reported?.canonical(as: former.owningUser.storageType.checkSumFlavour),

@@ -107,7 +107,8 @@ struct UploadAssembly {
         let storage = try context.storage(of: destination.owner, for: member.user)
         return Target(
             storage: storage, owner: destination.owner,
-            intent: try UploadIntent.existing(of: upload, destination, storage, by: context.intents), recorder: recorder)
+            intent: try UploadIntent.existing(of: upload, destination, storage, by: context.intents), recorder: recorder
+        )
     }
 
     private func recorder(_ upload: ResumableUpload, _ owner: OwningUser) throws -> UploadRecorder? {
