@@ -14,7 +14,9 @@ extension PrivateStackTests {
                 PrivateStack("move-cost", responders: 1, overrides: #"{"moveBytesPerSecond": 1073741824}"#))
             let alice = try server.signUpOwningUser()
             for batch in 0..<((files + 99) / 100) {
-                for _ in 0..<min(100, files) { try alice.stage(TestFile(randomBytes: bytes), masterVersion: Int64(batch)) }
+                for _ in 0..<min(100, files) {
+                    try alice.stage(TestFile(randomBytes: bytes), masterVersion: Int64(batch))
+                }
                 try alice.commitStaged(masterVersion: Int64(batch))
             }
             let move = try AccountSwitch(of: alice, to: server.newcomer(.dropbox).account)
