@@ -11,11 +11,12 @@ import Vault
 @Suite("The bytes of a file that is moved")
 struct MovedContentTests {
     private struct Stopped: Error {}
+    private static let windowBytes = 8_192
 
     private let server: TestServer
     private let storage: UserStorage
     /// More than two windows, and no multiple of anything.
-    private let bytes = someBytes(2 * MoveSource.windowBytes + 12_345)
+    private let bytes = someBytes(2 * Self.windowBytes + 1_234)
 
     init() throws {
         server = try TestServer()
@@ -36,7 +37,7 @@ struct MovedContentTests {
     ) -> MoveSource {
         MoveSource(
             storage: storage, objectID: "o", lengthBytes: Int64(length ?? bytes.count),
-            bytesPerSecond: bytesPerSecond, pause: pause, goesOn: goesOn)
+            bytesPerSecond: bytesPerSecond, pause: pause, goesOn: goesOn, windowBytes: Self.windowBytes)
     }
 
     private func content(_ source: MoveSource, hash: String? = nil, beforeEnd: @escaping () -> Void = {})
@@ -59,7 +60,7 @@ struct MovedContentTests {
 
     @Test(
         "Parts are of the size that the provider wants, and read when they are wanted, each byte once",
-        arguments: [256 * 1024, 5_000_000, 12 << 20])
+        arguments: [256, 5_000, 12_288])
     func inParts(granularity: Int) throws {
         var ends = 0
         let content = content(source()) { ends += 1 }
@@ -83,7 +84,7 @@ struct MovedContentTests {
             return
         }
         var sent: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 100_000)
+        var buffer = [UInt8](repeating: 0, count: 1_000)
         while sent.count < bytes.count {
             var span = buffer.mutableSpan
             let count = try arriving.read(from: start + sent.count, into: &span)
@@ -102,7 +103,7 @@ struct MovedContentTests {
         var ends = 0
         let content = content(source()) { ends += 1 }
 
-        #expect(throws: EndpointError.contentMismatch) { try parts(content, granularity: 256 * 1024) }
+        #expect(throws: EndpointError.contentMismatch) { try parts(content, granularity: 256) }
         #expect(ends == 0 && content.hashes == nil)
     }
 

@@ -22,8 +22,8 @@ extension StoreSession {
     /// The files of the user keep their versions and wait for their bytes; what is staged by the user is withdrawn, and what
     /// others have staged into the user's storage loses its contents. Nothing is deleted in the former account's storage from
     /// here on: pending work there is dropped. Files whose bytes are in the account that the user returns to, since a move
-    /// had not come to them, have them at once. Call first in a transaction, which must be rolled back if this
-    /// throws: it locks the groups with files of the user in the order of their UUIDs, then the user, then the switch.
+    /// had not come to them, have them at once. Call first in a transaction, which must be rolled back if this throws: it
+    /// locks the groups with files of the user in the order of their UUIDs, then the user, then the switch.
     /// - Parameter moving: `nil` if the server is not to move contents: moves that are under way end as well.
     /// - Throws: ``SwitchRefusal``, ``StoreError``.
     public mutating func confirmSwitch(

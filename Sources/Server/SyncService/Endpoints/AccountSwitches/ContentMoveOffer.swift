@@ -12,8 +12,8 @@ struct ContentMoveOffer {
     /// What a person has asked for, as far as the server can do it.
     ///
     /// The person must prove that they can still use the account that is left: a device's grant is enough to leave it, but
-    /// whoever has found one must not get what is stored there. One call to the provider that is left proves that it lets the server read; if it fails, for whatever reason, the
-    /// server moves nothing out of that account, and phones upload.
+    /// whoever has found one must not get what is stored there. One call to the provider that is left proves that it lets the
+    /// server read; if it fails, for whatever reason, the server moves nothing out of that account, and phones upload.
     /// - Returns: `nil` if this server moves nothing, or the switch is not a proposal for the caller's account.
     /// - Throws: ``EndpointError/oldAccountProofRequired``, ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the
     ///   provider could not be asked about the proof; ``StoreError``, `CryptoError.unavailable`.

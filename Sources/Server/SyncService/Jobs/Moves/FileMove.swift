@@ -95,7 +95,7 @@ struct FileMove {
     /// known: then it is read twice, since it is too large to be kept.
     private func prepare(_ bytes: MoveSource, _ object: StoredObject) throws -> Prepared {
         let sha256 = try intents.store.withSession { try $0.sha256(of: content.fileUUID, in: content.groupID) }
-        let isSmall = bytes.lengthBytes <= Int64(MoveSource.windowBytes)
+        let isSmall = bytes.lengthBytes <= Int64(bytes.windowBytes)
         if !isSmall, owner.storageType == .microsoft { return .inParts(hash: nil, sha256: sha256) }
         if !isSmall, let known = former.checkSum?.canonical(as: owner.storageType.checkSumFlavour) {
             return .inParts(hash: known.rawValue, sha256: sha256)

@@ -13,8 +13,8 @@ struct MoveInterrupted: Error {}
 
 /// The bytes of one file in the account that its owner has left, read in pieces and no faster than moves are to be.
 struct MoveSource {
-    /// How much is read, and held in memory, at a time.
-    static let windowBytes = 8 << 20
+    /// How much is read, and held in memory, at a time, unless a test says otherwise.
+    static let usualWindowBytes = 8 << 20
     private static let patience: Duration = .seconds(60)
     private static let longestPause: Duration = .seconds(1)
 
@@ -26,13 +26,14 @@ struct MoveSource {
     let pause: @Sendable (Duration) -> Void
     /// Called for each piece that arrives and during each pause; ends the reading by throwing.
     let goesOn: () throws -> Void
+    var windowBytes = MoveSource.usualWindowBytes
 
     /// Reads what begins at `start`: all that is left, or ``windowBytes`` of it.
     /// - Throws: ``MoveSourceFailure``, `EndpointError.contentMismatch` if the object has another length; what ``goesOn``
     ///   throws.
     func window(at start: Int64) throws -> [UInt8] {
         let began = ContinuousClock.now
-        let wanted = Int(min(Int64(Self.windowBytes), lengthBytes - start))
+        let wanted = Int(min(Int64(windowBytes), lengthBytes - start))
         let isWhole = Int64(wanted) == lengthBytes
         var bytes: [UInt8] = []
         bytes.reserveCapacity(wanted)

@@ -44,7 +44,7 @@ final class MovedContent: UploadContent {
 
     func nextPart(granularity: Int) throws -> UploadPart {
         let start = hasher.lengthBytes
-        let most = max(MoveSource.windowBytes / granularity, 1) * granularity
+        let most = max(source.windowBytes / granularity, 1) * granularity
         let count = Int(min(Int64(most), lengthBytes - start))
         var bytes = [UInt8](repeating: 0, count: count)
         try fill(&bytes, 0..<count)
