@@ -22,6 +22,7 @@ struct Syncctl: ParsableCommand {
                 name: "Looking",
                 subcommands: [
                     StatusCommand.self, ReportCommand.self, Users.self, Groups.self, Files.self, Jobs.self,
+                    Switches.self,
                 ]),
             CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self, Try.self]),
             CommandGroup(

@@ -54,6 +54,11 @@ struct MetricsWiring: Sendable {
             lackedOfflineAccess: { metrics.lackedOfflineAccess() })
     }
 
+    var moved: @Sendable (ContentMover.Outcome, Int64) -> Void {
+        guard let metrics else { return { _, _ in } }
+        return { outcome, bytes in metrics.triedToMove(MoveOutcome(outcome), bytes: bytes) }
+    }
+
     var transferred: TransferObserver? {
         guard let metrics else { return nil }
         return { bytes, direction in metrics.transferred(bytes, direction) }
@@ -114,6 +119,17 @@ extension ProcessRole {
         case .api: self = .api
         case .transfer: self = .transfer
         case .jobs: self = .jobs
+        }
+    }
+}
+
+extension MoveOutcome {
+    fileprivate init(_ outcome: ContentMover.Outcome) {
+        switch outcome {
+        case .moved: self = .moved
+        case .superseded: self = .superseded
+        case .failed: self = .failed
+        case .postponed: self = .postponed
         }
     }
 }

@@ -30,6 +30,8 @@ struct Server {
     private let push: PushServices
     /// Calls to providers, counted, paced and limited; each request and each job adds its log.
     private let transport: @Sendable () -> Transport
+    /// The same for moves of contents, which take none of the jobs' turns: the end of one file may be sent while it is read.
+    private let moveTransport: @Sendable () -> Transport
     private let processID: String
     private let signOfLife: SignOfLife
     private let metrics: MetricsWiring
@@ -61,12 +63,21 @@ struct Server {
                 metadata: .keyed([.providerHost: "\(host)"]))
         })
         let limits = Self.bulkheadLimits(of: role, configuration)
-        let decorators: [any TransportDecorator] = [
-            metrics.calls, Bulkhead(limits: limits, pause: pause),
-            // Whoever waits for a turn occupies a slot, so only a few may.
-            Pacing(maximumWaiting: max(1, limits.calls / 4), pause: pause), circuits,
-        ]
-        transport = { senders.transport.decorated(by: decorators) }
+        // Whoever waits for a turn occupies a slot, so only a few may.
+        let pacing = Pacing(maximumWaiting: max(1, limits.calls / 4), pause: pause)
+        let makeTransport = { (limits: Bulkhead.Limits) -> @Sendable () -> Transport in
+            let decorators: [any TransportDecorator] = [
+                metrics.calls, Bulkhead(limits: limits, pause: pause), pacing, circuits,
+            ]
+            return { senders.transport.decorated(by: decorators) }
+        }
+        transport = makeTransport(limits)
+        moveTransport = makeTransport(Self.moveShare(threads: configuration.moveThreads))
+    }
+
+    /// Room for each thread to read and write at once, also on one server of those that people name.
+    private static func moveShare(threads: Int) -> Bulkhead.Limits {
+        Bulkhead.Limits(calls: max(1, threads) * 8, waiting: max(1, threads))
     }
 
     private static func bulkheadLimits(
@@ -131,7 +142,8 @@ struct Server {
                 writesWarningFile: configuration.warningFile != nil,
                 writesIndexPage: configuration.writesIndexPage, redirectURIs: configuration.redirectURIs,
                 replacedVersionSeconds: Int64(configuration.replacedVersionSeconds),
-                requiresOldAccountProof: configuration.requiresOldAccountProof),
+                requiresOldAccountProof: configuration.requiresOldAccountProof,
+                movesContents: configuration.moveThreads > 0),
             partBudget: PartBudget(observer: metrics.partBytesChanged), now: { store.now },
             uptime: { started.duration(to: .now) },
             makeUUID: { try RandomBytes.uuidText() },
@@ -179,7 +191,7 @@ struct Server {
 
     // MARK: Role jobs
 
-    /// Processes the outbox until it is asked to stop.
+    /// Processes the outbox, and moves contents, until it is asked to stop.
     func work() throws {
         let store = store
         let housekeeper = Housekeeper(
@@ -196,9 +208,22 @@ struct Server {
                     now: { store.now }, logger: logger),
                 housekeeper: housekeeper, makeTransport: transport, maintenance: maintenance, logger: logger)
         }
+        let moves = try (0..<configuration.moveThreads).map { _ in
+            MoveLoop(
+                mover: ContentMover(
+                    storage: storage, bytesPerSecond: configuration.moveBytesPerSecond,
+                    writesIndexPage: configuration.writesIndexPage, leaseOwner: try RandomBytes.uuidText(),
+                    now: { store.now }, makeUUID: { try RandomBytes.uuidText() }, pause: { Pause.sleep($0) },
+                    observer: metrics.moved, logger: logger),
+                makeTransport: moveTransport, maintenance: maintenance, logger: logger)
+        }
         try supervise(watching: maintenance) {
-            try WorkerPool(threads: loops.count, name: "jobs") { index, activity, stop in
-                loops[index].run(activity: activity, until: stop)
+            try WorkerPool(threads: loops.count + moves.count, name: "jobs") { index, activity, stop in
+                if index < loops.count {
+                    loops[index].run(activity: activity, until: stop)
+                } else {
+                    moves[index - loops.count].run(activity: activity, until: stop)
+                }
             }
         }
     }

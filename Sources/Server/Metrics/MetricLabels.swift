@@ -21,6 +21,16 @@ enum VersionOutcome: String, Sendable, CaseIterable {
     case stale
 }
 
+/// How a file fared that the server was to move to its owner's new account.
+public enum MoveOutcome: String, Sendable, CaseIterable {
+    case moved
+    /// Somebody else was faster.
+    case superseded
+    /// It is left to the phones.
+    case failed
+    case postponed
+}
+
 /// The codes that errors are counted under.
 enum CountedError {
     /// Those of the protocol; how a request can end without a reply, as the log calls it; and whatever else there may be.

@@ -27,6 +27,8 @@ extension ServerMetrics {
         case leaseTimeouts
         case signInsWithoutOfflineAccess
         case unreadableCredentials
+        case contentMoves
+        case movedBytes
 
         var metric: MetricFamily {
             let role = MetricFamily.Label("role", ProcessRole.self)
@@ -129,6 +131,13 @@ extension ServerMetrics {
                 MetricFamily(
                     "syncd_unreadable_credentials_total", .counter,
                     "Times that a sealed record could not be opened and counted as absent: see syncctl fsck.", [role])
+            case .contentMoves:
+                MetricFamily(
+                    "syncd_content_moves_total", .counter,
+                    "Files that the server was to move after switches of accounts, by how they fared.",
+                    [MetricFamily.Label("outcome", MoveOutcome.self)])
+            case .movedBytes:
+                MetricFamily("syncd_moved_bytes_total", .counter, "Bytes of the files that the server has moved.")
             }
         }
     }

@@ -80,6 +80,13 @@ public final class ServerMetrics: Sendable {
         add(UInt64(bytes), .transferBytes, TransferDirection.position(of: direction))
     }
 
+    /// The server has tried to move a file.
+    /// - Parameter bytes: of the file, if it was moved.
+    public func triedToMove(_ outcome: MoveOutcome, bytes: Int64) {
+        add(1, .contentMoves, MoveOutcome.position(of: outcome))
+        add(UInt64(clamping: bytes), .movedBytes, 0)
+    }
+
     /// The change in the number of bytes that uploads hold in memory; negative if they hold fewer.
     public func partsGrew(by bytes: Int) {
         add(UInt64(bitPattern: Int64(bytes)), .uploadPartBytes, 0)

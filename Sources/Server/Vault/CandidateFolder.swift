@@ -1,12 +1,16 @@
 public import Providers
 
-/// The folder of an account that a user is about to switch to; nobody else knows of it yet.
+/// The folder of an account that is not a user's: of one that they are about to switch to, or of one that they have left.
+/// What is found out about it is kept for one request.
 public final class CandidateFolder: FolderMemory {
     public let name: String?
     /// The folder, once it is found or created.
     public private(set) var folderID: String?
 
-    init(name: String?) { self.name = name }
+    init(name: String?, folderID: String? = nil) {
+        self.name = name
+        self.folderID = folderID
+    }
 
     public func replace(_ old: String?, by new: String) -> String {
         folderID = new

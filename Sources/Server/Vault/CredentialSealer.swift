@@ -16,12 +16,17 @@ public struct CredentialSealer: Sendable {
         case code([UInt8])
         /// What a provider needs to go on with an upload.
         case upload(UploadUUID)
+        /// The account that a user had in that epoch and has left, while contents are moved out of it: never opened as
+        /// the user's present one.
+        case formerAccount(UserID, AccountEpoch)
 
         var additionalData: [UInt8] {
             switch self {
             case .user(let userID): Array("users.credentials:\(userID.rawValue)".utf8)
             case .code(let hash): Array("exchanged_codes.credentials:".utf8) + hash
             case .upload(let uploadUUID): Array("resumable_uploads.session:\(uploadUUID.rawValue.uppercased())".utf8)
+            case .formerAccount(let userID, let epoch):
+                Array("account_moves.credentials:\(userID.rawValue):\(epoch.rawValue)".utf8)
             }
         }
     }

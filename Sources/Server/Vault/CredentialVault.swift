@@ -178,6 +178,24 @@ public struct CredentialVault: Sendable {
         try sealer.seal(credentials, for: .user(userID))
     }
 
+    /// Seals a user's tokens for a move of contents out of their account, which they are about to leave.
+    /// - Parameter user: as they were read; what belongs to another of their accounts is not opened.
+    /// - Returns: `nil` if there are no tokens.
+    /// - Throws: ``AccountSwitched``, ``StoreError``, `CryptoError.unavailable`.
+    public func sealedForMove(outOfAccountOf user: UserRecord, _ logger: Logger) throws -> FormerAccount? {
+        guard let kept = try load(user, logger), let credentials = kept.credentials else { return nil }
+        let place = CredentialSealer.Place.formerAccount(user.userID, user.accountEpoch)
+        return FormerAccount(credentials: try sealer.seal(credentials, for: place), version: kept.version)
+    }
+
+    /// Replaces the tokens of an account that a user has left with renewed ones, as long as contents are moved out of it.
+    /// - Throws: ``StoreError``, `CryptoError.unavailable`.
+    func replace(_ credentials: StoredCredentials, of move: AccountMove) throws {
+        let place = CredentialSealer.Place.formerAccount(move.former.userID, move.former.accountEpoch)
+        let record = try sealer.seal(credentials, for: place)
+        try store.transaction { try $0.storeCredentials(record, ofMove: move.switchID) }
+    }
+
     /// Seals the credentials that an authorization code was exchanged for, to be stored under `key`.
     /// - Throws: `CryptoError.unavailable`.
     public func sealed(_ credentials: StoredCredentials, ofCode key: [UInt8]) throws -> [UInt8] {

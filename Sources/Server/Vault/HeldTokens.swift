@@ -4,9 +4,9 @@ import Store
 import SyncProtocol
 
 /// The access token of an account that is not, or no longer, a user's: of a removed user, for as long as it takes to clear
-/// their storage, or of an account that a user is about to switch to.
+/// their storage, of an account that a user is about to switch to, or of one that they have left and that is still read.
 ///
-/// Only one thread uses it. If two workers renew the token of a removed user at once, the later result is kept.
+/// Only one thread uses it. If two renew a token that is stored at once, the later result is kept.
 public final class HeldTokens: AccessTokens {
     public let accountKey: Int64
     /// The tokens, as last renewed.

@@ -59,12 +59,10 @@ public struct StorageRegistry: Sendable {
         guard let type = user.accountType.cloudStorageType, let provider = providers[type],
             let account = accounts[user.accountType]
         else { throw .authorizationRevoked }
-        let opened: StoredCredentials?
-        do { opened = try vault.open(sealed, from: .user(user.userID), logger) } catch { throw .localFailure(error) }
-        guard let opened else { throw .unavailable(detail: "the tokens cannot be opened") }
+        let credentials = try opened(sealed, from: .user(user.userID), logger)
         let vault = vault
         let tokens = HeldTokens(
-            opened, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
+            credentials, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
         ) { try vault.replace($0, ofDeparted: user.userID) }
         return UserStorage(
             provider: provider, accountEpoch: user.accountEpoch,
@@ -72,6 +70,38 @@ public struct StorageRegistry: Sendable {
                 transport: transport, tokens: tokens,
                 folder: UserFolder(user: user, store: store, checks: folderChecks),
                 deadline: deadline, backoff: backoff))
+    }
+
+    /// The storage of an account that a user has left, as long as contents are moved out of it: to read in it.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the move has ended, or the account type is no longer enabled
+    ///   here; ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened.
+    public func storage(
+        ofFormerAccountIn move: AccountMove, transport: Transport, deadline: Deadline, logger: Logger
+    ) throws(CloudStorageError) -> UserStorage {
+        let user = move.former
+        guard let sealed = move.credentials, let type = user.accountType.cloudStorageType,
+            let provider = providers[type], let account = accounts[user.accountType]
+        else { throw .authorizationRevoked }
+        let credentials = try opened(sealed, from: .formerAccount(user.userID, user.accountEpoch), logger)
+        let vault = vault
+        let tokens = HeldTokens(
+            credentials, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
+        ) { try vault.replace($0, of: move) }
+        return UserStorage(
+            provider: provider, accountEpoch: user.accountEpoch,
+            access: StorageAccess(
+                transport: transport, tokens: tokens,
+                folder: CandidateFolder(name: user.cloudFolderName, folderID: user.cloudFolderID),
+                deadline: deadline, backoff: backoff))
+    }
+
+    private func opened(
+        _ sealed: [UInt8], from place: CredentialSealer.Place, _ logger: Logger
+    ) throws(CloudStorageError) -> StoredCredentials {
+        let opened: StoredCredentials?
+        do { opened = try vault.open(sealed, from: place, logger) } catch { throw .localFailure(error) }
+        guard let opened else { throw .unavailable(detail: "the tokens cannot be opened") }
+        return opened
     }
 
     /// The storage of an account that a user is about to switch to.

@@ -33,8 +33,9 @@ struct AccountSwitch {
     }
 
     /// The switch of the same person, with the same grant, to another account.
-    func to(_ account: SandboxAccount) -> AccountSwitch {
+    func to(_ account: SandboxAccount, leaving active: TestUser? = nil) -> AccountSwitch {
         var copy = self
+        copy.before = active ?? before
         copy.after = before.with(account: account)
         return copy
     }
@@ -57,17 +58,33 @@ struct AccountSwitch {
         return id
     }
 
-    /// ConfirmAccountSwitch, whatever the reply.
-    func confirm(_ id: String, epoch: Int64 = 0) throws -> HTTPReply {
-        try after.call("POST", "ConfirmAccountSwitch", ["switchId": id, "expectedEpoch": "\(epoch)"])
+    /// Credentials of the account that is left, as the header that presents them.
+    func proof() throws -> (name: String, value: String) {
+        let headers = [
+            "accessToken": "access_token", "accountID": "X-account-id",
+            "microsoftAccessToken": "X-microsoft-access-token", "accountDetails": "X-account-details",
+        ]
+        let text = try JSONSerialization.data(
+            withJSONObject: headers.compactMapValues { before.account.header($0) }, options: .sortedKeys)
+        return ("SyncServer-Old-Account-Proof", String(decoding: text, as: UTF8.self))
+    }
+
+    /// ConfirmAccountSwitch, whatever the reply; with a proof if the server is to move the files.
+    func confirm(_ id: String, epoch: Int64 = 0, moving: Bool = false) throws -> HTTPReply {
+        try after.server.call(
+            "POST", "ConfirmAccountSwitch",
+            ["switchId": id, "expectedEpoch": "\(epoch)", "moveContents": moving ? "true" : nil],
+            headers: after.headers + (moving ? [proof()] : []))
     }
 
     /// Begins and confirms, which must succeed; the number of the switch.
     @discardableResult
-    func perform(epoch: Int64 = 0) throws -> String {
+    func perform(epoch: Int64 = 0, moving: Bool = false) throws -> String {
         let id = try begun()
-        let reply = try confirm(id, epoch: epoch)
-        guard reply.status == 200, reply.json?.accountEpoch?.integer == epoch + 1 else {
+        let reply = try confirm(id, epoch: epoch, moving: moving)
+        guard reply.status == 200, reply.json?.accountEpoch?.integer == epoch + 1,
+            reply.json?.movesContents?.bool == (moving ? true : nil)
+        else {
             throw UnexpectedReply("ConfirmAccountSwitch", reply)
         }
         return id

@@ -7,53 +7,20 @@ import Testing
 
 @Suite("Switches of accounts in the database")
 struct AccountSwitchTests {
-    private let fixture: StoreFixture
-    private let alice: Member
+    private let switches: SwitchFixture
+    private var fixture: StoreFixture { switches.fixture }
+    private var alice: Member { switches.alice }
+    private var user: UserRecord { get throws { try switches.user } }
 
-    init() throws {
-        fixture = try StoreFixture(connections: 4)
-        alice = try fixture.addOwner()
-    }
+    init() throws { switches = try SwitchFixture() }
 
-    private var user: UserRecord {
-        get throws { try #require(try fixture.store.withSession { try $0.user(alice.user) }) }
-    }
-
-    /// Proposes a switch to a new account of Dropbox.
-    private func propose(to id: String = "next") throws -> AccountSwitchID {
-        let switchID = try #require(AccountSwitchID(someFile().rawValue))
-        let account = ProposedAccount(
-            accountType: .dropbox, providerUserID: id, cloudFolderName: nil, cloudFolderID: nil, credentials: [1],
-            hasRefreshToken: true)
-        let user = try user
-        try fixture.store.transaction { session in
-            try session.propose(switchID, of: user, to: account, until: noon(plus: 86_400), at: noon)
-        }
-        return switchID
-    }
+    private func propose(to id: String = "next") throws -> AccountSwitchID { try switches.propose(to: id) }
 
     private func confirm(_ id: AccountSwitchID, epoch: Int64 = 0) throws -> AccountSwitch {
-        try fixture.store.transaction { session in
-            try session.confirmSwitch(id, expecting: AccountEpoch(epoch), at: noon)
-        }
+        try switches.confirm(id, epoch: epoch)
     }
 
-    /// Adds `count` files of Alice's to her group, each with an object.
-    private func addFiles(_ count: Int) throws {
-        var connection = try Connection(fixture.settings)
-        _ = try connection.execute(
-            """
-            INSERT INTO files
-                   (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
-                    mime_type, app_metadata, app_metadata_version, file_version, check_sum, size_bytes, object_id,
-                    object_revision, changed_at_master_version)
-            SELECT ?, CONCAT('00000000-0000-0000-0000-', LPAD(s.seq, 12, '0')), ?, 'Google',
-                   '00000000-0000-0000-0000-000000000001', '2026-01-01', '2026-01-01', 'image/jpeg', REPEAT('m', 200), 0,
-                   3, MD5(s.seq), 1000, CONCAT('object-with-an-identifier-', s.seq), 'r', 0
-              FROM seq_1_to_20000 s
-             WHERE s.seq <= ?
-            """, [.int(alice.area.groupID.rawValue), .int(alice.user.rawValue), .int(Int64(count))])
-    }
+    private func addFiles(_ count: Int) throws { try switches.addFiles(count) }
 
     @Test("The confirmation of a switch with 10,000 files takes a short time, and a bounded number of statements")
     func large() throws {

@@ -119,27 +119,32 @@ public struct ConfirmAccountSwitchRequest: RequestMessage {
     public typealias Response = ConfirmAccountSwitchResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.confirmAccountSwitch
-    public static let parameters = ParameterList(required: [.switchId, .expectedEpoch])
+    public static let parameters = ParameterList(required: [.switchId, .expectedEpoch], optional: [.moveContents])
 
     /// The switch.
     public let switchId: AccountSwitchID
     /// The identity's epoch as the client knows it.
     public let expectedEpoch: AccountEpoch
+    /// Whether the server is to move the files' bytes itself, if it can still read the account that is left.
+    public let moveContents: Bool
 
     /// Creates a request.
-    public init(switchId: AccountSwitchID, expectedEpoch: AccountEpoch) {
+    public init(switchId: AccountSwitchID, expectedEpoch: AccountEpoch, moveContents: Bool = false) {
         self.switchId = switchId
         self.expectedEpoch = expectedEpoch
+        self.moveContents = moveContents
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
         switchId = try query.required(.switchId)
         expectedEpoch = try query.required(.expectedEpoch)
+        moveContents = try query.optional(.moveContents) ?? false
     }
 
     public func encode(to encoder: inout QueryEncoder) {
         encoder.add(.switchId, switchId)
         encoder.add(.expectedEpoch, expectedEpoch)
+        if moveContents { encoder.add(.moveContents, true) }
     }
 }
 
@@ -149,17 +154,21 @@ public struct ConfirmAccountSwitchResponse: ResponseMessage {
     public let accountEpoch: AccountEpoch
     /// How many files the switch made wait for their bytes.
     public let numberAwaiting: Int64
+    /// Whether the server moves the files' bytes itself; nil if the request did not ask for it.
+    public let movesContents: Bool?
 
     /// Creates a response.
-    public init(accountEpoch: AccountEpoch, numberAwaiting: Int64) {
+    public init(accountEpoch: AccountEpoch, numberAwaiting: Int64, movesContents: Bool? = nil) {
         self.accountEpoch = accountEpoch
         self.numberAwaiting = numberAwaiting
+        self.movesContents = movesContents
     }
 
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.field("accountEpoch", accountEpoch)
             writer.field("numberAwaiting", numberAwaiting)
+            if let movesContents { writer.field("movesContents", movesContents) }
         }
     }
 }
@@ -262,6 +271,25 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
         }
     }
 
+    /// How far the server is with moving the bytes itself.
+    public struct ServerMove: Sendable, Hashable, Decodable {
+        public let state: ServerMoveState
+        /// How many files it has moved.
+        public let numberMoved: Int64
+        /// How many bytes these have.
+        public let bytesMoved: Int64
+        /// How many files it has found that it cannot move; they wait for a device.
+        public let numberFailed: Int64
+
+        /// Creates a description.
+        public init(state: ServerMoveState, numberMoved: Int64, bytesMoved: Int64, numberFailed: Int64) {
+            self.state = state
+            self.numberMoved = numberMoved
+            self.bytesMoved = bytesMoved
+            self.numberFailed = numberFailed
+        }
+    }
+
     /// How far it is; ``AccountSwitchState/none`` if there is no switch.
     public let state: AccountSwitchState
     /// The switch; nil if there is none.
@@ -276,11 +304,14 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
     public let nextCursor: AccountSwitchCursor?
     /// The files that wait.
     public let awaiting: [AwaitingFile]
+    /// The server's own part; nil if it has none.
+    public let serverMove: ServerMove?
 
     /// Creates a response.
     public init(
         state: AccountSwitchState, switchId: AccountSwitchID?, accountEpoch: AccountEpoch, numberAwaiting: Int64 = 0,
-        numberDone: Int64 = 0, nextCursor: AccountSwitchCursor? = nil, awaiting: [AwaitingFile] = []
+        numberDone: Int64 = 0, nextCursor: AccountSwitchCursor? = nil, awaiting: [AwaitingFile] = [],
+        serverMove: ServerMove? = nil
     ) {
         self.state = state
         self.switchId = switchId
@@ -289,6 +320,7 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
         self.numberDone = numberDone
         self.nextCursor = nextCursor
         self.awaiting = awaiting
+        self.serverMove = serverMove
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -312,8 +344,29 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
                     }
                 }
             }
+            if let serverMove {
+                writer.key("serverMove")
+                writer.object { writer in
+                    writer.field("state", serverMove.state)
+                    writer.field("numberMoved", serverMove.numberMoved)
+                    writer.field("bytesMoved", serverMove.bytesMoved)
+                    writer.field("numberFailed", serverMove.numberFailed)
+                }
+            }
         }
     }
+}
+
+/// How far the server is with moving the bytes of files itself.
+public enum ServerMoveState: String, Sendable, Hashable, Codable, CaseIterable {
+    /// It is moving them.
+    case moving
+    /// It has tried all of them.
+    case done
+    /// It cannot read the former account any more.
+    case failed
+    /// The switch was finished, or another one begun.
+    case ended
 }
 
 /// Ends a switch: what still waits for its bytes is given up.

@@ -22,6 +22,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case masterVersion
     case mimeType
     case missing
+    case moveContents
     case numberOfAcceptors
     case permission
     case pushNotificationEnvironment

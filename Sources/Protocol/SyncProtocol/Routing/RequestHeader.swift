@@ -25,7 +25,7 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case accountEpoch = "SyncServer-Account-Epoch"
     /// The ``DeviceGrant`` of the device.
     case deviceGrant = "SyncServer-Device-Grant"
-    /// BeginAccountSwitch: JSON with credentials of the account that is to be left; ``OldAccountProof``.
+    /// BeginAccountSwitch, ConfirmAccountSwitch: JSON with credentials of the account that is to be left; ``OldAccountProof``.
     case oldAccountProof = "SyncServer-Old-Account-Proof"
     /// Debug only: any value makes the endpoint fail.
     case failureTest = "SyncServer-FailureTest"

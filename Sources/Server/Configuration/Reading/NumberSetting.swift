@@ -50,6 +50,8 @@ struct NumberSetting: Sendable {
         .init("failedSignInsPerMinute", 1...1_000_000, \.failedSignInsPerMinute),
         .init("stagingLifetimeDays", 1...3_650, \.stagingLifetimeDays),
         .init("replacedVersionSeconds", 0...86_400, \.replacedVersionSeconds),
+        .init("moveThreads", 0...64, \.moveThreads),
+        .init("moveBytesPerSecond", 65_536...1_073_741_824, \.moveBytesPerSecond),
         .init("backup.keepDays", 1...3_650, \.backups.keepDays),
         .init("backup.keepWeeks", 0...520, \.backups.keepWeeks),
         .init("backup.maximumAgeHours", 1...8_760, \.backups.maximumAgeHours),

@@ -91,6 +91,10 @@ public struct ServerConfiguration: Sendable {
     public var stagingLifetimeDays = 7
     /// For how long the objects of replaced versions and deleted files stay in their owners' storage.
     public var replacedVersionSeconds = 3_600
+    /// Threads of a `jobs` process that move contents after switches of accounts, one file each; 0 if the server moves none.
+    public var moveThreads = 1
+    /// How fast each of them reads at most.
+    public var moveBytesPerSecond = 4 << 20
     public var backups = Backups()
     public var sandbox: Sandbox?
     /// Where the processes of this host keep their metrics; `nil` if nothing is counted.

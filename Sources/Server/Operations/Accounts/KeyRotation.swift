@@ -45,6 +45,7 @@ public struct KeyRotation: Sendable {
         { try $0.sealedSwitches(after: $1?.switchID, limit: page) },
         { try $0.sealedCredentials(after: $1?.userID, limit: page) },
         { try $0.sealedFormerCredentials(after: $1?.userID, limit: page) },
+        { try $0.sealedMoves(after: $1?.switchID, limit: page) },
         { try $0.sealedDepartures(after: $1?.userID, limit: page) },
         { try $0.sealedGrants(after: $1?.outboxID, limit: page) },
         { try $0.sealedCodes(after: $1?.codeHash, limit: page) },
@@ -119,10 +120,15 @@ extension SealedRecord {
     fileprivate var userID: UserID? {
         switch place {
         case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID): userID
-        case .accountSwitch, .code: nil
+        case .accountSwitch, .accountMove, .code: nil
         }
     }
-    fileprivate var switchID: AccountSwitchID? { if case .accountSwitch(let id, _) = place { id } else { nil } }
+    fileprivate var switchID: AccountSwitchID? {
+        switch place {
+        case .accountSwitch(let id, _), .accountMove(let id, _, _): id
+        default: nil
+        }
+    }
     fileprivate var outboxID: OutboxID? { if case .grant(let item, _) = place { item } else { nil } }
     fileprivate var codeHash: [UInt8]? { if case .code(let hash) = place { hash } else { nil } }
 
@@ -131,6 +137,7 @@ extension SealedRecord {
         case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID),
             .accountSwitch(_, let userID):
             .user(userID)
+        case .accountMove(_, let userID, let epoch): .formerAccount(userID, epoch)
         case .code(let hash): .code(hash)
         }
     }
@@ -141,6 +148,7 @@ extension SealedRecord {
         case .formerOfUser(let userID): "user \(userID), set aside"
         case .departedUser(let userID), .grant(_, let userID): "user \(userID), who was removed"
         case .accountSwitch(_, let userID): "user \(userID), for the account that they may switch to"
+        case .accountMove(_, let userID, _): "user \(userID), for the account that they have left"
         case .code: "an authorization code"
         }
     }

@@ -128,6 +128,7 @@ extension StoreSession {
             "retiredAccounts": try count("SELECT COUNT(*) FROM retired_accounts WHERE user_id = ?", id),
             "deviceGrants": try count("SELECT COUNT(*) FROM device_grants WHERE user_id = ?", id),
             "accountSwitches": try count("SELECT COUNT(*) FROM account_switches WHERE user_id = ?", id),
+            "accountMoves": try count("SELECT COUNT(*) FROM account_moves WHERE user_id = ?", id),
             "devices": try count("SELECT COUNT(*) FROM devices WHERE user_id = ?", id),
             "memberships": try count(
                 "SELECT COUNT(*) FROM memberships WHERE user_id = ? OR owning_user_id = ?", id + id),

@@ -13,6 +13,8 @@ public struct SealedRecord: Equatable, Sendable {
         case departedUser(UserID)
         /// What a switch that is proposed would bring a user.
         case accountSwitch(AccountSwitchID, UserID)
+        /// The account that a user had in that epoch, out of which a switch moves contents.
+        case accountMove(AccountSwitchID, UserID, AccountEpoch)
         /// What a removed user had granted, until it is revoked.
         case grant(OutboxID, UserID)
         /// By the code's SHA-256.
@@ -103,6 +105,26 @@ extension StoreSession {
         }
     }
 
+    /// The sealed tokens of accounts out of which contents are moved, after `after`, at most `limit` of them.
+    public mutating func sealedMoves(after: AccountSwitchID?, limit: Int) throws(StoreError) -> [SealedRecord] {
+        try all(
+            """
+            SELECT switch_uuid, user_id, account_epoch, credentials
+              FROM account_moves
+             WHERE switch_uuid > ?
+               AND credentials IS NOT NULL
+             ORDER BY switch_uuid
+             LIMIT ?
+            """, [.text(after?.rawValue ?? ""), .int(Int64(limit))]
+        ) { row throws(StoreError) in
+            SealedRecord(
+                place: .accountMove(
+                    try row.identifier("switch_uuid"), UserID(try row.number("user_id")),
+                    AccountEpoch(try row.number("account_epoch"))),
+                bytes: try row.optionalData("credentials") ?? [])
+        }
+    }
+
     /// The sealed results of authorization codes in the order of their hashes, after `after`, at most `limit`.
     public mutating func sealedCodes(after: [UInt8]?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
@@ -140,6 +162,10 @@ extension StoreSession {
         case .accountSwitch(let id, _):
             try execute(
                 "UPDATE account_switches SET credentials = ? WHERE switch_uuid = ? AND credentials = ?",
+                [.bytes(bytes), .text(id.rawValue), .bytes(record.bytes)]) == 1
+        case .accountMove(let id, _, _):
+            try execute(
+                "UPDATE account_moves SET credentials = ? WHERE switch_uuid = ? AND credentials = ?",
                 [.bytes(bytes), .text(id.rawValue), .bytes(record.bytes)]) == 1
         case .grant(let item, _):
             try execute(

@@ -9,6 +9,8 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case retiredAccounts = "retired_accounts"
     case deviceGrants = "device_grants"
     case accountSwitches = "account_switches"
+    case accountMoves = "account_moves"
+    case movingContents = "moving_contents"
     case devices
     case sharingGroups = "sharing_groups"
     case memberships
@@ -44,6 +46,8 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .retiredAccounts: "SELECT * FROM retired_accounts ORDER BY account_type, provider_user_id"
         case .deviceGrants: "SELECT * FROM device_grants ORDER BY grant_hash"
         case .accountSwitches: "SELECT * FROM account_switches ORDER BY switch_uuid"
+        case .accountMoves: "SELECT * FROM account_moves ORDER BY switch_uuid"
+        case .movingContents: "SELECT * FROM moving_contents ORDER BY switch_uuid, sharing_group_id, file_uuid"
         case .devices: "SELECT * FROM devices ORDER BY user_id, device_uuid"
         case .sharingGroups: "SELECT * FROM sharing_groups ORDER BY sharing_group_id"
         case .memberships: "SELECT * FROM memberships ORDER BY sharing_group_id, user_id"
@@ -77,6 +81,8 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .retiredAccounts: "SELECT 1 FROM retired_accounts LIMIT 1"
         case .deviceGrants: "SELECT 1 FROM device_grants LIMIT 1"
         case .accountSwitches: "SELECT 1 FROM account_switches LIMIT 1"
+        case .accountMoves: "SELECT 1 FROM account_moves LIMIT 1"
+        case .movingContents: "SELECT 1 FROM moving_contents LIMIT 1"
         case .devices: "SELECT 1 FROM devices LIMIT 1"
         case .sharingGroups: "SELECT 1 FROM sharing_groups LIMIT 1"
         case .memberships: "SELECT 1 FROM memberships LIMIT 1"

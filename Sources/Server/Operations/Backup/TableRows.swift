@@ -158,6 +158,8 @@ extension StoreSession {
              UNION ALL SELECT 'retired_accounts', COUNT(*) FROM retired_accounts
              UNION ALL SELECT 'device_grants', COUNT(*) FROM device_grants
              UNION ALL SELECT 'account_switches', COUNT(*) FROM account_switches
+             UNION ALL SELECT 'account_moves', COUNT(*) FROM account_moves
+             UNION ALL SELECT 'moving_contents', COUNT(*) FROM moving_contents
              UNION ALL SELECT 'devices', COUNT(*) FROM devices
              UNION ALL SELECT 'sharing_groups', COUNT(*) FROM sharing_groups
              UNION ALL SELECT 'memberships', COUNT(*) FROM memberships

@@ -50,5 +50,37 @@ extension Invariant {
                                     WHERE s.user_id = f.owning_user_id AND s.state = 'reuploading')
                  LIMIT ?
                 """),
+        Invariant(
+            "moveWithoutTokens", .error,
+            "Contents are to be moved out of an account, but its tokens are gone; or they are kept though nothing is moved.",
+            brokenBy: """
+                SELECT CONCAT('user ', user_id),
+                       CONCAT('switch ', switch_uuid, ', ', state, IF(credentials IS NULL, ', no tokens', ', with tokens'))
+                  FROM account_moves
+                 WHERE (state = 'moving') <> (credentials IS NOT NULL)
+                 LIMIT ?
+                """),
+        Invariant(
+            "moveOutOfPresentAccount", .error,
+            "Contents are to be moved out of the account that is its user's at present: their tokens are stored twice.",
+            brokenBy: """
+                SELECT CONCAT('user ', a.user_id), CONCAT('switch ', a.switch_uuid)
+                  FROM account_moves a
+                  JOIN users u ON u.user_id = a.user_id
+                 WHERE a.state = 'moving'
+                   AND (a.account_epoch >= u.account_epoch
+                        OR a.account_type = u.account_type AND a.provider_user_id = u.provider_user_id)
+                 LIMIT ?
+                """),
+        Invariant(
+            "movingForNobody", .error, "A file is to be moved, but the move has ended.",
+            brokenBy: """
+                SELECT CONCAT('file ', m.file_uuid), CONCAT('switch ', m.switch_uuid)
+                  FROM moving_contents m
+                  JOIN account_moves a ON a.switch_uuid = m.switch_uuid
+                 WHERE a.state <> 'moving'
+                   AND m.failure IS NULL
+                 LIMIT ?
+                """),
     ]
 }

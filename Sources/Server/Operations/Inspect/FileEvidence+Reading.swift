@@ -26,7 +26,12 @@ extension StoreSession {
                    f.content_state,
                    f.app_metadata_version, g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version,
                    g.is_deleted, u.display_name, u.account_type, m.user_id,
-                   EXISTS (SELECT 1 FROM imported_groups i WHERE i.sharing_group_id = g.sharing_group_id) AS is_imported
+                   EXISTS (SELECT 1 FROM imported_groups i WHERE i.sharing_group_id = g.sharing_group_id) AS is_imported,
+                   (SELECT COALESCE(c.failure, '')
+                      FROM moving_contents c
+                     WHERE c.sharing_group_id = f.sharing_group_id AND c.file_uuid = f.file_uuid
+                       AND c.file_version = f.file_version
+                     LIMIT 1) AS move_failure
               FROM files f
               JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
               LEFT JOIN users u ON u.user_id = f.owning_user_id
@@ -39,6 +44,9 @@ extension StoreSession {
             let group = row.columns(of: "g")
             let listed = try ListedFile(file)
             let device: DeviceUUID = try file.identifier("device_uuid")
+            let serverMove = try row.optionalString("move_failure").map { failure in
+                FileEvidence.ServerMove(failure: failure.isEmpty ? nil : failure)
+            }
             let fileExtension = MIMEType(listed.mimeType).map(MIMETypeTable.extensionOfOlderServers) ?? "dat"
             let committed = FileEvidence.Committed(
                 sharingGroupUUID: try group.identifier("sharing_group_uuid"),
@@ -50,7 +58,7 @@ extension StoreSession {
                 owner: try FileEvidence.Person(listed.owningUserID, row.columns(of: "u")),
                 ownerIsMember: try !row.columns(of: "m").isNull("user_id"),
                 checkSum: try file.optionalString("check_sum"), objectID: try file.optionalString("object_id"),
-                contentState: try file.word("content_state"),
+                contentState: try file.word("content_state"), serverMove: serverMove,
                 objectName: CloudFileName(
                     fileUUID: listed.fileUUID, deviceUUID: device, fileVersion: listed.fileVersion,
                     fileExtension: fileExtension

@@ -52,6 +52,8 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
         public var objectID: String?
         /// Whether the owner's present account should have the bytes.
         public var contentState: ContentState
+        /// How the server fares with moving the bytes after a switch of accounts; absent if it does not move them.
+        public var serverMove: ServerMove?
         /// The object's name according to the protocol, as its owner sees it.
         public var objectName: String
         public var appMetaDataVersion: AppMetaDataVersion?
@@ -62,6 +64,12 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
         /// Until when the contents of the deleted file stay in the storage; absent if the file is not deleted, or its
         /// contents are.
         public var contentsKeptUntil: WireDate?
+    }
+
+    /// The server's own attempt to move the bytes of a file that waits for them.
+    public struct ServerMove: Equatable, Sendable, Encodable {
+        /// Why it leaves the file to the phones; absent as long as it does not.
+        public var failure: String?
     }
 
     /// Replies to downloads that said that contents are gone.

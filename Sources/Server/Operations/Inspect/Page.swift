@@ -31,6 +31,7 @@ extension Page: Report {
         case is ListedGroup.Type: GroupText.list(items as? [ListedGroup] ?? [], self)
         case is ListedFile.Type: FileText.list(items as? [ListedFile] ?? [], self)
         case is ListedWork.Type: JobText.list(items as? [ListedWork] ?? [], self)
+        case is ListedSwitch.Type: SwitchText.list(items as? [ListedSwitch] ?? [], self)
         default: preconditionFailure("there is no table for these items")
         }
     }

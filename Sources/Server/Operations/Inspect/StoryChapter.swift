@@ -100,8 +100,14 @@ struct StoryChapter {
         switch committed.contentState {
         case .stored: break
         case .awaiting:
+            let move =
+                switch committed.serverMove {
+                case nil: ""
+                case .some(let move):
+                    move.failure.map { " The server cannot move them: \($0)." } ?? " The server is to move them itself."
+                }
             return "Its bytes were in an account that \(owner) has switched away from; nobody has uploaded them into "
-                + "\(storage) yet."
+                + "\(storage) yet.\(move)"
         case .missing:
             return
                 "Its bytes were in an account that \(owner) has switched away from; \(owner) ended the switch without "
@@ -175,6 +181,8 @@ struct StoryChapter {
     private var delivery: String {
         switch committed.contentState {
         case .stored: break
+        case .awaiting where committed.serverMove?.failure == nil && committed.serverMove != nil:
+            return "download it from the account that \(owner) has left, as long as that can be read."
         case .awaiting: return "those that download it are told gone: authTokenExpiredOrRevoked, awaitingReupload."
         case .missing: return "those that download it are told gone: fileRemovedOrRenamed."
         }

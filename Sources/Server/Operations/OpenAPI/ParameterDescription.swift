@@ -59,6 +59,11 @@ struct ParameterDescription {
                     ["type": "string", "enum": ["keepGone", "markDeleted"]],
                     "What becomes of files that still wait for their bytes; keepGone unless given."
                 )
+            case .moveContents:
+                (
+                    Self.boolean,
+                    "Whether the server is to move the bytes itself, if it can still read the former account."
+                )
             case .switchId: (Self.uuid, "The account switch.")
             case .userAppId: (Self.uuid, "The identity.")
             case .cloudFolderName:

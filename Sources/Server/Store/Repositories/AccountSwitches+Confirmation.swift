@@ -20,12 +20,14 @@ extension StoreSession {
     /// returned as it is.
     ///
     /// The files of the user keep their versions and wait for their bytes; what is staged by the user is withdrawn, and what
-    /// others have staged into the user's storage loses its contents. Nothing is called or deleted in the former account's
-    /// storage from here on: pending work there is dropped. Call first in a transaction, which must be rolled back if this
-    /// throws: it locks the groups with files of the user in the order of their UUIDs, then the user, then the switch.
+    /// others have staged into the user's storage loses its contents. Nothing is deleted in the former account's storage from
+    /// here on: pending work there is dropped. Files whose bytes are in the account that the user returns to, since a move
+    /// had not come to them, have them at once. Call first in a transaction, which must be rolled back if this throws: it
+    /// locks the groups with files of the user in the order of their UUIDs, then the user, then the switch.
+    /// - Parameter moving: `nil` if the server is not to move contents: moves that are under way end as well.
     /// - Throws: ``SwitchRefusal``, ``StoreError``.
     public mutating func confirmSwitch(
-        _ id: AccountSwitchID, expecting epoch: AccountEpoch, at now: WireDate
+        _ id: AccountSwitchID, expecting epoch: AccountEpoch, moving: RequestedMove? = nil, at now: WireDate
     ) throws -> AccountSwitch {
         guard let proposed = try accountSwitch(id, at: now) else { throw SwitchRefusal.unknown }
         guard proposed.state == .proposed else { return proposed }
@@ -48,8 +50,15 @@ extension StoreSession {
         try execute("DELETE FROM batches WHERE user_id = ?", [.int(userID.rawValue)])
         try forgetStagedContents(ownedBy: userID)
         try forgetStorage(of: userID)
-        let waiting = try awaitContents(
+        if let former = moving?.former { try beginMove(by: confirmed, of: user, with: former, at: now) }
+        let flushed = try awaitContents(
             of: userID, in: groups, storedAt: confirmed.toAccountType.cloudStorageType)
+        let waiting = flushed - (try giveBack(to: userID, by: confirmed))
+        if moving == nil || waiting == 0 {
+            try endMoves(of: userID, at: now)
+        } else {
+            try endMoves(outOf: confirmed, at: now)
+        }
         try replaceAccount(of: user, by: confirmed, at: now)
         confirmed.state = waiting == 0 ? .finished : .reuploading
         confirmed.accountEpoch = AccountEpoch(epoch.rawValue + 1)

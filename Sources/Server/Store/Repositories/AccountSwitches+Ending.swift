@@ -4,13 +4,15 @@ public import SyncProtocol
 /// The end of a switch of accounts.
 extension StoreSession {
     /// Ends a switch whose files were being uploaded again: gives up what still waits, and raises the master version of
-    /// every group with files of the user once, so that all devices read the index anew. A switch that has ended already
+    /// every group with files of the user once, so that all devices read the index anew; the server moves nothing any more.
+    /// A switch that has ended already
     /// is left as it is.
     ///
     /// Call first in a transaction: it locks the groups in the order of their UUIDs, then the user.
     /// - Returns: `false` if the user has no such switch that was confirmed.
     public mutating func finishSwitch(
-        _ id: AccountSwitchID, of userID: UserID, _ missing: MissingFiles, at now: WireDate
+        _ id: AccountSwitchID, of userID: UserID, _ missing: MissingFiles,
+        movesEndAs moveState: AccountMove.State = .ended, at now: WireDate
     ) throws(StoreError) -> Bool {
         guard let known = try accountSwitch(id, at: now), known.userID == userID, known.state != .proposed else {
             return false
@@ -37,6 +39,7 @@ extension StoreSession {
         guard current.state == .reuploading else {
             throw .contention(.contention(code: 0, message: "the switch was finished meanwhile"))
         }
+        try endMoves(of: userID, as: moveState, at: now)
         try execute(
             "UPDATE account_switches SET state = 'finished', finished_at = ? WHERE switch_uuid = ?",
             [.date(now), .text(id.rawValue)])

@@ -49,6 +49,7 @@ extension StoreSession {
         try execute("DELETE FROM content_hashes WHERE user_id = ?", user)
         try removePushRegistrations(of: userID, at: now)
         try execute("DELETE FROM device_grants WHERE user_id = ?", user)
+        try execute("DELETE FROM account_moves WHERE user_id = ?", user)
         try execute("DELETE FROM account_switches WHERE user_id = ?", user)
         try execute("DELETE FROM retired_accounts WHERE user_id = ?", user)
         try execute("DELETE FROM devices WHERE user_id = ?", user)

@@ -20,6 +20,7 @@ extension StoreSession {
              WHERE sharing_group_id = ?
                AND file_uuid = ?
             """, row.values + [.int(groupID.rawValue), .text(file.rawValue)])
+        try dropMovingContent(of: file, in: groupID)
         try execute(
             "UPDATE sharing_groups SET reuploads = reuploads + 1 WHERE sharing_group_id = ?",
             [.int(groupID.rawValue)])

@@ -49,9 +49,13 @@ public enum RoleRights {
         // Each role that knows callers tells those with a retired account.
         ("retired_accounts", api: all, transfer: read, jobs: none),
         ("device_grants", api: all, transfer: none, jobs: expire),
-        ("account_switches", api: all, transfer: none, jobs: expire),
+        // The jobs role finishes a switch whose files it has moved.
+        ("account_switches", api: all, transfer: none, jobs: [.select, .update, .delete]),
+        // Downloads read in accounts that were left, and renew their tokens; a file that has bytes again leaves its move.
+        ("account_moves", api: all, transfer: change, jobs: [.select, .update, .delete]),
+        ("moving_contents", api: all, transfer: expire, jobs: [.select, .update, .delete]),
         ("devices", api: all, transfer: write, jobs: none),
-        ("sharing_groups", api: write, transfer: change, jobs: read),
+        ("sharing_groups", api: write, transfer: change, jobs: change),
         ("memberships", api: all, transfer: read, jobs: read),
         ("invitations", api: all, transfer: none, jobs: expire),
         // A deleted file keeps its row.

@@ -105,6 +105,10 @@ public struct Housekeeper: Sendable {
         report("Device grants forgotten that were not used for long", grants)
         let proposals = try store.transaction { try $0.forgetExpiredSwitches(at: now(), limit: Self.batch) }
         report("Account switches forgotten that nobody confirmed", proposals)
+        let moves = try store.transaction { session in
+            try session.forgetEndedMoves(before: time(ago: Self.switchLifetimeSeconds), limit: Self.batch)
+        }
+        report("Old moves of contents forgotten", moves)
         let switches = try store.transaction { session in
             try session.forgetFinishedSwitches(before: time(ago: Self.switchLifetimeSeconds), limit: Self.batch)
         }

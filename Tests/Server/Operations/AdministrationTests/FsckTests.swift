@@ -83,6 +83,13 @@ struct FsckTests {
         Damage("waitingWithObject", "UPDATE files SET content_state = 'missing' WHERE NOT is_deleted"),
         Damage(
             "waitingForNobody", "UPDATE files SET content_state = 'awaiting', object_id = NULL WHERE NOT is_deleted"),
+        Damage("moveWithoutTokens", Self.move(epoch: -1, state: "moving", credentials: "NULL")),
+        Damage("moveOutOfPresentAccount", Self.move(epoch: 0, state: "moving", credentials: "'c'")),
+        Damage(
+            "movingForNobody",
+            Self.move(epoch: -1, state: "failed", credentials: "NULL")
+                + "; INSERT INTO moving_contents (switch_uuid, sharing_group_id, file_uuid, file_version, available_at)"
+                + " VALUES ('a', 1, 'f', 0, NOW())"),
         Damage("stagedInNoGroup", "UPDATE staged_changes SET sharing_group_id = 99"),
         Damage("stagedByNonMember", "UPDATE staged_changes SET user_id = 99"),
         Damage("stagedUploadIncomplete", "UPDATE staged_changes SET kind = 'upload'"),
@@ -102,6 +109,15 @@ struct FsckTests {
         Damage("workFarOff", "UPDATE outbox SET available_at = '2099-01-01'"),
         Damage("tokensUnreadable", "UPDATE users SET credentials = CONCAT(credentials, 'x') WHERE user_id = 1"),
     ]
+
+    /// A statement that adds a move of user 1.
+    private static func move(epoch: Int, state: String, credentials: String) -> String {
+        """
+        INSERT INTO account_moves (switch_uuid, user_id, account_epoch, account_type, provider_user_id, credentials,
+                                   state, available_at, begun_at)
+        VALUES ('a', 1, \(epoch), 'Google', 'former', \(credentials), '\(state)', NOW(), NOW())
+        """
+    }
 
     @Test("A consistent database is clean")
     func clean() throws {

@@ -9,6 +9,7 @@ import Vault
 @Suite("Rotation of sealing keys")
 struct KeyRotationTests {
     private static let removed = UserID(39)
+    private static let formerAccount = CredentialSealer.Place.formerAccount(UserID(1_001), AccountEpoch(3))
     private struct Interruption: Error {}
 
     private let fixture: AdministrationFixture
@@ -48,6 +49,17 @@ struct KeyRotationTests {
             INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at)
             VALUES ('revokeGrant', \(Self.removed.rawValue), 'Google', REPEAT(X'01', 32), X'\(left)', NOW(), NOW())
             """)
+        // Somebody who has switched accounts, with the former one out of which files are moved.
+        let moved = try fixture.sealer.seal(
+            StoredCredentials(refreshToken: "of the former account"), for: Self.formerAccount
+        ).hexLowercase
+        try fixture.run(
+            """
+            INSERT INTO account_moves
+                   (switch_uuid, user_id, account_epoch, account_type, provider_user_id, credentials, state,
+                    available_at, begun_at)
+            VALUES (UUID(), 1001, 3, 'Google', 'former', X'\(moved)', 'moving', NOW(), NOW())
+            """)
     }
 
     private func opened(_ user: Int64) throws -> StoredCredentials {
@@ -61,11 +73,14 @@ struct KeyRotationTests {
         let again = try rotation.run()
 
         #expect(report.isGood)
-        #expect(report.resealed == 253)
+        #expect(report.resealed == 254)
         #expect(again.resealed == 0)
-        #expect(again.alreadyCurrent == 253)
+        #expect(again.alreadyCurrent == 254)
         for number in Int64(1_001)...1_249 { #expect(try opened(number).accessToken == "token-\(number)") }
         #expect(try opened(1).refreshToken == "secret-refresh")
+        let move = try #require(try fixture.store.withSession { try $0.sealedMoves(after: nil, limit: 9) }.first)
+        #expect(try newSealer.open(move.bytes, from: Self.formerAccount).refreshToken == "of the former account")
+        #expect(throws: CryptoError.self) { try newSealer.open(move.bytes, from: .user(UserID(1_001))) }
         let departures = try fixture.store.withSession { try $0.sealedDepartures(after: nil, limit: 9) }
         let grants = try fixture.store.withSession { try $0.sealedGrants(after: nil, limit: 9) }
         for record in departures + grants {
@@ -105,7 +120,7 @@ struct KeyRotationTests {
         let report = try rotation.run()
 
         #expect(report.alreadyCurrent == 200)
-        #expect(report.resealed == 53)
+        #expect(report.resealed == 54)
     }
 
     @Test("Tokens stored meanwhile are not overwritten")
@@ -140,6 +155,6 @@ struct KeyRotationTests {
         #expect(report.unreadable == ["user 1100"])
         #expect(!report.isGood)
         #expect(report.text.contains("KEEP the former keys"))
-        #expect(report.resealed == 252)
+        #expect(report.resealed == 253)
     }
 }

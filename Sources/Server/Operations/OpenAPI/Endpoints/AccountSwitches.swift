@@ -33,8 +33,13 @@ extension BeginAccountSwitchRequest: DescribedRequest {
 extension ConfirmAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Makes the proposed account the active one of its identity.",
-        reply: Schemas.object(["accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64]),
-        errors: [.switchUnknown, .staleEpoch, .accountInUse, .owningAccountRequired])
+        reply: Schemas.object(
+            ["accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64],
+            optional: ["movesContents": Schemas.bool]),
+        errors: [
+            .switchUnknown, .staleEpoch, .accountInUse, .owningAccountRequired, .oldAccountProofRequired,
+        ],
+        requestHeaders: [.oldAccountProof: "As of BeginAccountSwitch; required with `moveContents`."])
 }
 
 extension GetAccountSwitchStatusRequest: DescribedRequest {
@@ -50,7 +55,14 @@ extension GetAccountSwitchStatusRequest: DescribedRequest {
                             "fileUUID": Schemas.uuid, "sharingGroupUUID": Schemas.identifier,
                             "fileVersion": Schemas.int32, "mimeType": Schemas.text, "owningUserId": Schemas.int64,
                         ], optional: ["fileGroupUUID": Schemas.identifier])),
-            ], optional: ["switchId": Schemas.uuid, "nextCursor": Schemas.text]),
+            ],
+            optional: [
+                "switchId": Schemas.uuid, "nextCursor": Schemas.text,
+                "serverMove": Schemas.object([
+                    "state": ["type": "string", "enum": ["moving", "done", "failed", "ended"]],
+                    "numberMoved": Schemas.int64, "bytesMoved": Schemas.int64, "numberFailed": Schemas.int64,
+                ]),
+            ]),
         errors: [.switchUnknown, .userUnknown, .accountRetired])
 }
 

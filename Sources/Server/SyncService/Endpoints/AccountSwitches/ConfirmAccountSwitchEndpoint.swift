@@ -4,17 +4,21 @@ import SyncProtocol
 
 /// Makes the caller's account the active one of the identity for which it was proposed.
 ///
-/// One transaction; a repeated request finds the switch confirmed and gets the same reply.
+/// One transaction; a repeated request finds the switch confirmed and gets the same reply. If the server is to move the
+/// files' bytes, it tries beforehand whether it can still read them.
 struct ConfirmAccountSwitchEndpoint: Endpoint {
     func respond(
         to request: ConfirmAccountSwitchRequest, from caller: SignedInPerson, in context: RequestContext
     ) throws -> EndpointReply {
         let (accountType, providerUserID) = (caller.presented.accountType, caller.profile.providerUserID)
-        let confirmed = try context.store.transaction { session in
+        let move =
+            request.moveContents
+            ? try ContentMoveOffer(context: context).accept(request.switchId, from: caller) : nil
+        let (confirmed, isMoving) = try context.store.transaction { session in
             let known = try session.accountSwitch(request.switchId, at: context.now)
             guard let known, known.leads(to: accountType, providerUserID) else { throw EndpointError.switchUnknown }
             let confirmed = try session.confirmSwitch(
-                request.switchId, expecting: request.expectedEpoch, at: context.now)
+                request.switchId, expecting: request.expectedEpoch, moving: move, at: context.now)
             if known.state == .proposed {
                 if let storage = accountType.cloudStorageType, context.services.settings.writesWarningFile {
                     try session.addWarningFile(
@@ -23,12 +27,14 @@ struct ConfirmAccountSwitchEndpoint: Endpoint {
                 try session.addPush(
                     SwitchNotice.confirmed(to: accountType), toDevicesOf: confirmed.userID, at: context.now)
             }
-            return confirmed
+            return (confirmed, try session.movesContents(of: confirmed.userID, since: confirmed.id))
         }
         guard let epoch = confirmed.accountEpoch, let total = confirmed.filesTotal else {
             throw StoreError.corrupt(table: "account_switches", column: "account_epoch")
         }
-        return .json(ConfirmAccountSwitchResponse(accountEpoch: epoch, numberAwaiting: total))
+        return .json(
+            ConfirmAccountSwitchResponse(
+                accountEpoch: epoch, numberAwaiting: total, movesContents: request.moveContents ? isMoving : nil))
     }
 }
 

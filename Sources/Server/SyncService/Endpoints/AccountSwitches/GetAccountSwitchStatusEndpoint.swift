@@ -26,8 +26,30 @@ struct GetAccountSwitchStatusEndpoint: Endpoint {
                     state: AccountSwitchState(accountSwitch.state), switchId: accountSwitch.id,
                     accountEpoch: party.user.accountEpoch, numberAwaiting: count,
                     numberDone: max(0, (accountSwitch.filesTotal ?? 0) - count),
-                    nextCursor: page.count == pageSize ? page.last?.cursor : nil, awaiting: page.map(\.file)))
+                    nextCursor: page.count == pageSize ? page.last?.cursor : nil, awaiting: page.map(\.file),
+                    serverMove: try serverMove(of: accountSwitch.id, &session)))
         }
+    }
+
+    private func serverMove(
+        of id: AccountSwitchID, _ session: inout StoreSession
+    ) throws -> GetAccountSwitchStatusResponse.ServerMove? {
+        guard let move = try session.accountMove(of: id) else { return nil }
+        return GetAccountSwitchStatusResponse.ServerMove(
+            state: ServerMoveState(move.state), numberMoved: move.filesMoved, bytesMoved: move.bytesMoved,
+            numberFailed: try session.failedCount(of: id))
+    }
+}
+
+extension ServerMoveState {
+    fileprivate init(_ state: AccountMove.State) {
+        self =
+            switch state {
+            case .moving: .moving
+            case .done: .done
+            case .failed: .failed
+            case .ended: .ended
+            }
     }
 }
 

@@ -13,14 +13,17 @@ private struct ProofHeader: Decodable {
     var accountDetails: String?
 }
 
-/// Proof that the person who begins a switch can still use the account that is to be left.
+/// Proof that the person who begins or confirms a switch can still use the account that is to be left.
 enum OldAccountProof {
-    /// Checks the proof that the request has; without one, whether the configuration asks for it.
+    /// Checks the proof that the request has; without one, whether it is needed.
+    /// - Parameter isRequired: whether it is needed in any case; else the configuration decides.
     /// - Throws: ``EndpointError/oldAccountProofRequired``, also if the proof is another account's;
     ///   ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the provider could not be asked.
-    static func check(of user: UserRecord, in context: RequestContext) throws {
+    static func check(of user: UserRecord, isRequired: Bool = false, in context: RequestContext) throws {
         guard let text = context.head.header(.oldAccountProof) else {
-            if context.services.settings.requiresOldAccountProof { throw EndpointError.oldAccountProofRequired }
+            if isRequired || context.services.settings.requiresOldAccountProof {
+                throw EndpointError.oldAccountProofRequired
+            }
             return
         }
         guard let header = try? UntrustedJSON.decode(ProofHeader.self, from: Array(text.utf8)) else {

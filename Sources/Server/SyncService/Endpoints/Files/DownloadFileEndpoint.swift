@@ -36,6 +36,9 @@ struct DownloadFileEndpoint: TransferEndpoint {
         switch file.contentState {
         case .stored: break
         case .awaiting:
+            let elsewhere = FormerStorageDownload(
+                file: file, groupID: member.groupID, conditions: conditions, context: context)
+            if let reply = try elsewhere.run() { return reply }
             return .header(
                 DownloadFileResponse.gone(
                     appMetaData: file.appMetaData, cloudStorageType: file.owningUser.storageType,

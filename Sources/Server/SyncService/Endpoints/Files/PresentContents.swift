@@ -29,6 +29,12 @@ struct PresentContents {
         sizeBytes = checkSum == file.checkSum ? file.sizeBytes ?? object.sizeBytes : object.sizeBytes
     }
 
+    /// The contents as they were committed; `nil` unless the provider says that the object still has them.
+    static func unchanged(of object: StoredObject, as file: FileRecord) -> PresentContents? {
+        guard let checkSum = file.checkSum, isUnchanged(object, file, checkSum) else { return nil }
+        return PresentContents(checkSum, of: object, as: file)
+    }
+
     /// Determines the checksum, for which the object may have to be read.
     /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not report the object's hash, or if
     ///   the jobs role still has to read the object.

@@ -30,7 +30,7 @@ struct Upload {
             ? nil : try CollectedBody(of: context, lengthBytes: length, checkSum, for: owner.storageType)
         let storage = try context.storage(of: owner, for: caller)
         let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
-        let intent = try UploadIntent.commit(toStore: reservation, in: owner, storage, context: context)
+        let intent = try UploadIntent.commit(toStore: reservation, in: owner, storage, by: context.intents)
         if let collected {
             return Upload(
                 mimeType: mimeType, owner: owner, storage: storage, intent: intent, content: collected.content

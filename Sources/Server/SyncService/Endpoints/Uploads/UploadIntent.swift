@@ -4,6 +4,22 @@ import Store
 import SyncProtocol
 import Vault
 
+/// What the records of uploads need of whoever uploads: a request, or the jobs role.
+struct IntentKeeper {
+    let store: MetadataStore
+    /// The current time by the database's clock.
+    let now: () -> WireDate
+    /// A string that nobody else uses.
+    let makeUUID: () throws -> String
+    let logger: Logger
+}
+
+extension RequestContext {
+    var intents: IntentKeeper {
+        IntentKeeper(store: store, now: services.now, makeUUID: services.makeUUID, logger: logger)
+    }
+}
+
 /// A record, committed before the first byte is sent to a cloud, that makes sure that an upload is cleaned up.
 ///
 /// It is a leased row of the outbox. If this process dies, the lease expires and the jobs role deletes the object.
@@ -29,14 +45,14 @@ final class UploadIntent {
     private let doomed: Set<String>
     private let owner: OwningUser
     private let accountEpoch: AccountEpoch
-    private let context: RequestContext
+    private let keeper: IntentKeeper
     /// When the lease ends, if that is not put off while bytes come.
     private let fixedEnd: WireDate?
     private var renewed = ContinuousClock.now
 
     private init(
         _ item: OutboxID, leaseOwner: String, until fixedEnd: WireDate?, reservation: ObjectReservation,
-        doomed: Set<String>, owner: OwningUser, _ accountEpoch: AccountEpoch, context: RequestContext
+        doomed: Set<String>, owner: OwningUser, _ accountEpoch: AccountEpoch, by keeper: IntentKeeper
     ) {
         self.fixedEnd = fixedEnd
         self.item = item
@@ -45,7 +61,7 @@ final class UploadIntent {
         self.doomed = doomed
         self.owner = owner
         self.accountEpoch = accountEpoch
-        self.context = context
+        self.keeper = keeper
     }
 
     /// Commits the record of an upload that is about to begin.
@@ -55,54 +71,54 @@ final class UploadIntent {
     /// - Throws: ``EndpointError/ownerRemoved``, ``AccountSwitched``, ``StoreError``.
     static func commit(
         toStore reservation: ObjectReservation, in owner: OwningUser, _ storage: UserStorage,
-        of upload: ResumableUpload? = nil, context: RequestContext
+        of upload: ResumableUpload? = nil, by keeper: IntentKeeper
     ) throws -> UploadIntent {
-        let leaseOwner = try upload?.uploadUUID.rawValue ?? context.services.makeUUID()
+        let leaseOwner = try upload?.uploadUUID.rawValue ?? keeper.makeUUID()
         let item: OutboxID
         do {
-            item = try context.store.withSession { session in
+            item = try keeper.store.withSession { session in
                 try session.addIntent(
                     toStore: reservation.objectID,
                     named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
                     at: storage.accountEpoch, leaseOwner: leaseOwner,
-                    until: upload?.expiresAt ?? Self.leaseEnd(context),
-                    at: context.services.now())
+                    until: upload?.expiresAt ?? Self.leaseEnd(keeper),
+                    at: keeper.now())
             }
         } catch StoreError.notFound {
-            guard try context.store.withSession({ try $0.user(owner.userID) }) != nil else {
+            guard try keeper.store.withSession({ try $0.user(owner.userID) }) != nil else {
                 throw EndpointError.ownerRemoved
             }
             throw AccountSwitched()
         }
-        let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
+        let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, keeper)
         return UploadIntent(
             item, leaseOwner: leaseOwner, until: upload?.expiresAt, reservation: settled, doomed: doomed, owner: owner,
-            storage.accountEpoch, context: context)
+            storage.accountEpoch, by: keeper)
     }
 
     /// The record that an earlier request has committed.
     /// - Throws: ``StoreError``.
     static func existing(
-        of upload: ResumableUpload, _ destination: UploadDestination, _ storage: UserStorage, context: RequestContext
+        of upload: ResumableUpload, _ destination: UploadDestination, _ storage: UserStorage, by keeper: IntentKeeper
     ) throws -> UploadIntent {
         let doomed =
             destination.spareName == nil
-            ? [] : try context.store.withSession { try $0.doomedObjects(of: destination.owner, limit: maximumDoomed) }
+            ? [] : try keeper.store.withSession { try $0.doomedObjects(of: destination.owner, limit: maximumDoomed) }
         return UploadIntent(
             destination.intent, leaseOwner: upload.uploadUUID.rawValue, until: upload.expiresAt,
             reservation: ObjectReservation(
                 name: destination.objectName, objectID: destination.objectID, folderID: destination.folderID,
                 spareName: destination.spareName),
-            doomed: doomed, owner: destination.owner, storage.accountEpoch, context: context)
+            doomed: doomed, owner: destination.owner, storage.accountEpoch, by: keeper)
     }
 
     /// Decides, if names are unique, whether the plain name can be used.
     private static func settle(
         _ reservation: ObjectReservation, _ item: OutboxID, _ leaseOwner: String, _ owner: OwningUser,
-        _ context: RequestContext
+        _ keeper: IntentKeeper
     ) throws -> (ObjectReservation, Set<String>) {
         guard let spareName = reservation.spareName else { return (reservation, []) }
-        return try context.store.withSession { session in
+        return try keeper.store.withSession { session in
             let doomed = try session.doomedObjects(of: owner, limit: maximumDoomed)
             guard
                 try doomed.count == maximumDoomed
@@ -130,7 +146,7 @@ final class UploadIntent {
             throw EndpointError.uploadConflict
         }
         if content.providerHash == nil, content.owningUser.storageType.reportsHashLate, let id = content.objectID {
-            let now = context.now
+            let now = keeper.now()
             try session.addHashing(
                 of: id, in: content.owningUser,
                 availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
@@ -145,8 +161,8 @@ final class UploadIntent {
     }
 
     private func renew() throws {
-        let isOurs = try context.store.transaction { session in
-            try session.renewLease(of: item, by: leaseOwner, until: fixedEnd ?? Self.leaseEnd(context))
+        let isOurs = try keeper.store.transaction { session in
+            try session.renewLease(of: item, by: leaseOwner, until: fixedEnd ?? Self.leaseEnd(keeper))
         }
         guard isOurs else { throw EndpointError.uploadConflict }
         renewed = .now
@@ -161,7 +177,7 @@ final class UploadIntent {
         let age = renewed.duration(to: .now)
         guard age > Self.confirmationAge else { return }
         guard age < Self.confirmationLimit else { return try renew() }
-        let isOurs = try context.store.withSession { try $0.isLeased(item, by: leaseOwner) }
+        let isOurs = try keeper.store.withSession { try $0.isLeased(item, by: leaseOwner) }
         guard isOurs else { throw EndpointError.uploadConflict }
     }
 
@@ -169,13 +185,13 @@ final class UploadIntent {
     /// expires.
     func giveUp() {
         do {
-            try context.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: context.services.now()) }
+            try keeper.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: keeper.now()) }
         } catch {
-            context.logger.info("Upload intent left to its lease", metadata: .keyed([.reason: "\(error)"]))
+            keeper.logger.info("Upload intent left to its lease", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 
-    private static func leaseEnd(_ context: RequestContext) -> WireDate {
-        WireDate(secondsSince1970: context.services.now().secondsSince1970 + leaseSeconds)
+    private static func leaseEnd(_ keeper: IntentKeeper) -> WireDate {
+        WireDate(secondsSince1970: keeper.now().secondsSince1970 + leaseSeconds)
     }
 }

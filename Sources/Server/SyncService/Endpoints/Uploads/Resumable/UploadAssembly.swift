@@ -34,7 +34,7 @@ struct UploadAssembly {
             let member = try caller.member(of: request.sharingGroupUUID, in: context.store)
             let storage = try context.storage(of: destination.owner, for: member.user)
             return try stage(
-                content, try UploadIntent.existing(of: upload, destination, storage, context: context), upload)
+                content, try UploadIntent.existing(of: upload, destination, storage, by: context.intents), upload)
         }
         let target: Target
         if let destination = upload.destination {
@@ -82,7 +82,7 @@ struct UploadAssembly {
         let storage = try context.storage(of: plan.owner, for: member.user)
         let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
         let intent = try UploadIntent.commit(
-            toStore: reservation, in: plan.owner, storage, of: upload, context: context)
+            toStore: reservation, in: plan.owner, storage, of: upload, by: context.intents)
         let settled = intent.reservation
         let destination = UploadDestination(
             owner: plan.owner, objectName: settled.name, spareName: settled.spareName, objectID: settled.objectID,
@@ -107,7 +107,8 @@ struct UploadAssembly {
         let storage = try context.storage(of: destination.owner, for: member.user)
         return Target(
             storage: storage, owner: destination.owner,
-            intent: try UploadIntent.existing(of: upload, destination, storage, context: context), recorder: recorder)
+            intent: try UploadIntent.existing(of: upload, destination, storage, by: context.intents), recorder: recorder
+        )
     }
 
     private func recorder(_ upload: ResumableUpload, _ owner: OwningUser) throws -> UploadRecorder? {

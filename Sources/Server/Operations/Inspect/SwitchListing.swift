@@ -1,0 +1,182 @@
+import MariaDB
+public import Store
+public import SyncProtocol
+
+/// A switch of accounts as operators see it.
+public struct ListedSwitch: Equatable, Sendable, Encodable {
+    /// How far the server is with moving the contents itself.
+    public struct Move: Equatable, Sendable, Encodable {
+        /// `moving`; `done`, if every file was tried; `failed`, if the account that was left cannot be read any more;
+        /// `ended`, if nobody wants it any more.
+        public var state: String
+        public var filesMoved: Int64
+        public var bytesMoved: Int64
+        /// Files whose turn is still to come.
+        public var filesLeft: Int64
+        /// Files that the server leaves to the phones.
+        public var filesFailed: Int64
+        /// When the next file is due; while one is being moved, when its lease ends.
+        public var availableAt: WireDate
+        public var lastError: String?
+        public var begunAt: WireDate
+        public var endedAt: WireDate?
+    }
+
+    public var switchID: AccountSwitchID
+    public var userID: UserID
+    public var userName: String
+    public var state: String
+    public var fromAccountType: AccountType
+    public var toAccountType: AccountType
+    public var begunAt: WireDate
+    /// How many files the confirmation made wait; absent before.
+    public var filesTotal: Int64?
+    /// How many files of the user wait for their bytes now.
+    public var filesAwaiting: Int64
+    /// Absent if the server moves nothing.
+    public var move: Move?
+}
+
+/// One switch, with the files that the server leaves to the phones.
+public struct SwitchDetails: Equatable, Sendable, Encodable {
+    public struct FailedFile: Equatable, Sendable, Encodable {
+        public var sharingGroupUUID: SharingGroupUUID
+        public var fileUUID: FileUUID
+        public var fileVersion: FileVersion
+        public var reason: String
+    }
+
+    /// Files that are listed at most.
+    static let maximumFailedFiles = 1_000
+
+    public var accountSwitch: ListedSwitch
+    public var failedFiles: [FailedFile]
+}
+
+extension StoreSession {
+    /// Switches in the order of their numbers, after `after`, at most `limit` of them.
+    /// - Parameters:
+    ///   - user: only theirs.
+    ///   - includesFinished: whether also those that are over.
+    public mutating func listSwitches(
+        of user: UserID? = nil, includesFinished: Bool, after: AccountSwitchID?, limit: Int
+    ) throws(StoreError) -> [ListedSwitch] {
+        let user = Value.int(orNull: user?.rawValue)
+        return try all(
+            """
+            SELECT s.switch_uuid, s.user_id, u.display_name, s.state, s.from_account_type, s.to_account_type, s.begun_at,
+                   s.files_total, a.state AS move_state, a.files_moved, a.bytes_moved, a.available_at, a.last_error,
+                   a.begun_at AS move_begun_at, a.ended_at,
+                   (SELECT COUNT(*)
+                      FROM moving_contents m
+                     WHERE m.switch_uuid = s.switch_uuid AND m.failure IS NULL) AS files_left,
+                   (SELECT COUNT(*)
+                      FROM moving_contents m
+                     WHERE m.switch_uuid = s.switch_uuid AND m.failure IS NOT NULL) AS files_failed,
+                   (SELECT COUNT(*)
+                      FROM files f
+                     WHERE f.owning_user_id = s.user_id AND f.object_id IS NULL AND f.content_state = 'awaiting'
+                       AND NOT f.is_deleted) AS files_awaiting
+              FROM account_switches s
+              JOIN users u ON u.user_id = s.user_id
+              LEFT JOIN account_moves a ON a.switch_uuid = s.switch_uuid
+             WHERE s.switch_uuid > ?
+               AND (? IS NULL OR s.user_id = ?)
+               AND (? OR s.state <> 'finished' OR a.state = 'moving')
+             ORDER BY s.switch_uuid
+             LIMIT ?
+            """,
+            [.text(after?.rawValue ?? ""), user, user, .bool(includesFinished), .int(Int64(limit))],
+            ListedSwitch.init(_:))
+    }
+
+    /// One switch; `nil` if there is none with that number.
+    public mutating func switchDetails(_ id: AccountSwitchID) throws(StoreError) -> SwitchDetails? {
+        let user = try first(
+            "SELECT user_id FROM account_switches WHERE switch_uuid = ?", [.text(id.rawValue)]
+        ) { row throws(StoreError) in UserID(try row.number(0)) }
+        guard let user,
+            let listed = try listSwitches(of: user, includesFinished: true, after: nil, limit: 1_000)
+                .first(where: { $0.switchID == id })
+        else { return nil }
+        let failed = try all(
+            """
+            SELECT g.sharing_group_uuid, m.file_uuid, m.file_version, m.failure
+              FROM moving_contents m
+              JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
+             WHERE m.switch_uuid = ?
+               AND m.failure IS NOT NULL
+             ORDER BY g.sharing_group_uuid, m.file_uuid
+             LIMIT ?
+            """, [.text(id.rawValue), .int(Int64(SwitchDetails.maximumFailedFiles))]
+        ) { row throws(StoreError) in
+            SwitchDetails.FailedFile(
+                sharingGroupUUID: try row.identifier("sharing_group_uuid"), fileUUID: try row.identifier("file_uuid"),
+                fileVersion: FileVersion(try row.number32("file_version")), reason: try row.string("failure"))
+        }
+        return SwitchDetails(accountSwitch: listed, failedFiles: failed)
+    }
+}
+
+extension ListedSwitch {
+    fileprivate init(_ row: borrowing Row) throws(StoreError) {
+        switchID = try row.identifier("switch_uuid")
+        userID = UserID(try row.number("user_id"))
+        userName = try row.string("display_name")
+        state = try row.string("state")
+        fromAccountType = try row.word("from_account_type")
+        toAccountType = try row.word("to_account_type")
+        begunAt = try row.date("begun_at")
+        filesTotal = try row.optionalNumber("files_total")
+        filesAwaiting = try row.number("files_awaiting")
+        move = nil
+        guard let state = try row.optionalString("move_state") else { return }
+        move = Move(
+            state: state, filesMoved: try row.number("files_moved"), bytesMoved: try row.number("bytes_moved"),
+            filesLeft: try row.number("files_left"), filesFailed: try row.number("files_failed"),
+            availableAt: try row.date("available_at"), lastError: try row.optionalString("last_error"),
+            begunAt: try row.date("move_begun_at"), endedAt: try row.optionalDate("ended_at"))
+    }
+}
+
+extension ListedSwitch.Move {
+    /// In a few words.
+    var summary: String {
+        let moved = "\(Quantity.of(Int(filesMoved), "file")) of \(Quantity.bytes(bytesMoved)) moved"
+        let left = filesLeft > 0 ? ", \(filesLeft) left" : ""
+        let failed = filesFailed > 0 ? ", \(filesFailed) left to the phones" : ""
+        return "\(state): \(moved)\(left)\(failed)" + (lastError.map { "; \($0)" } ?? "")
+    }
+}
+
+extension SwitchDetails: Report {
+    public var lines: [String] {
+        let listed = accountSwitch
+        var lines = [
+            "switch \(listed.switchID) of user \(listed.userID) (\(listed.userName)), begun \(listed.begunAt) UTC",
+            "  accounts   from \(listed.fromAccountType.rawValue) to \(listed.toAccountType.rawValue): \(listed.state)",
+            "  files      "
+                + (listed.filesTotal.map { "\(listed.filesAwaiting) of \($0) wait for their bytes" } ?? "not confirmed"),
+            "  server     " + (listed.move?.summary ?? "moves nothing: devices upload"),
+        ]
+        if let move = listed.move, move.state == "moving" { lines.append("  next       \(move.availableAt) UTC") }
+        for file in failedFiles {
+            lines.append(
+                "  not moved  file \(file.fileUUID), version \(file.fileVersion), group \(file.sharingGroupUUID): "
+                    + file.reason)
+        }
+        return lines
+    }
+}
+
+enum SwitchText {
+    static func list(_ switches: [ListedSwitch], _ page: Page<some Encodable>) -> [String] {
+        var table = TextTable("SWITCH", "USER", "FROM", "TO", "STATE", "AWAITING", "BEGUN", "SERVER")
+        for item in switches {
+            table.add(
+                "\(item.switchID)", "\(item.userID)", item.fromAccountType.rawValue, item.toAccountType.rawValue,
+                item.state, "\(item.filesAwaiting)", "\(item.begunAt)", item.move?.summary ?? "")
+        }
+        return page.lines(table, of: "switches")
+    }
+}

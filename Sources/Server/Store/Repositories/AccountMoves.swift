@@ -1,0 +1,212 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// The server's own way of bringing files back after a switch of accounts: it reads their bytes in the account that was
+/// left, and writes them into the present one.
+public struct AccountMove: Equatable, Sendable {
+    public enum State: String, Sendable {
+        case moving
+        /// Every file was tried.
+        case done
+        /// The account that was left cannot be read any more.
+        case failed
+        /// Nobody wants it any more.
+        case ended
+    }
+
+    /// The switch whose confirmation began it.
+    public var switchID: AccountSwitchID
+    /// The user as they were before the switch, with the account that was left and its epoch.
+    public var former: UserRecord
+    /// Sealed for the move; `nil` once it has ended.
+    public var credentials: [UInt8]?
+    public var state: State
+    /// How often in succession it had to be put off.
+    public var attempts: Int
+    public var lastError: String?
+    public var filesMoved: Int64
+    public var bytesMoved: Int64
+    public var begunAt: WireDate
+}
+
+extension AccountMove {
+    /// The columns of `account_moves` that ``init(_:)`` reads, of the alias `a`.
+    static let columns: ColumnList = [
+        "switch_uuid", "user_id", "account_epoch", "account_type", "provider_user_id", "cloud_folder_name",
+        "cloud_folder_id", "credentials", "state", "attempts", "last_error", "files_moved", "bytes_moved", "begun_at",
+    ]
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        switchID = try row.identifier("switch_uuid")
+        former = UserRecord(
+            userID: UserID(try row.number("user_id")), accountType: try row.word("account_type"),
+            providerUserID: try row.string("provider_user_id"), displayName: "",
+            cloudFolderName: try row.optionalString("cloud_folder_name"),
+            cloudFolderID: try row.optionalString("cloud_folder_id"),
+            accountEpoch: AccountEpoch(try row.number("account_epoch")))
+        credentials = try row.optionalData("credentials")
+        state = try row.word("state")
+        attempts = Int(try row.number("attempts"))
+        lastError = try row.optionalString("last_error")
+        filesMoved = try row.number("files_moved")
+        bytesMoved = try row.number("bytes_moved")
+        begunAt = try row.date("begun_at")
+    }
+}
+
+/// What a move needs of the account that a confirmation leaves.
+public struct FormerAccount: Equatable, Sendable {
+    /// Its tokens, sealed for the move.
+    public var credentials: [UInt8]
+    /// The version of the user's stored tokens that these are.
+    public var version: Int64
+
+    public init(credentials: [UInt8], version: Int64) {
+        self.credentials = credentials
+        self.version = version
+    }
+}
+
+extension StoreSession {
+    /// The move that a switch began; `nil` if it began none.
+    public mutating func accountMove(of id: AccountSwitchID) throws(StoreError) -> AccountMove? {
+        try first(
+            """
+            SELECT \(AccountMove.columns)
+              FROM account_moves
+             WHERE switch_uuid = ?
+            """, [.text(id.rawValue)], AccountMove.init(_:))
+    }
+
+    /// Leases the move that has been due for longest; rows that another process is leasing are skipped. Call in a
+    /// transaction of its own.
+    ///
+    /// A user's moves take turns: one whose user has another one under lease is not due.
+    public mutating func leaseMove(
+        by leaseOwner: String, until: WireDate, at now: WireDate
+    ) throws(StoreError) -> AccountMove? {
+        let due = try first(
+            """
+            SELECT \(AccountMove.columns, of: "a")
+              FROM account_moves a
+             WHERE a.state = 'moving'
+               AND a.available_at <= ?
+               AND NOT EXISTS (SELECT 1
+                                 FROM account_moves b
+                                WHERE b.user_id = a.user_id AND b.lease_owner IS NOT NULL AND b.available_at > ?)
+             ORDER BY a.available_at
+             LIMIT 1
+               FOR UPDATE SKIP LOCKED
+            """, [.date(now), .date(now)], AccountMove.init(_:))
+        guard let due else { return nil }
+        try execute(
+            "UPDATE account_moves SET lease_owner = ?, available_at = ? WHERE switch_uuid = ?",
+            [.text(leaseOwner), .date(until), .text(due.switchID.rawValue)])
+        return due
+    }
+
+    /// Renews the lease of a move.
+    /// - Returns: `false` if it is no longer `leaseOwner`'s, or the move has ended.
+    public mutating func renewMove(
+        _ id: AccountSwitchID, by leaseOwner: String, until: WireDate
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE account_moves
+               SET available_at = ?
+             WHERE switch_uuid = ?
+               AND lease_owner = ?
+               AND state = 'moving'
+            """, [.date(until), .text(id.rawValue), .text(leaseOwner)])
+        // Checked separately, since a renewal within the same second changes no row.
+        return try first(
+            "SELECT 1 FROM account_moves WHERE switch_uuid = ? AND lease_owner = ? AND state = 'moving'",
+            [.text(id.rawValue), .text(leaseOwner)]
+        ) { _ in true } ?? false
+    }
+
+    /// Ends the lease of a move that goes on at `time`.
+    /// - Parameter error: why it has to be put off, as a short word for the operator; `nil` if it does not have to.
+    public mutating func postponeMove(
+        _ id: AccountSwitchID, by leaseOwner: String, until time: WireDate, error: String? = nil
+    ) throws(StoreError) {
+        // Assignments take effect from left to right.
+        try execute(
+            """
+            UPDATE account_moves
+               SET available_at = ?, lease_owner = NULL, attempts = IF(? IS NULL, 0, attempts + 1), last_error = ?
+             WHERE switch_uuid = ?
+               AND lease_owner = ?
+            """,
+            [
+                .date(time), .text(orNull: error), .text(orNull: error.map { String($0.prefix(255)) }),
+                .text(id.rawValue), .text(leaseOwner),
+            ])
+    }
+
+    /// Records that a file was moved.
+    public mutating func countMoved(_ bytes: Int64, in id: AccountSwitchID) throws(StoreError) {
+        try execute(
+            "UPDATE account_moves SET files_moved = files_moved + 1, bytes_moved = bytes_moved + ? WHERE switch_uuid = ?",
+            [.int(bytes), .text(id.rawValue)])
+    }
+
+    /// Ends a move: its tokens are forgotten, and so are the files that were not tried.
+    public mutating func endMove(
+        _ id: AccountSwitchID, as state: AccountMove.State, error: String? = nil, at now: WireDate
+    ) throws(StoreError) {
+        try execute(
+            """
+            UPDATE account_moves
+               SET state = ?, credentials = NULL, lease_owner = NULL, last_error = ?, ended_at = ?
+             WHERE switch_uuid = ?
+               AND state = 'moving'
+            """,
+            [
+                .text(state.rawValue), .text(orNull: error.map { String($0.prefix(255)) }), .date(now),
+                .text(id.rawValue),
+            ])
+        try execute(
+            "DELETE FROM moving_contents WHERE switch_uuid = ? AND failure IS NULL", [.text(id.rawValue)])
+    }
+
+    /// Ends all moves of a user, of whom no file is to be moved any more.
+    mutating func endMoves(
+        of userID: UserID, as state: AccountMove.State = .ended, at now: WireDate
+    ) throws(StoreError) {
+        let user: [Value] = [.int(userID.rawValue)]
+        try execute(
+            """
+            DELETE m
+              FROM moving_contents m
+              JOIN account_moves a ON a.switch_uuid = m.switch_uuid
+             WHERE a.user_id = ?
+            """, user)
+        try execute(
+            """
+            UPDATE account_moves
+               SET state = ?, credentials = NULL, lease_owner = NULL, ended_at = ?
+             WHERE user_id = ?
+               AND state = 'moving'
+            """, [.text(state.rawValue), .date(now)] + user)
+    }
+
+    /// Deletes moves that ended before `time`, with the files that they could not move.
+    /// - Returns: how many were deleted, at most `limit`.
+    public mutating func forgetEndedMoves(before time: WireDate, limit: Int) throws(StoreError) -> Int {
+        try execute(
+            """
+            DELETE FROM account_moves
+             WHERE ended_at < ?
+             ORDER BY ended_at
+             LIMIT ?
+            """, [.date(time), .int(Int64(limit))])
+    }
+
+    /// Replaces the sealed tokens of a move with renewed ones, as long as it goes on.
+    public mutating func storeCredentials(_ record: [UInt8], ofMove id: AccountSwitchID) throws(StoreError) {
+        try execute(
+            "UPDATE account_moves SET credentials = ? WHERE switch_uuid = ? AND credentials IS NOT NULL",
+            [.bytes(record), .text(id.rawValue)])
+    }
+}

@@ -1,0 +1,59 @@
+import HTTPTransport
+import Logging
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Whether the server can move the bytes of a switch itself.
+struct ContentMoveOffer {
+    let context: RequestContext
+
+    /// What a person has asked for, as far as the server can do it.
+    ///
+    /// The person must prove that they can still use the account that is left: a device's grant is enough to leave it, but
+    /// whoever has found one must not get what is stored there. One call to the provider that is left proves that it lets the
+    /// server read; if it fails, for whatever reason, the server moves nothing out of that account, and phones upload.
+    /// - Returns: `nil` if this server moves nothing, or the switch is not a proposal for the caller's account.
+    /// - Throws: ``EndpointError/oldAccountProofRequired``, ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the
+    ///   provider could not be asked about the proof; ``StoreError``, `CryptoError.unavailable`.
+    func accept(_ id: AccountSwitchID, from caller: SignedInPerson) throws -> RequestedMove? {
+        guard context.services.settings.movesContents else { return nil }
+        let found = try context.store.withSession { session -> (user: UserRecord, objectID: String?)? in
+            guard let known = try session.accountSwitch(id, at: context.now), known.state == .proposed,
+                known.leads(to: caller.presented.accountType, caller.profile.providerUserID),
+                let user = try session.user(known.userID)
+            else { return nil }
+            return (user, try session.anyObject(of: user.userID))
+        }
+        guard let found else { return nil }
+        try OldAccountProof.check(of: found.user, isRequired: true, in: context)
+        guard let objectID = found.objectID, isReadable(objectID, of: found.user) else {
+            return RequestedMove(former: nil)
+        }
+        do {
+            return RequestedMove(
+                former: try context.services.storage.vault.sealedForMove(outOfAccountOf: found.user, context.logger))
+        } catch is AccountSwitched {
+            return nil
+        }
+    }
+
+    private func isReadable(_ objectID: String, of user: UserRecord) -> Bool {
+        do {
+            let storage = try context.services.storage.storage(
+                of: user, transport: context.transport, deadline: context.deadline.orAfter(RequestContext.signInTime),
+                logger: context.logger)
+            _ = try storage.provider.describe(objectID: objectID, in: storage.access)
+            return true
+        } catch CloudStorageError.notFound {
+            // Of one object: its owner may have deleted it.
+            return true
+        } catch {
+            context.logger.info(
+                "Contents are not moved: the former account cannot be read",
+                metadata: .keyed([.reason: "\(error)"]))
+            return false
+        }
+    }
+}

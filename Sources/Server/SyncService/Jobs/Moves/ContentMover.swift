@@ -1,0 +1,237 @@
+public import HTTPTransport
+public import Logging
+import Store
+public import SyncProtocol
+public import Vault
+
+/// Moves the bytes of files that wait since their owner has switched accounts, for owners who have asked for it
+/// (docs/adr/0083-the-server-moves-contents.md).
+///
+/// Any number may run, on any number of hosts: each leases a move for the length of one file, so that one file of a user is
+/// under way at a time. Whatever ends in the middle is begun anew; what it has left behind is deleted as that of any upload.
+public struct ContentMover: Sendable {
+    /// How a file fared, for statistics.
+    public enum Outcome: String, CaseIterable, Sendable {
+        case moved
+        /// Somebody else was faster.
+        case superseded
+        /// It is left to the phones.
+        case failed
+        case postponed
+    }
+
+    /// How long others leave a move alone after its lease is renewed, in seconds; far longer than any step.
+    private static let leaseSeconds: Int64 = 180
+    private static let renewalInterval: Duration = .seconds(15)
+    static let stepTime: Duration = .seconds(60)
+    /// How often a file is tried.
+    private static let maximumAttempts = 60
+    /// How long a move may take, in seconds: so long are the tokens of the former account kept at most.
+    static let lifetimeSeconds: Int64 = 30 * 86_400
+    /// How long a move waits for something that only a person can do, in seconds.
+    private static let personSeconds: Int64 = 3_600
+    private static let indexPageDelaySeconds: Int64 = 15
+
+    private let storage: StorageRegistry
+    private let bytesPerSecond: Int?
+    private let writesIndexPage: Bool
+    private let leaseOwner: String
+    private let now: @Sendable () -> WireDate
+    private let makeUUID: @Sendable () throws -> String
+    private let pause: @Sendable (Duration) -> Void
+    private let observer: @Sendable (Outcome, Int64) -> Void
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - bytesPerSecond: how fast files are read at most; `nil` for no limit.
+    ///   - leaseOwner: a string that no other mover uses.
+    ///   - pause: blocks the calling thread.
+    ///   - observer: told how each file fared, and how many bytes were moved.
+    public init(
+        storage: StorageRegistry, bytesPerSecond: Int?, writesIndexPage: Bool = false, leaseOwner: String,
+        now: @escaping @Sendable () -> WireDate, makeUUID: @escaping @Sendable () throws -> String,
+        pause: @escaping @Sendable (Duration) -> Void,
+        observer: @escaping @Sendable (Outcome, Int64) -> Void = { _, _ in }, logger: Logger
+    ) {
+        self.storage = storage
+        self.bytesPerSecond = bytesPerSecond
+        self.writesIndexPage = writesIndexPage
+        self.leaseOwner = leaseOwner
+        self.now = now
+        self.makeUUID = makeUUID
+        self.pause = pause
+        self.observer = observer
+        self.logger = logger
+    }
+
+    private var store: MetadataStore { storage.store }
+
+    /// Takes the next step of the move that has been due for longest: one file, or its end.
+    /// - Parameter goesOn: called often; `false` ends the step, which will begin anew.
+    /// - Returns: `false` if nothing is due.
+    /// - Throws: ``StoreError``.
+    public func run(transport: Transport, goesOn: @escaping () -> Bool = { true }) throws -> Bool {
+        let leased = try store.transaction { session in
+            try session.leaseMove(by: leaseOwner, until: time(in: Self.leaseSeconds), at: now())
+        }
+        guard let move = leased else { return false }
+        var logger = logger
+        logger[metadataKey: LogKey.owningUserID.rawValue] = "\(move.former.userID)"
+        guard now().secondsSince1970 - move.begunAt.secondsSince1970 < Self.lifetimeSeconds else {
+            try end(move, as: .failed, "took too long", logger)
+            return true
+        }
+        let next = try store.transaction { session in
+            try session.nextMovingContent(of: move.switchID, former: move.former, at: now())
+        }
+        if let (content, file) = next {
+            try self.move(content, file, of: move, transport, logger, goesOn)
+        } else {
+            try endOrWait(move, logger)
+        }
+        return true
+    }
+
+    // MARK: One file
+
+    private func move(
+        _ content: MovingContent, _ file: FileRecord, of move: AccountMove, _ transport: Transport, _ logger: Logger,
+        _ goesOn: @escaping () -> Bool
+    ) throws {
+        do {
+            var step = try fileMove(
+                content, file, of: move, transport.decorated(by: CallLog(logger)), logger, goesOn)
+            let bytes = try step.run()
+            observer(bytes == nil ? .superseded : .moved, bytes ?? 0)
+            try postpone(move, until: now(), nil)
+        } catch is MoveInterrupted {
+            try postpone(move, until: now(), nil)
+        } catch {
+            guard let setback = MoveSetback(error) else {
+                try postpone(move, until: time(in: 10), "local failure")
+                throw error
+            }
+            try handle(setback, error, content, of: move, logger)
+        }
+    }
+
+    private func fileMove(
+        _ content: MovingContent, _ file: FileRecord, of move: AccountMove, _ transport: Transport, _ logger: Logger,
+        _ goesOn: @escaping () -> Bool
+    ) throws -> FileMove {
+        guard let user = try store.withSession({ try $0.user(move.former.userID) }),
+            let storageType = user.accountType.cloudStorageType, user.accountEpoch != move.former.accountEpoch
+        else { throw AccountSwitched() }
+        let deadline = Deadline.after(Self.stepTime)
+        let source: UserStorage
+        do {
+            source = try storage.storage(
+                ofFormerAccountIn: move, transport: transport, deadline: deadline, logger: logger)
+        } catch {
+            throw MoveSourceFailure(cause: error)
+        }
+        var renewed = ContinuousClock.now
+        return FileMove(
+            move: move, content: content, former: file, source: source,
+            owner: OwningUser(userID: user.userID, storageType: storageType),
+            destination: try storage.storage(of: user, transport: transport, deadline: deadline, logger: logger),
+            intents: IntentKeeper(store: store, now: now, makeUUID: makeUUID, logger: logger),
+            bytesPerSecond: bytesPerSecond, pause: pause,
+            goesOn: {
+                guard goesOn() else { throw MoveInterrupted() }
+                guard renewed.duration(to: .now) > Self.renewalInterval else { return }
+                guard try renew(move) else { throw MoveInterrupted() }
+                renewed = .now
+            })
+    }
+
+    private func renew(_ move: AccountMove) throws -> Bool {
+        try store.transaction { session in
+            try session.renewMove(move.switchID, by: leaseOwner, until: time(in: Self.leaseSeconds))
+        }
+    }
+
+    // MARK: Setbacks
+
+    private func handle(
+        _ setback: MoveSetback, _ error: any Error, _ content: MovingContent, of move: AccountMove, _ logger: Logger
+    ) throws {
+        switch setback {
+        case .fileFails(let reason): try giveUp(content, of: move, reason, logger)
+        case .moveFails(let reason): try end(move, as: .failed, reason, logger)
+        case .later(let reason, let delay, let concernsFile, let needsPerson):
+            guard !concernsFile || content.attempts + 1 < Self.maximumAttempts else {
+                return try giveUp(content, of: move, reason, logger)
+            }
+            // Twice as long as the last time, or for as long as the provider asks. Times are whole seconds, rounded down.
+            var seconds = min(3_600, Int64(2) << Int64(min(move.attempts, 11)))
+            if needsPerson { seconds = Self.personSeconds }
+            if let delay { seconds = max(seconds, delay.components.seconds + 2) }
+            logger.log(
+                level: Logger.Level(ofFailure: error), "Move of a file postponed",
+                metadata: .keyed([.reason: "\(reason)", .seconds: "\(seconds)"]))
+            observer(.postponed, 0)
+            try store.transaction { session in
+                if concernsFile { try session.postpone(content, of: move.switchID, until: time(in: seconds)) }
+                try session.postponeMove(move.switchID, by: leaseOwner, until: time(in: seconds), error: reason)
+            }
+        }
+    }
+
+    private func giveUp(
+        _ content: MovingContent, of move: AccountMove, _ reason: String, _ logger: Logger
+    ) throws {
+        logger.warning(
+            "A file cannot be moved, and waits for a device", metadata: .keyed([.reason: "\(reason)"]))
+        observer(.failed, 0)
+        try store.transaction { session in
+            try session.giveUp(content, of: move.switchID, reason)
+            try session.postponeMove(move.switchID, by: leaseOwner, until: now())
+        }
+    }
+
+    private func postpone(_ move: AccountMove, until time: WireDate, _ error: String?) throws {
+        try store.transaction { session in
+            try session.postponeMove(move.switchID, by: leaseOwner, until: time, error: error)
+        }
+    }
+
+    // MARK: The end
+
+    /// Ends a move of which nothing is left, or has it wait until its next file is due. A switch of which no file waits any
+    /// more is finished.
+    private func endOrWait(_ move: AccountMove, _ logger: Logger) throws {
+        if let time = try store.withSession({ try $0.nextMovingTime(of: move.switchID) }) {
+            return try postpone(move, until: max(time, now()), move.lastError)
+        }
+        let userID = move.former.userID
+        let finished = try store.transaction { session -> AccountSwitchID? in
+            guard try session.awaitingCount(of: userID) == 0, let open = try session.switchInProgress(of: userID) else {
+                return nil
+            }
+            _ = try session.finishSwitch(open.id, of: userID, .keepGone, movesEndAs: .done, at: now())
+            if writesIndexPage, let user = try session.user(userID), let type = user.accountType.cloudStorageType {
+                try session.scheduleIndexPage(
+                    of: OwningUser(userID: userID, storageType: type),
+                    availableAt: time(in: Self.indexPageDelaySeconds), at: now())
+            }
+            return open.id
+        }
+        if finished != nil { logger.notice("Account switch finished: all contents are there") }
+        try end(move, as: .done, nil, logger)
+    }
+
+    private func end(
+        _ move: AccountMove, as state: AccountMove.State, _ reason: String?, _ logger: Logger
+    ) throws {
+        try store.transaction { session in
+            try session.endMove(move.switchID, as: state, error: reason, at: now())
+        }
+        logger.notice(
+            "Move of contents ended", metadata: .keyed([.reason: "\(reason ?? state.rawValue)"]))
+    }
+
+    private func time(in seconds: Int64) -> WireDate {
+        WireDate(secondsSince1970: now().secondsSince1970 + seconds)
+    }
+}
