@@ -8,10 +8,10 @@ extension PrivateStackTests {
     @Suite(
         "What moves of contents cost", .enabled(if: ProcessInfo.processInfo.environment["SYNC_MEASURE_MOVES"] != nil))
     struct MoveCostTests {
-        @Test("A thousand small files, and some large ones", arguments: [(1_000, 20_000), (4, 100 << 20)])
+        @Test("A thousand small files, and some large ones", arguments: [(1_000, 20_000), (4, 32 << 20)])
         func cost(files: Int, bytes: Int) async throws {
             let server = try TestServer(
-                PrivateStack("move-cost", responders: 1, overrides: #"{"moveBytesPerSecond": 1073741824}"#))
+                PrivateStack("move-cost-\(files)", responders: 1, overrides: #"{"moveBytesPerSecond": 1073741824}"#))
             let alice = try server.signUpOwningUser()
             for batch in 0..<((files + 99) / 100) {
                 for _ in 0..<min(100, files) {
