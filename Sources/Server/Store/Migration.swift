@@ -73,5 +73,8 @@ struct Migration: Equatable {
         Migration(
             version: 17, name: "account_switches",
             sql: String(decoding: PackageResources._017_account_switches_sql, as: UTF8.self)),
+        Migration(
+            version: 18, name: "direct_uploads",
+            sql: String(decoding: PackageResources._018_direct_uploads_sql, as: UTF8.self)),
     ]
 }

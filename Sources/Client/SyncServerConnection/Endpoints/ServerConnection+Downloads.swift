@@ -83,6 +83,9 @@ extension ServerConnection {
         case .stale(let current): return .stale(current: current)
         case .gone(let appMetaData, let storage, let reason, _):
             return .gone(Gone(reason, appMetaData: appMetaData, cloudStorageType: storage))
+        case .elsewhere:
+            // Only requests that ask for it get such a reply.
+            throw mismatch("the bytes are elsewhere")
         case .found(let appMetaData, let storage, let announced, let contentsChanged):
             let length = reply.fileLength ?? 0
             if let announced = reply.announcedFileLength, announced != length {

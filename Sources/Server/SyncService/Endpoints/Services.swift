@@ -82,13 +82,15 @@ public struct Services: Sendable {
         public var replacedVersionSeconds: Int64
         /// Whether an account switch requires credentials of the account that is to be left, besides the device's grant.
         public var requiresOldAccountProof: Bool
+        /// Whether clients that want it exchange bytes with owners' storages themselves.
+        public var allowsDirectTransfers: Bool
 
         public init(
             serverVersion: String, minimumIOSClientVersion: String?, maximumUploadBytes: Int64,
             quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool, writesIndexPage: Bool = false,
             redirectURIs: Set<String> = [], requestTime: Duration = .seconds(40),
             invitationLifetimeSeconds: Int64 = 86_400, replacedVersionSeconds: Int64 = 0,
-            requiresOldAccountProof: Bool = false
+            requiresOldAccountProof: Bool = false, allowsDirectTransfers: Bool = false
         ) {
             self.serverVersion = serverVersion
             self.minimumIOSClientVersion = minimumIOSClientVersion
@@ -102,6 +104,7 @@ public struct Services: Sendable {
             self.invitationLifetimeSeconds = invitationLifetimeSeconds
             self.replacedVersionSeconds = replacedVersionSeconds
             self.requiresOldAccountProof = requiresOldAccountProof
+            self.allowsDirectTransfers = allowsDirectTransfers
         }
     }
 }

@@ -26,7 +26,15 @@ extension CreateUploadRequest: DescribedRequest {
         isGroupUUID: true,
         reply: [
             "oneOf": [
-                Schemas.object(["uploadUUID": Schemas.uuid]),
+                Schemas.object(
+                    ["uploadUUID": Schemas.uuid],
+                    optional: [
+                        "directUpload": Schemas.object(
+                            [
+                                "url": Schemas.text, "form": ["type": "string", "enum": ["resumable", "whole"]],
+                                "contentType": Schemas.text, "expires": Schemas.date,
+                            ], optional: ["granularityBytes": Schemas.int64])
+                    ]),
                 Schemas.object(
                     ["creationDate": Schemas.date, "updateDate": Schemas.date],
                     optional: ["committedMasterVersion": Schemas.int64]), Schemas.stale,

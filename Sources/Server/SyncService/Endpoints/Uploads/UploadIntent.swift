@@ -65,7 +65,7 @@ final class UploadIntent {
                     toStore: reservation.objectID,
                     named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
                     at: storage.accountEpoch, leaseOwner: leaseOwner,
-                    until: upload?.expiresAt ?? Self.leaseEnd(context),
+                    until: upload?.leaseEnd ?? Self.leaseEnd(context),
                     at: context.services.now())
             }
         } catch StoreError.notFound {
@@ -76,7 +76,7 @@ final class UploadIntent {
         }
         let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
         return UploadIntent(
-            item, leaseOwner: leaseOwner, until: upload?.expiresAt, reservation: settled, doomed: doomed, owner: owner,
+            item, leaseOwner: leaseOwner, until: upload?.leaseEnd, reservation: settled, doomed: doomed, owner: owner,
             storage.accountEpoch, context: context)
     }
 
@@ -89,7 +89,7 @@ final class UploadIntent {
             destination.spareName == nil
             ? [] : try context.store.withSession { try $0.doomedObjects(of: destination.owner, limit: maximumDoomed) }
         return UploadIntent(
-            destination.intent, leaseOwner: upload.uploadUUID.rawValue, until: upload.expiresAt,
+            destination.intent, leaseOwner: upload.uploadUUID.rawValue, until: upload.leaseEnd,
             reservation: ObjectReservation(
                 name: destination.objectName, objectID: destination.objectID, folderID: destination.folderID,
                 spareName: destination.spareName),
