@@ -270,8 +270,8 @@ extension StoreSession {
               JOIN resumable_uploads r ON r.outbox_id = o.outbox_id
                SET o.available_at = GREATEST(o.available_at, ?)
              WHERE r.upload_uuid = ?
-               AND o.lease_owner = r.upload_uuid
-            """, [.date(until), .text(uploadUUID.rawValue)])
+               AND o.lease_owner = ?
+            """, [.date(until), .text(uploadUUID.rawValue), .text(uploadUUID.rawValue)])
         return try isWriter(writer, of: uploadUUID)
     }
 

@@ -49,7 +49,7 @@ extension CloudProviderTests {
             let storage = try ContractAccount(kind).open()
             let (provider, reservation, address) = try begin(storage)
             #expect(try provider.directlyUploaded(as: reservation, in: storage.access()) == nil)
-            #expect(try provider.uploadAddress(in: address.session, mimeType: "image/jpeg") == address)
+            #expect(provider.uploadAddress(in: address.session, mimeType: "image/jpeg") == address)
 
             #expect(try send(Self.bytes, to: address, storage).status == 200)
             let object = try #require(try provider.directlyUploaded(as: reservation, in: storage.access()))
