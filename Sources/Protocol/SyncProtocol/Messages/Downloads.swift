@@ -4,7 +4,8 @@ public struct DownloadFileRequest: RequestMessage {
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.downloadFile
     public static let parameters = ParameterList(
-        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], optional: [.appMetaDataVersion, .direct])
+        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID],
+        optional: [.appMetaDataVersion, .direct])
 
     /// The file.
     public let fileUUID: FileUUID

@@ -44,7 +44,8 @@ public enum CreateUploadResponse: ResponseMessage {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let uploadUUID = try container.decodeIfPresent(UploadUUID.self, forKey: .uploadUUID) {
             // An address in a form that this client does not know is of no use to it.
-            self = .created(uploadUUID, direct: try? container.decodeIfPresent(DirectUpload.self, forKey: .directUpload))
+            self = .created(
+                uploadUUID, direct: try? container.decodeIfPresent(DirectUpload.self, forKey: .directUpload))
         } else {
             self = .answered(try UploadFileResponse(from: decoder))
         }

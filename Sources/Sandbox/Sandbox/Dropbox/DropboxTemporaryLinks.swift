@@ -128,7 +128,8 @@ struct DropboxTemporaryLinks {
             server.note(request, "method", "\(request.method) is not for a temporary link")
             return DropboxError.text(405, "Method Not Allowed")
         }
-        let key = request.path.hasPrefix(Self.downloadPath) ? String(request.path.dropFirst(Self.downloadPath.count)) : ""
+        let key =
+            request.path.hasPrefix(Self.downloadPath) ? String(request.path.dropFirst(Self.downloadPath.count)) : ""
         let time = server.now
         let link = server.withState { $0.dropboxDownloadLinks[String(key.prefix { $0 != "/" })] }
         guard let link else { return DropboxError.text(404, "Not Found") }

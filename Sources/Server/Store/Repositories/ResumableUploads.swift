@@ -315,17 +315,18 @@ extension StoreSession {
     }
 
     /// Ends the uploads by a user who is being removed, and those into their storage; what they have left there is deleted
-    /// through the outbox, as soon as nothing more can come.
+    /// through the outbox: in the storage of somebody who stays, once nothing more can come.
     mutating func removeResumableUploads(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue), .int(userID.rawValue)]
         try execute(
             """
             UPDATE outbox o
               JOIN resumable_uploads r ON r.outbox_id = o.outbox_id
-               SET o.available_at = GREATEST(?, COALESCE(r.direct_until, ?)), o.lease_owner = NULL
+               SET o.available_at = IF(r.owning_user_id = ?, ?, GREATEST(?, COALESCE(r.direct_until, ?))),
+                   o.lease_owner = NULL
              WHERE r.user_id = ?
                 OR r.owning_user_id = ?
-            """, [.date(now), .date(now)] + user)
+            """, [.int(userID.rawValue), .date(now), .date(now), .date(now)] + user)
         try execute("DELETE FROM resumable_uploads WHERE user_id = ? OR owning_user_id = ?", user)
     }
 

@@ -41,7 +41,7 @@ extension CreateUploadRequest: DescribedRequest {
             ]
         ],
         statuses: [200, 201],
-        errors: ErrorCode.batches.union(ErrorCode.staging).union([
+        errors: ErrorCode.storage.union(ErrorCode.batches).union(ErrorCode.staging).union([
             .unknownMimeType, .checksumMismatch, .bodyTooLarge, .appMetaDataTooLarge, .mimeTypeChanged, .fileDeleted,
             .fileNotDeleted, .uploadConflict, .protocolVersionUnsupported,
         ]),

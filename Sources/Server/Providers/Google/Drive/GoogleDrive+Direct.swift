@@ -4,8 +4,8 @@ import SyncProtocol
 
 /// Drive has no addresses for downloads without a token.
 extension GoogleDrive: DirectUploads {
-    /// Life of a session, in seconds: about a week (Drive API, "Perform a resumable upload"), and a day to be sure.
-    public var longestUploadAddressSeconds: Int64 { 8 * 86_400 }
+    /// Life of a session, in seconds: a week (Drive API, "Perform a resumable upload").
+    public var longestUploadAddressSeconds: Int64 { 7 * 86_400 }
 
     /// The session creates the object under the reserved identifier, which can be done once.
     public func beginDirectUpload(

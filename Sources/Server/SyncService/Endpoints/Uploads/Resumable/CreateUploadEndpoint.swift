@@ -71,7 +71,8 @@ struct CreateUploadEndpoint: Endpoint {
         let now = context.now
         return try context.store.transaction { session in
             let upload = try session.beginUpload(
-                uploadUUID, asking: CreateUploadRequest(request.upload).encodedQuery(.unreserved), hash: request.identity(lengthBytes: lengthBytes),
+                uploadUUID, asking: CreateUploadRequest(request.upload).encodedQuery(.unreserved),
+                hash: request.identity(lengthBytes: lengthBytes),
                 lengthBytes: lengthBytes, by: member.userID, on: member.user.device,
                 until: WireDate(secondsSince1970: now.secondsSince1970 + RequestContext.uploadLifetimeSeconds), at: now)
             try context.checkResumableUploads(of: member.userID, in: &session)

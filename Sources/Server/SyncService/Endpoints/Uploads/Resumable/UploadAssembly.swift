@@ -145,7 +145,8 @@ struct UploadAssembly {
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
         context.restartClock()
         return try stage(
-            recorded: StoredContent(stored, ofBytes: upload.lengthBytes, hashes, in: target.owner), target.intent, upload)
+            recorded: StoredContent(stored, ofBytes: upload.lengthBytes, hashes, in: target.owner), target.intent,
+            upload)
     }
 
     /// Stages what the client has sent to the owner's storage itself, if that is what it has announced.
