@@ -14,6 +14,9 @@ struct SandboxState: Sendable {
     var oneDriveDownloads: [String: OneDriveDownloads.Grant] = [:]
     var dropboxes: [String: DropboxFolder] = [:]
     var dropboxUploads: [String: DropboxUploadSession] = [:]
+    /// Addresses for one upload or one download, by what makes each unguessable.
+    var dropboxUploadLinks: [String: DropboxTemporaryLinks.Upload] = [:]
+    var dropboxDownloadLinks: [String: DropboxTemporaryLinks.Download] = [:]
     var dropboxJobs: [String: DropboxJob] = [:]
     var nextclouds: [String: NextcloudFiles] = [:]
     /// The greatest `oc:fileid` so far.

@@ -76,5 +76,8 @@ struct Migration: Equatable {
         Migration(
             version: 18, name: "account_moves",
             sql: String(decoding: PackageResources._018_account_moves_sql, as: UTF8.self)),
+        Migration(
+            version: 19, name: "direct_uploads",
+            sql: String(decoding: PackageResources._019_direct_uploads_sql, as: UTF8.self)),
     ]
 }

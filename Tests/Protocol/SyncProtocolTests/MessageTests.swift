@@ -92,6 +92,17 @@ struct MessageTests {
                 pushNotificationToken: "0a", pushNotificationKind: .apns, pushNotificationEnvironment: .sandbox))
     }
 
+    @Test("An address in a form that is not known is as good as none")
+    func unknownForm() throws {
+        let upload = try #require(UploadUUID(Sample.file.rawValue))
+        let text = """
+            {"uploadUUID":"\(upload.rawValue)","directUpload":{"url":"https://example.com/","form":"pigeons",\
+            "contentType":"image/jpeg","expires":"2020-05-01 09:30:00"}}
+            """
+        let reply = try JSONDecoder().decode(CreateUploadResponse.self, from: Data(text.utf8))
+        #expect(reply == .created(upload))
+    }
+
     @Test("All replies round-trip, as a body and as a header")
     func replies() throws {
         let date = try #require(WireDate("2020-05-01 09:30:00"))
@@ -104,12 +115,27 @@ struct MessageTests {
         try survives(MasterVersionCheckedResponse.stale(current: MasterVersion(7)))
         try survives(UploadFileResponse.staged(creationDate: date, updateDate: date))
         try survives(UploadFileResponse.stale(current: MasterVersion(7)))
+        let upload = try #require(UploadUUID(Sample.file.rawValue))
+        try survives(CreateUploadResponse.created(upload))
+        for granularity in [262_144, nil] as [Int64?] {
+            try survives(
+                CreateUploadResponse.created(
+                    upload,
+                    direct: DirectUpload(
+                        url: "https://example.com/a?b=c&d", form: .resumable, contentType: "image/jpeg",
+                        granularityBytes: granularity, expires: date)))
+        }
         try survives(DownloadFileResponse.stale(current: MasterVersion(7)))
         for metadata in [nil, "", Sample.nasty] {
             try survives(
                 DownloadFileResponse.found(
                     appMetaData: metadata, cloudStorageType: .dropbox,
                     checkSum: try #require(CheckSum(String(repeating: "0a", count: 32))), contentsChanged: true))
+            try survives(
+                DownloadFileResponse.elsewhere(
+                    DirectDownload(url: "https://example.com/a?b=c&d", expires: date), appMetaData: metadata,
+                    cloudStorageType: .dropbox, checkSum: try #require(CheckSum(String(repeating: "0a", count: 32))),
+                    contentsChanged: true))
             try survives(
                 DownloadFileResponse.gone(
                     appMetaData: metadata, cloudStorageType: .google, reason: .fileRemovedOrRenamed))

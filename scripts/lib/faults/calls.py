@@ -9,6 +9,7 @@ HOSTS = {
     "accounts.google.com": "google", "oauth2.googleapis.com": "google", "openidconnect.googleapis.com": "google",
     "www.googleapis.com": "google",
     "api.dropboxapi.com": "dropbox", "content.dropboxapi.com": "dropbox",
+    "ucsandbox.dl.dropboxusercontent.com": "dropbox",
     "graph.microsoft.com": "microsoft", "login.microsoftonline.com": "microsoft",
     "my.microsoftpersonalcontent.com": "microsoft", "api.onedrive.com": "microsoft",
 }

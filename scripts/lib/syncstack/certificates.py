@@ -14,6 +14,7 @@ PROVIDER_HOSTS = [
     "fcm.googleapis.com",
     "graph.facebook.com", "limited.facebook.com", "www.facebook.com",
     "api.dropboxapi.com", "content.dropboxapi.com", "notify.dropboxapi.com", "www.dropbox.com",
+    "ucsandbox.dl.dropboxusercontent.com",
     "graph.microsoft.com", "login.microsoftonline.com", "login.live.com", "api.onedrive.com",
     "my.microsoftpersonalcontent.com",
     "appleid.apple.com", "account.apple.com", "api.push.apple.com", "api.sandbox.push.apple.com",

@@ -86,6 +86,9 @@ extension ServerConnection {
                 Gone(
                     reason, appMetaData: appMetaData, cloudStorageType: storage,
                     isAwaitingReupload: detail == .awaitingReupload))
+        case .elsewhere:
+            // Only requests that ask for it get such a reply.
+            throw mismatch("the bytes are elsewhere")
         case .found(let appMetaData, let storage, let announced, let contentsChanged):
             let length = reply.fileLength ?? 0
             if let announced = reply.announcedFileLength, announced != length {

@@ -85,7 +85,7 @@ extension ServerConnection {
         call.expectedStatuses = [201]
         return try await perform(call) { reply throws(ServerConnectionError) in
             switch try reply.message(of: .createUpload, as: CreateUploadResponse.self) {
-            case .created(let uploadUUID):
+            case .created(let uploadUUID, _):
                 return .begun(uploadUUID, offset: try reply.uploadOffset(of: .createUpload, upTo: lengthBytes))
             case .answered(let response): return .answered(Self.staged(response))
             }

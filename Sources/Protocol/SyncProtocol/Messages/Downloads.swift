@@ -4,7 +4,8 @@ public struct DownloadFileRequest: RequestMessage {
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.downloadFile
     public static let parameters = ParameterList(
-        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], optional: [.appMetaDataVersion])
+        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID],
+        optional: [.appMetaDataVersion, .direct])
 
     /// The file.
     public let fileUUID: FileUUID
@@ -16,17 +17,20 @@ public struct DownloadFileRequest: RequestMessage {
     public let sharingGroupUUID: SharingGroupUUID
     /// The version of the app metadata, which must be the current one; nil if there is none.
     public let appMetaDataVersion: AppMetaDataVersion?
+    /// Whether the client would read the bytes from the owner's storage itself.
+    public let isDirect: Bool
 
     /// Creates a request.
     public init(
         fileUUID: FileUUID, fileVersion: FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
-        appMetaDataVersion: AppMetaDataVersion? = nil
+        appMetaDataVersion: AppMetaDataVersion? = nil, isDirect: Bool = false
     ) {
         self.fileUUID = fileUUID
         self.fileVersion = fileVersion
         self.masterVersion = masterVersion
         self.sharingGroupUUID = sharingGroupUUID
         self.appMetaDataVersion = appMetaDataVersion
+        self.isDirect = isDirect
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
@@ -35,6 +39,7 @@ public struct DownloadFileRequest: RequestMessage {
         masterVersion = try query.required(.masterVersion)
         sharingGroupUUID = try query.required(.sharingGroupUUID)
         appMetaDataVersion = try query.optional(.appMetaDataVersion)
+        isDirect = try query.optional(.direct) ?? false
     }
 
     public func encode(to encoder: inout QueryEncoder) {
@@ -43,6 +48,7 @@ public struct DownloadFileRequest: RequestMessage {
         encoder.add(.masterVersion, masterVersion)
         encoder.add(.sharingGroupUUID, sharingGroupUUID)
         encoder.add(.appMetaDataVersion, appMetaDataVersion)
+        if isDirect { encoder.add(.direct, true) }
     }
 }
 
@@ -52,6 +58,10 @@ public enum DownloadFileResponse: ResponseMessage {
     /// changed the file in the cloud; `checkSum` is always that of the body, in its canonical form.
     case found(
         appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool)
+    /// The same bytes are at an address of the owner's storage; the body is empty.
+    case elsewhere(
+        DirectDownload, appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum,
+        contentsChanged: Bool)
     /// The bytes are permanently out of reach; the body is empty.
     case gone(appMetaData: String?, cloudStorageType: CloudStorageType, reason: GoneReason, detail: GoneDetail? = nil)
     /// The client's master version is stale. The body is empty.
@@ -61,7 +71,8 @@ public enum DownloadFileResponse: ResponseMessage {
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {
-        case appMetaData, cloudStorageType, checkSum, contentsChanged, gone, goneDetail, masterVersionUpdate
+        case appMetaData, cloudStorageType, checkSum, contentsChanged, directDownload, gone, goneDetail,
+            masterVersionUpdate
     }
 
     /// Decodes a reply; any `masterVersionUpdate` means stale, and an unknown word in `gone` is ignored.
@@ -78,10 +89,17 @@ public enum DownloadFileResponse: ResponseMessage {
                 appMetaData: appMetaData, cloudStorageType: storage, reason: reason,
                 detail: try container.knownWord(.goneDetail, as: GoneDetail.self))
         } else {
-            self = .found(
-                appMetaData: appMetaData, cloudStorageType: storage,
-                checkSum: try container.decode(CheckSum.self, forKey: .checkSum),
-                contentsChanged: try container.decodeIfPresent(Bool.self, forKey: .contentsChanged) ?? false)
+            let checkSum = try container.decode(CheckSum.self, forKey: .checkSum)
+            let contentsChanged = try container.decodeIfPresent(Bool.self, forKey: .contentsChanged) ?? false
+            if let direct = try container.decodeIfPresent(DirectDownload.self, forKey: .directDownload) {
+                self = .elsewhere(
+                    direct, appMetaData: appMetaData, cloudStorageType: storage, checkSum: checkSum,
+                    contentsChanged: contentsChanged)
+            } else {
+                self = .found(
+                    appMetaData: appMetaData, cloudStorageType: storage, checkSum: checkSum,
+                    contentsChanged: contentsChanged)
+            }
         }
     }
 
@@ -93,6 +111,13 @@ public enum DownloadFileResponse: ResponseMessage {
                 writer.field("cloudStorageType", cloudStorageType)
                 writer.field("checkSum", checkSum)
                 writer.field("contentsChanged", contentsChanged)
+            case .elsewhere(let direct, let appMetaData, let cloudStorageType, let checkSum, let contentsChanged):
+                writer.field("appMetaData", text: appMetaData)
+                writer.field("cloudStorageType", cloudStorageType)
+                writer.field("checkSum", checkSum)
+                writer.field("contentsChanged", contentsChanged)
+                writer.key("directDownload")
+                direct.write(to: &writer)
             case .gone(let appMetaData, let cloudStorageType, let reason, let detail):
                 writer.field("appMetaData", text: appMetaData)
                 writer.field("cloudStorageType", cloudStorageType)

@@ -4,34 +4,48 @@ public struct CreateUploadRequest: RequestMessage {
     public typealias Response = CreateUploadResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.createUpload
-    public static let parameters = UploadFileRequest.parameters
+    public static let parameters = UploadFileRequest.list(adding: [.direct])
 
     /// What is uploaded, as if in one request.
     public let upload: UploadFileRequest
+    /// Whether the client would send the bytes to the owner's storage itself.
+    public let isDirect: Bool
 
     /// Creates a request.
-    public init(_ upload: UploadFileRequest) { self.upload = upload }
+    public init(_ upload: UploadFileRequest, isDirect: Bool = false) {
+        self.upload = upload
+        self.isDirect = isDirect
+    }
 
-    public init(_ query: DecodedQuery) throws(RequestError) { upload = try UploadFileRequest(query) }
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        upload = try UploadFileRequest(query)
+        isDirect = try query.optional(.direct) ?? false
+    }
 
-    public func encode(to encoder: inout QueryEncoder) { upload.encode(to: &encoder) }
+    public func encode(to encoder: inout QueryEncoder) {
+        upload.encode(to: &encoder)
+        if isDirect { encoder.add(.direct, true) }
+    }
 }
 
 /// The response to ``CreateUploadRequest``; it is sent in a header.
 public enum CreateUploadResponse: ResponseMessage {
-    /// The bytes are expected (status 201); the headers tell where they go.
-    case created(UploadUUID)
+    /// The bytes are expected (status 201); the headers tell where they go. With an address at the owner's storage the client
+    /// may send them there instead.
+    case created(UploadUUID, direct: DirectUpload? = nil)
     /// There is nothing to send: the answer that UploadFile would give.
     case answered(UploadFileResponse)
 
     private enum CodingKeys: String, CodingKey {
-        case uploadUUID
+        case uploadUUID, directUpload
     }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let uploadUUID = try container.decodeIfPresent(UploadUUID.self, forKey: .uploadUUID) {
-            self = .created(uploadUUID)
+            // An address in a form that this client does not know is of no use to it.
+            self = .created(
+                uploadUUID, direct: try? container.decodeIfPresent(DirectUpload.self, forKey: .directUpload))
         } else {
             self = .answered(try UploadFileResponse(from: decoder))
         }
@@ -41,7 +55,13 @@ public enum CreateUploadResponse: ResponseMessage {
 
     public func write(to writer: inout JSONWriter) {
         switch self {
-        case .created(let uploadUUID): writer.object { $0.field("uploadUUID", uploadUUID) }
+        case .created(let uploadUUID, let direct):
+            writer.object { writer in
+                writer.field("uploadUUID", uploadUUID)
+                guard let direct else { return }
+                writer.key("directUpload")
+                direct.write(to: &writer)
+            }
         case .answered(let response): response.write(to: &writer)
         }
     }
@@ -85,27 +105,32 @@ public struct AppendToUploadRequest: RequestMessage {
     public typealias Response = AppendToUploadResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.appendToUpload
-    public static let parameters = ParameterList(required: [.uploadUUID], optional: [.masterVersion])
+    public static let parameters = ParameterList(required: [.uploadUUID], optional: [.direct, .masterVersion])
 
     /// The upload.
     public let uploadUUID: UploadUUID
     /// The group's master version, if it is another one than when the upload began.
     public let masterVersion: MasterVersion?
+    /// Whether the client has sent all bytes to the owner's storage itself.
+    public let isDirect: Bool
 
     /// Creates a request.
-    public init(_ uploadUUID: UploadUUID, masterVersion: MasterVersion? = nil) {
+    public init(_ uploadUUID: UploadUUID, masterVersion: MasterVersion? = nil, isDirect: Bool = false) {
         self.uploadUUID = uploadUUID
         self.masterVersion = masterVersion
+        self.isDirect = isDirect
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
         uploadUUID = try query.required(.uploadUUID)
         masterVersion = try query.optional(.masterVersion)
+        isDirect = try query.optional(.direct) ?? false
     }
 
     public func encode(to encoder: inout QueryEncoder) {
         encoder.add(.uploadUUID, uploadUUID)
         encoder.add(.masterVersion, masterVersion)
+        if isDirect { encoder.add(.direct, true) }
     }
 }
 

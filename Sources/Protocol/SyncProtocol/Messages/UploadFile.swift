@@ -3,10 +3,15 @@ public struct UploadFileRequest: RequestMessage {
     public typealias Response = UploadFileResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.uploadFile
-    public static let parameters = ParameterList(
-        required: [.fileUUID, .sharingGroupUUID, .mimeType, .fileVersion, .masterVersion, .checkSum],
-        optional: [.fileGroupUUID, .appMetaData, .undeleteServerFile] + UploadBatch.parameters,
-        alwaysEncoded: UploadBatch.texts)
+    public static let parameters = list(adding: [])
+
+    /// The parameters of a request that has more of them.
+    static func list(adding optional: [ParameterName]) -> ParameterList {
+        ParameterList(
+            required: [.fileUUID, .sharingGroupUUID, .mimeType, .fileVersion, .masterVersion, .checkSum],
+            optional: [.fileGroupUUID, .appMetaData, .undeleteServerFile] + UploadBatch.parameters + optional,
+            alwaysEncoded: UploadBatch.texts)
+    }
 
     /// The file.
     public let fileUUID: FileUUID

@@ -13,6 +13,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case commitId
     case contentSHA256
     case cursor
+    case direct
     case expectedEpoch
     case fileGroupUUID
     case fileUUID

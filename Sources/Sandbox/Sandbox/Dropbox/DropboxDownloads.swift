@@ -6,13 +6,22 @@ struct DropboxDownloads {
         let caller = try DropboxCaller(request, scope: "files.content.read", server: server)
         let argument = try DropboxArgument(request, .download, members: ["path", "rev"], server: server)
         let entry = try DropboxFiles.entry(argument.text("path"), of: caller.account.id, server, wrapper: "path")
-        guard var size = entry.size else { throw DropboxError.path(["not_file"]) }
-        if server.breaks.contains(.dropLastByte) { size = max(0, size - 1) }
-        let path = server.directory.contentPath(caller.account.id, entry.id)
+        guard let size = entry.size else { throw DropboxError.path(["not_file"]) }
         let metadata = DropboxFiles.shown(entry, by: server).metadata(isTagged: false)
+        var response = bytes(of: entry, size: size, in: caller.account.id, to: request)
+        if response.status != 416 { response.headers.append(("Dropbox-API-Result", Self.ascii(.object(metadata)))) }
+        return response
+    }
+
+    /// A file's bytes, or the range of them that is requested.
+    func bytes(
+        of entry: DropboxEntry, size: Int, in account: String, to request: SandboxRequest
+    ) -> SandboxResponse {
+        let size = server.breaks.contains(.dropLastByte) ? max(0, size - 1) : size
+        let path = server.directory.contentPath(account, entry.id)
         var headers: [(name: String, value: String)] = [
             ("Content-Type", "application/octet-stream"), ("Accept-Ranges", "bytes"),
-            ("ETag", "W/\"\(entry.revision)\""), ("Dropbox-API-Result", Self.ascii(.object(metadata))),
+            ("ETag", "W/\"\(entry.revision)\""),
         ]
         headers += SandboxResponse.dropboxHeaders
         switch ByteRange(request.header("range"), length: size) {

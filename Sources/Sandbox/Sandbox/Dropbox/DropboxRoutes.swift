@@ -2,6 +2,7 @@
 struct DropboxRoutes {
     static let hosts: Set<String> = [
         "api.dropboxapi.com", "content.dropboxapi.com", "notify.dropboxapi.com", "api.dropbox.com", "www.dropbox.com",
+        DropboxTemporaryLinks.downloadHost,
     ]
     private static let contentRoutes: Set<String> = [
         "files/upload", "files/upload_session/start", "files/upload_session/append_v2", "files/upload_session/finish",
@@ -24,6 +25,10 @@ struct DropboxRoutes {
                 return try DropboxOAuth(server: server).token(request)
             case ("www.dropbox.com", "/oauth2/authorize"):
                 return try DropboxAuthorization(server: server).respond(to: request)
+            case (DropboxTemporaryLinks.downloadHost, _):
+                return try DropboxTemporaryLinks(server: server).send(request)
+            case (DropboxTemporaryLinks.uploadHost, let path) where path.hasPrefix(DropboxTemporaryLinks.uploadPath):
+                return try DropboxTemporaryLinks(server: server).receive(request)
             case (_, let path) where path.hasPrefix("/2/"): return try call(Self.function(request), request)
             default:
                 server.note(request, "unknown-route", "the sandbox's Dropbox has no \(request.path) at \(request.host)")
@@ -49,6 +54,8 @@ struct DropboxRoutes {
         case "users/get_current_account", "users/get_account", "users/get_space_usage", "check/user",
             "auth/token/revoke":
             return try DropboxUsers(server: server).respond(to: request, function)
+        case "files/get_temporary_upload_link": return try DropboxTemporaryLinks(server: server).newUpload(request)
+        case "files/get_temporary_link": return try DropboxTemporaryLinks(server: server).newDownload(request)
         case "files/download": return try DropboxDownloads(server: server).respond(to: request)
         case "files/upload": return try DropboxUploads(server: server, effect: effect).upload(request)
         case "files/upload_session/start": return try DropboxUploads(server: server, effect: effect).start(request)

@@ -6,7 +6,7 @@ internal import Posix
 struct DropboxUploads {
     /// Maximum number of bytes of one request.
     static let longestRequest = 150 << 20
-    private static let commitMembers: Set<String> = [
+    static let commitMembers: Set<String> = [
         "path", "mode", "mode/update", "autorename", "client_modified", "mute", "strict_conflict", "property_groups",
     ]
 

@@ -60,6 +60,8 @@ public struct ServerConfiguration: Sendable {
     public var writesIndexPage = false
     /// Whether an account switch requires credentials of the account that is to be left.
     public var requiresOldAccountProof = false
+    /// Whether clients that want it exchange bytes with owners' storages themselves.
+    public var allowsDirectTransfers = false
     /// The largest file.
     public var maximumUploadBytes: Int64 = 5 << 30
     /// Threads of an `api` process.

@@ -15,7 +15,7 @@ enum SettingCatalog {
         "database.socket", "database.host", "database.port", "database.name", "database.user",
         "redirectURIs",
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
-        "writesIndexPage", "requireOldAccountProof", "iOSMinimumClientVersion",
+        "writesIndexPage", "requireOldAccountProof", "directTransfers", "iOSMinimumClientVersion",
         "sealing.formerKeyFiles", "sealing.nextKeyFile", "metrics.directory", "log.file", "log.level",
         "sandbox.connectTo", "sandbox.caFile",
     ]

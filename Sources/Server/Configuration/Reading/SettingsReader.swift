@@ -40,6 +40,7 @@ struct SettingsReader {
         result.warningFile = warningFile()
         result.writesIndexPage = reader.bool("writesIndexPage", default: false)
         result.requiresOldAccountProof = reader.bool("requireOldAccountProof", default: false)
+        result.allowsDirectTransfers = reader.bool("directTransfers", default: false)
         for setting in NumberSetting.all {
             if let number = reader.integer(setting.key, in: setting.range) { setting.write(&result, number) }
         }

@@ -72,6 +72,8 @@ struct ParameterDescription {
                     "Folder at the root of the person's drive; accounts of Google need it, others ignore it."
                 )
             case .commitId: (Self.uuid, "Names the commit; a repeated request with the same name gets the same reply.")
+            case .direct:
+                (Self.boolean, "Whether the client itself exchanges the bytes with the owner's storage, if it can.")
             case .fileGroupUUID: (Self.identifier, "Ties files together; with version 0 only.")
             case .fileUUID: (Self.uuid, "The file.")
             case .fileUUIDs: (["type": "string", "minLength": 36], "Files, as UUIDs with commas between them.")

@@ -141,4 +141,9 @@ public struct ContentHashes: Equatable, Sendable {
     public var checkSum: CheckSum
     /// What the provider must report for these bytes, in its own spelling: the checksum, or OneDrive's quickXorHash.
     public var providerHash: String
+
+    public init(checkSum: CheckSum, providerHash: String) {
+        self.checkSum = checkSum
+        self.providerHash = providerHash
+    }
 }

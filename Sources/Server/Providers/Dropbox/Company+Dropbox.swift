@@ -29,7 +29,11 @@ extension Company {
 
 extension ExternalService {
     public static let dropbox = ExternalService(
-        "dropbox", hosts: ["api.dropboxapi.com", "content.dropboxapi.com", ".dropboxapi.com", ".dropbox.com"])
+        "dropbox",
+        hosts: [
+            "api.dropboxapi.com", "content.dropboxapi.com", ".dropboxapi.com", ".dropbox.com",
+            ".dropboxusercontent.com",
+        ])
 }
 
 private enum DropboxSettings {

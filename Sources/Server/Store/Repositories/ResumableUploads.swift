@@ -16,6 +16,12 @@ public struct ResumableUpload: Equatable, Sendable {
     public var reply: String?
     public var writer: Writer?
     public var expiresAt: WireDate
+    /// Until when an address works, at most, by which a client can send the bytes to the storage itself; `nil` if it has got
+    /// none.
+    public var directUntil: WireDate?
+
+    /// When the lease of its intent ends: bytes may come until then.
+    public var leaseEnd: WireDate { max(expiresAt, directUntil ?? expiresAt) }
 }
 
 extension ResumableUpload {
@@ -91,7 +97,7 @@ extension ResumableUpload {
     static let columns: ColumnList = [
         "upload_uuid", "request", "length_bytes", "stored_bytes", "is_certain", "hash_state", "session",
         "owning_user_id", "storage_type", "object_name", "spare_name", "object_id", "folder_id", "outbox_id", "content",
-        "reply", "writer", "expires_at",
+        "reply", "writer", "expires_at", "direct_until",
     ]
 
     init(_ row: borrowing Row) throws(StoreError) {
@@ -112,6 +118,7 @@ extension ResumableUpload {
         reply = try row.optionalString("reply")
         writer = try row.optionalString("writer").map(Writer.init(stored:))
         expiresAt = try row.date("expires_at")
+        directUntil = try row.optionalDate("direct_until")
     }
 }
 
@@ -241,6 +248,33 @@ extension StoreSession {
         return try isWriter(writer, of: uploadUUID)
     }
 
+    /// Records that a client may send bytes to an address itself.
+    /// - Parameters:
+    ///   - session: what the provider's adapter needs to recognize the address, sealed; `nil` if it is not known yet.
+    ///   - until: when the address ends, at the latest; the lease of the intent is put off until then.
+    /// - Returns: `false` if somebody else has taken the upload over.
+    public mutating func record(
+        directSession session: [UInt8]?, until: WireDate, of uploadUUID: UploadUUID, by writer: String
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE resumable_uploads
+               SET session = ?, is_certain = FALSE, direct_until = ?
+             WHERE upload_uuid = ?
+               AND writer = ?
+            """,
+            [.bytes(orNull: session), .date(until), .text(uploadUUID.rawValue), .text(writer)])
+        try execute(
+            """
+            UPDATE outbox o
+              JOIN resumable_uploads r ON r.outbox_id = o.outbox_id
+               SET o.available_at = GREATEST(o.available_at, ?)
+             WHERE r.upload_uuid = ?
+               AND o.lease_owner = ?
+            """, [.date(until), .text(uploadUUID.rawValue), .text(uploadUUID.rawValue)])
+        return try isWriter(writer, of: uploadUUID)
+    }
+
     /// Records that an object holds all of the bytes.
     /// - Returns: `false` if somebody else has taken the upload over.
     public mutating func record(
@@ -267,29 +301,32 @@ extension StoreSession {
     }
 
     /// Ends an upload of a user's device; what it has left in storage is deleted through the outbox.
+    /// - Parameter lastBytes: until when bytes may come in spite of that: then it is deleted.
     /// - Returns: `false` if there is no such upload.
     public mutating func abandonUpload(
-        _ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID, at now: WireDate
+        _ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID, at now: WireDate,
+        lastBytes: WireDate? = nil
     ) throws(StoreError) -> Bool {
         guard let upload = try resumableUpload(uploadUUID, of: userID, on: device, at: now) else { return false }
         if let destination = upload.destination {
-            try releaseLease(of: destination.intent, by: uploadUUID.rawValue, at: now)
+            try releaseLease(of: destination.intent, by: uploadUUID.rawValue, at: max(now, lastBytes ?? now))
         }
         return try execute("DELETE FROM resumable_uploads WHERE upload_uuid = ?", [.text(uploadUUID.rawValue)]) == 1
     }
 
     /// Ends the uploads by a user who is being removed, and those into their storage; what they have left there is deleted
-    /// through the outbox.
+    /// through the outbox: in the storage of somebody who stays, once nothing more can come.
     mutating func removeResumableUploads(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue), .int(userID.rawValue)]
         try execute(
             """
             UPDATE outbox o
               JOIN resumable_uploads r ON r.outbox_id = o.outbox_id
-               SET o.available_at = ?, o.lease_owner = NULL
+               SET o.available_at = IF(r.owning_user_id = ?, ?, GREATEST(?, COALESCE(r.direct_until, ?))),
+                   o.lease_owner = NULL
              WHERE r.user_id = ?
                 OR r.owning_user_id = ?
-            """, [.date(now)] + user)
+            """, [.int(userID.rawValue), .date(now), .date(now), .date(now)] + user)
         try execute("DELETE FROM resumable_uploads WHERE user_id = ? OR owning_user_id = ?", user)
     }
 

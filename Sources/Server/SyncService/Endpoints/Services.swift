@@ -84,13 +84,16 @@ public struct Services: Sendable {
         public var requiresOldAccountProof: Bool
         /// Whether the jobs role moves contents out of accounts that were left, for people who ask for it.
         public var movesContents: Bool
+        /// Whether clients that want it exchange bytes with owners' storages themselves.
+        public var allowsDirectTransfers: Bool
 
         public init(
             serverVersion: String, minimumIOSClientVersion: String?, maximumUploadBytes: Int64,
             quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool, writesIndexPage: Bool = false,
             redirectURIs: Set<String> = [], requestTime: Duration = .seconds(40),
             invitationLifetimeSeconds: Int64 = 86_400, replacedVersionSeconds: Int64 = 0,
-            requiresOldAccountProof: Bool = false, movesContents: Bool = false
+            requiresOldAccountProof: Bool = false, movesContents: Bool = false,
+            allowsDirectTransfers: Bool = false
         ) {
             self.serverVersion = serverVersion
             self.minimumIOSClientVersion = minimumIOSClientVersion
@@ -105,6 +108,7 @@ public struct Services: Sendable {
             self.replacedVersionSeconds = replacedVersionSeconds
             self.requiresOldAccountProof = requiresOldAccountProof
             self.movesContents = movesContents
+            self.allowsDirectTransfers = allowsDirectTransfers
         }
     }
 }

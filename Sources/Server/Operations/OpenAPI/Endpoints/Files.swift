@@ -26,7 +26,11 @@ extension DownloadFileRequest: DescribedRequest {
                     [
                         "cloudStorageType": Schemas.storageType, "checkSum": Schemas.text,
                         "contentsChanged": Schemas.bool,
-                    ], optional: ["appMetaData": Schemas.text]),
+                    ],
+                    optional: [
+                        "appMetaData": Schemas.text,
+                        "directDownload": Schemas.object(["url": Schemas.text, "expires": Schemas.date]),
+                    ]),
                 Schemas.object(
                     [
                         "cloudStorageType": Schemas.storageType,

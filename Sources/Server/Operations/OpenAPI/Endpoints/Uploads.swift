@@ -26,14 +26,22 @@ extension CreateUploadRequest: DescribedRequest {
         isGroupUUID: true,
         reply: [
             "oneOf": [
-                Schemas.object(["uploadUUID": Schemas.uuid]),
+                Schemas.object(
+                    ["uploadUUID": Schemas.uuid],
+                    optional: [
+                        "directUpload": Schemas.object(
+                            [
+                                "url": Schemas.text, "form": ["type": "string", "enum": ["resumable", "whole"]],
+                                "contentType": Schemas.text, "expires": Schemas.date,
+                            ], optional: ["granularityBytes": Schemas.int64])
+                    ]),
                 Schemas.object(
                     ["creationDate": Schemas.date, "updateDate": Schemas.date],
                     optional: ["committedMasterVersion": Schemas.int64]), Schemas.stale,
             ]
         ],
         statuses: [200, 201],
-        errors: ErrorCode.batches.union(ErrorCode.staging).union([
+        errors: ErrorCode.storage.union(ErrorCode.batches).union(ErrorCode.staging).union([
             .unknownMimeType, .checksumMismatch, .bodyTooLarge, .appMetaDataTooLarge, .mimeTypeChanged, .fileDeleted,
             .fileNotDeleted, .uploadConflict, .protocolVersionUnsupported,
         ]),

@@ -30,7 +30,8 @@ struct DropboxUpload {
     }
 
     private func send() throws(CloudStorageError) -> DropboxFile {
-        if let resumption = content.resumption, let id = resumption.session {
+        // By a link that somebody else may use, nothing has come as long as it works.
+        if let resumption = content.resumption, let id = resumption.session, !Dropbox.isLink(id) {
             return try resume(resumption, DropboxUploadSession(id: id, access: access))
         }
         let first = try part()

@@ -51,6 +51,16 @@ struct DriveNewFile: Encodable {
     var parents: [String]
 }
 
+extension DriveNewFile {
+    /// The file that an upload to `reservation` creates.
+    init(_ reservation: ObjectReservation, mimeType: String) throws(CloudStorageError) {
+        guard let objectID = reservation.objectID, let folderID = reservation.folderID else {
+            throw .rejected(code: "reservation without identifier")
+        }
+        self.init(id: objectID, name: reservation.name, mimeType: mimeType, parents: [folderID])
+    }
+}
+
 /// Drive's error body; older replies have `errors`, newer ones may have only `details` and `status`.
 struct DriveErrorBody: Decodable {
     struct Content: Decodable {

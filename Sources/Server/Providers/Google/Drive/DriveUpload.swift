@@ -51,10 +51,10 @@ struct DriveUpload {
         var metadata = Array("--\(boundary)\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n".utf8)
         metadata += try ProviderJSON.encode(file)
         metadata += Array("\r\n--\(boundary)\r\nContent-Type: \(file.mimeType)\r\n\r\n".utf8)
-        var request = OutgoingRequest(.google, .upload, .post, url(uploadType: "multipart"))
+        var request = OutgoingRequest(.google, .upload, .post, Self.url(uploadType: "multipart"))
         request.headers[.contentType] = "multipart/related; boundary=\(boundary)"
         request.body = part.body(after: metadata, before: Array("\r\n--\(boundary)--\r\n".utf8))
-        let reply = try create { client throws(CloudStorageError) in
+        let reply = try Self.create(in: access) { client throws(CloudStorageError) in
             try client.send(request, with: part, within: patience)
         }
         if reply.status == 409 { return try existingAfterRest(from: part) }
@@ -132,26 +132,34 @@ struct DriveUpload {
         return .unavailable(detail: "Drive lost the upload session")
     }
 
-    /// - Returns: `nil` if the object exists already.
     private func startSession() throws(CloudStorageError) -> DriveUploadSession? {
-        var request = OutgoingRequest(.google, .upload, .post, url(uploadType: "resumable"))
+        try Self.startSession(for: file, ofBytes: content.lengthBytes, in: access, by: .after(patience))
+    }
+
+    /// - Returns: `nil` if the object exists already.
+    static func startSession(
+        for file: DriveNewFile, ofBytes lengthBytes: Int64, in access: StorageAccess, by deadline: Deadline
+    ) throws(CloudStorageError) -> DriveUploadSession? {
+        var request = OutgoingRequest(.google, .upload, .post, Self.url(uploadType: "resumable"))
         request.headers[.contentType] = "application/json; charset=UTF-8"
         request.headers[.uploadContentType] = file.mimeType
-        request.headers[.uploadContentLength] = String(content.lengthBytes)
+        request.headers[.uploadContentLength] = String(lengthBytes)
         request.body = .bytes(try ProviderJSON.encode(file)[...])
-        let reply = try create { client throws(CloudStorageError) in try client.send(request, by: .after(patience)) }
+        let reply = try create(in: access) { client throws(CloudStorageError) in
+            try client.send(request, by: deadline)
+        }
         if reply.status == 409 { return nil }
         guard reply.status == 200, let location = reply.head.headers[.location] else {
             throw .unavailable(detail: "status \(reply.status) when starting a session")
         }
-        return try DriveUploadSession(url: location, totalBytes: content.lengthBytes, access: access)
+        return try DriveUploadSession(url: location, totalBytes: lengthBytes, access: access)
     }
 
     // MARK: Both
 
     /// Sends a request that creates an object; a conflict is a valid reply.
-    private func create(
-        _ send: (inout ProviderClient) throws(CloudStorageError) -> Reply
+    private static func create(
+        in access: StorageAccess, _ send: (inout ProviderClient) throws(CloudStorageError) -> Reply
     ) throws(CloudStorageError) -> Reply {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [409]) }
         do {
@@ -186,7 +194,7 @@ struct DriveUpload {
         }
     }
 
-    private func url(uploadType: String) -> String {
+    private static func url(uploadType: String) -> String {
         OutgoingRequest.url(
             GoogleDrive.upload, [("uploadType", uploadType), ("fields", DriveFile.fields)])
     }

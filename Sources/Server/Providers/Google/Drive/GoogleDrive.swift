@@ -27,10 +27,7 @@ public struct GoogleDrive: CloudProvider {
     public func upload(
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject {
-        guard let objectID = reservation.objectID, let folderID = reservation.folderID else {
-            throw .rejected(code: "reservation without identifier")
-        }
-        let file = DriveNewFile(id: objectID, name: reservation.name, mimeType: mimeType, parents: [folderID])
+        let file = try DriveNewFile(reservation, mimeType: mimeType)
         return try DriveUpload(content: content, file: file, access: access).run()
     }
 

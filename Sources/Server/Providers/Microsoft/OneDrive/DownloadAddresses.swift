@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The address that one download uses, until it is rejected.
-final class DownloadAddress {
+final class PresentAddress {
     var url: String?
     init(_ url: String?) { self.url = url }
 }

@@ -52,7 +52,7 @@ public struct OneDrive: CloudProvider {
         objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
         receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
-        let address = DownloadAddress(addresses.take(objectID, access.tokens.accountKey))
+        let address = PresentAddress(addresses.take(objectID, access.tokens.accountKey))
         var download = ResumableDownload(from: .microsoft, access: access) { reply in
             if reply.status >= 300 { address.url = nil }
             return ContentHost.classify(reply)
@@ -67,7 +67,7 @@ public struct OneDrive: CloudProvider {
             }, begin: begin, receive: receive)
     }
 
-    private static func downloadAddress(
+    static func downloadAddress(
         of objectID: String, _ access: StorageAccess, by deadline: Deadline
     ) throws(CloudStorageError) -> String {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: [302]) }

@@ -47,7 +47,11 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
         do {
             let storage = try context.storage(of: file.owningUser, for: member.user)
-            let description = conditions.isAbsent ? try describe(file, member, context) : nil
+            let addresses =
+                request.isDirect && context.services.settings.allowsDirectTransfers
+                ? storage.provider as? any DirectDownloads : nil
+            let description =
+                conditions.isAbsent && addresses == nil ? try describe(file, member, context) : nil
             if let description, let objectID = file.objectID,
                 let reply = try EagerDownload(
                     file: file, objectID: objectID, storage: storage, description: description, context: context
@@ -60,6 +64,9 @@ struct DownloadFileEndpoint: TransferEndpoint {
             if conditions.isMet(by: contents.tag) {
                 context.replyHeaders += DownloadStream.headers(for: contents.tag)
                 return .notModified
+            }
+            if let addresses {
+                return try refer(to: object, contents, as: file, addresses, storage, context)
             }
             return try send(object, contents, as: file, conditions, storage, context)
         } catch EndpointError.ownerRemoved {
@@ -120,6 +127,21 @@ struct DownloadFileEndpoint: TransferEndpoint {
         } catch CloudStorageError.authorizationRevoked {
             return nil
         }
+    }
+
+    /// Tells the client where to read the bytes itself. It verifies them: nobody else sees them.
+    private func refer(
+        to object: StoredObject, _ contents: PresentContents, as file: FileRecord, _ addresses: any DirectDownloads,
+        _ storage: UserStorage, _ context: RequestContext
+    ) throws -> EndpointReply {
+        let address = try addresses.downloadAddress(of: object.objectID, in: storage.access)
+        let until = WireDate(secondsSince1970: context.now.secondsSince1970 + address.lifetimeSeconds)
+        context.replyHeaders += DownloadStream.headers(for: contents.tag)
+        return .header(
+            DownloadFileResponse.elsewhere(
+                DirectDownload(url: address.url, expires: until), appMetaData: file.appMetaData,
+                cloudStorageType: file.owningUser.storageType, checkSum: contents.checkSum,
+                contentsChanged: contents.hasChanged))
     }
 
     private func send(

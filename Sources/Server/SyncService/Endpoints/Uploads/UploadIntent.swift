@@ -81,7 +81,7 @@ final class UploadIntent {
                     toStore: reservation.objectID,
                     named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
                     at: storage.accountEpoch, leaseOwner: leaseOwner,
-                    until: upload?.expiresAt ?? Self.leaseEnd(keeper),
+                    until: upload?.leaseEnd ?? Self.leaseEnd(keeper),
                     at: keeper.now())
             }
         } catch StoreError.notFound {
@@ -92,7 +92,7 @@ final class UploadIntent {
         }
         let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, keeper)
         return UploadIntent(
-            item, leaseOwner: leaseOwner, until: upload?.expiresAt, reservation: settled, doomed: doomed, owner: owner,
+            item, leaseOwner: leaseOwner, until: upload?.leaseEnd, reservation: settled, doomed: doomed, owner: owner,
             storage.accountEpoch, by: keeper)
     }
 
@@ -105,7 +105,7 @@ final class UploadIntent {
             destination.spareName == nil
             ? [] : try keeper.store.withSession { try $0.doomedObjects(of: destination.owner, limit: maximumDoomed) }
         return UploadIntent(
-            destination.intent, leaseOwner: upload.uploadUUID.rawValue, until: upload.expiresAt,
+            destination.intent, leaseOwner: upload.uploadUUID.rawValue, until: upload.leaseEnd,
             reservation: ObjectReservation(
                 name: destination.objectName, objectID: destination.objectID, folderID: destination.folderID,
                 spareName: destination.spareName),

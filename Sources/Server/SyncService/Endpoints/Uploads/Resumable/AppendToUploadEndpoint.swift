@@ -13,10 +13,10 @@ struct AppendToUploadEndpoint: TransferEndpoint {
     func admit(_ request: AppendToUploadRequest, from caller: GroupCaller, in context: RequestContext) throws {
         // Nothing is waited for here: this role has few threads.
         let upload = try context.presentUpload(request.uploadUUID, of: caller.userID, on: caller.device)
-        let piece = try Piece(of: upload, context.head)
+        let piece = try Piece(of: upload, context.head, isDirect: request.isDirect)
         _ = try caller.member(of: try upload.uploadFile(request).sharingGroupUUID, in: context.store)
         guard upload.reply == nil, upload.writer.map(\.isAnnounced) ?? true else { return }
-        try piece.check(against: upload)
+        if !piece.confirmsDirectUpload(upload) { try piece.check(against: upload) }
         // Whoever asks for the offset from now on waits for this piece.
         let writer = ResumableUpload.Writer(try context.writer, isAnnounced: true)
         try context.store.transaction { try $0.announce(writer, of: upload.uploadUUID) }
@@ -26,7 +26,7 @@ struct AppendToUploadEndpoint: TransferEndpoint {
         to request: AppendToUploadRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
         let upload = try context.resumableUpload(request.uploadUUID, of: caller.userID, on: caller.device)
-        let piece = try Piece(of: upload, context.head)
+        let piece = try Piece(of: upload, context.head, isDirect: request.isDirect)
         if let reply = upload.reply { return piece.reply(reply, of: upload, in: context) }
         let assembly = try UploadAssembly(
             request: try upload.uploadFile(request), caller: caller, piece: piece, context: context)
@@ -52,15 +52,19 @@ struct Piece {
     let offset: Int64
     let lengthBytes: Int64
     let digest: PieceDigest?
+    /// Whether the client says that it has sent all bytes to the owner's storage itself.
+    private let isDirect: Bool
 
     init(dialect: UploadDialect, offset: Int64, lengthBytes: Int64) {
+        isDirect = false
         self.dialect = dialect
         self.offset = offset
         self.lengthBytes = lengthBytes
         digest = nil
     }
 
-    init(of upload: ResumableUpload, _ head: RequestHead) throws(EndpointError) {
+    init(of upload: ResumableUpload, _ head: RequestHead, isDirect: Bool = false) throws(EndpointError) {
+        self.isDirect = isDirect
         dialect = UploadDialect(head)
         try dialect.check(head)
         try dialect.checkMediaType(head)
@@ -82,6 +86,11 @@ struct Piece {
         guard offset == upload.progress.storedBytes else {
             throw .uploadOffsetMismatch(current: upload.progress.storedBytes)
         }
+    }
+
+    /// Whether there is nothing to send, since the client has sent everything by the address that it got.
+    func confirmsDirectUpload(_ upload: ResumableUpload) -> Bool {
+        isDirect && upload.directUntil != nil && lengthBytes == 0 && offset == upload.lengthBytes
     }
 
     /// The reply once everything has come.

@@ -5,8 +5,8 @@ import SyncProtocol
 
 /// Begins an upload whose bytes come in other requests.
 ///
-/// Only its row is written: the cloud is asked when bytes come. A repeated request finds the row of the first one, so that
-/// nothing is sent twice because a reply was lost.
+/// Only its row is written: the cloud is asked when bytes come, unless the client wants to send them there itself. A repeated
+/// request finds the row of the first one, so that nothing is sent twice because a reply was lost.
 struct CreateUploadEndpoint: Endpoint {
     func respond(
         to request: CreateUploadRequest, from caller: GroupCaller, in context: RequestContext
@@ -20,11 +20,13 @@ struct CreateUploadEndpoint: Endpoint {
         _ = try request.upload.fileExtension(ofBytes: lengthBytes, context.services.settings)
         let check = UploadCheck(request: request.upload, caller: caller, context: context)
         let member: Member
+        var plan: UploadPlan?
         switch try check.run() {
         case .answered(let response): return .header(CreateUploadResponse.answered(response))
         case .decided(let decision, let grounds):
             member = grounds.member
-            guard case .upload = decision else {
+            if case .upload(let decided) = decision { plan = decided }
+            guard plan != nil else {
                 let step = StagingStep(request: request.upload, caller: caller, grounds: grounds, context: context)
                 return .header(CreateUploadResponse.answered(try step.stageAgain()))
             }
@@ -36,6 +38,11 @@ struct CreateUploadEndpoint: Endpoint {
             let assembly = try UploadAssembly(request: request.upload, caller: caller, piece: piece, context: context)
             _ = try assembly.run(upload)
         }
+        var direct: DirectUpload?
+        if request.isDirect, context.services.settings.allowsDirectTransfers, let plan {
+            direct = try DirectUploadStart(request: request.upload, plan: plan, member: member, context: context)
+                .run(upload)
+        }
         context.replyHeaders =
             dialect.headers(storedBytes: upload.progress.storedBytes, of: lengthBytes, isComplete: upload.reply != nil)
             + [
@@ -46,7 +53,7 @@ struct CreateUploadEndpoint: Endpoint {
                 ),
                 (ResponseHeader.uploadLimit.rawValue, "max-size=\(context.services.settings.maximumUploadBytes)"),
             ]
-        return .header(CreateUploadResponse.created(upload.uploadUUID), status: 201)
+        return .header(CreateUploadResponse.created(upload.uploadUUID, direct: direct), status: 201)
     }
 
     /// The upload's address, beside the one that the client has used.
@@ -64,7 +71,8 @@ struct CreateUploadEndpoint: Endpoint {
         let now = context.now
         return try context.store.transaction { session in
             let upload = try session.beginUpload(
-                uploadUUID, asking: request.encodedQuery(.unreserved), hash: request.identity(lengthBytes: lengthBytes),
+                uploadUUID, asking: CreateUploadRequest(request.upload).encodedQuery(.unreserved),
+                hash: request.identity(lengthBytes: lengthBytes),
                 lengthBytes: lengthBytes, by: member.userID, on: member.user.device,
                 until: WireDate(secondsSince1970: now.secondsSince1970 + RequestContext.uploadLifetimeSeconds), at: now)
             try context.checkResumableUploads(of: member.userID, in: &session)

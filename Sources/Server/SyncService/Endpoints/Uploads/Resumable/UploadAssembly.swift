@@ -27,7 +27,7 @@ struct UploadAssembly {
         }
         defer { end(upload) }
         if let reply = upload.reply { return piece.reply(reply, of: upload, in: context) }
-        try piece.check(against: upload)
+        if !piece.confirmsDirectUpload(upload) { try piece.check(against: upload) }
         try piece.digest?.check(context.body, lengthBytes: piece.lengthBytes)
         if let text = upload.content, let destination = upload.destination {
             let content = try KeptContent(text).stored(in: destination.owner)
@@ -35,6 +35,9 @@ struct UploadAssembly {
             let storage = try context.storage(of: destination.owner, for: member.user)
             return try stage(
                 content, try UploadIntent.existing(of: upload, destination, storage, by: context.intents), upload)
+        }
+        if piece.confirmsDirectUpload(upload), let destination = upload.destination {
+            return try confirm(upload, at: destination)
         }
         let target: Target
         if let destination = upload.destination {
@@ -83,10 +86,7 @@ struct UploadAssembly {
         let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
         let intent = try UploadIntent.commit(
             toStore: reservation, in: plan.owner, storage, of: upload, by: context.intents)
-        let settled = intent.reservation
-        let destination = UploadDestination(
-            owner: plan.owner, objectName: settled.name, spareName: settled.spareName, objectID: settled.objectID,
-            folderID: settled.folderID, intent: intent.item)
+        let destination = UploadDestination(of: intent, in: plan.owner)
         let isOurs = try context.store.transaction { try $0.record(destination, of: upload.uploadUUID, by: writer) }
         guard isOurs else {
             intent.giveUp()
@@ -145,15 +145,38 @@ struct UploadAssembly {
         }
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
         context.restartClock()
-        let kept = StoredContent(stored, ofBytes: upload.lengthBytes, hashes, in: target.owner)
-        let text = try KeptContent(kept).text
-        guard try context.store.transaction({ try $0.record(content: text, of: upload.uploadUUID, by: writer) }) else {
-            throw EndpointError.uploadConflict
+        return try stage(
+            recorded: StoredContent(stored, ofBytes: upload.lengthBytes, hashes, in: target.owner), target.intent,
+            upload)
+    }
+
+    /// Stages what the client has sent to the owner's storage itself, if that is what it has announced.
+    private func confirm(_ upload: ResumableUpload, at destination: UploadDestination) throws -> EndpointReply {
+        let owner = destination.owner
+        let member = try caller.member(of: request.sharingGroupUUID, in: context.store)
+        let storage = try context.storage(of: owner, for: member.user)
+        let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
+        let check = DirectUploadCheck(request: request, storage: storage, intent: intent, context: context)
+        do {
+            return try stage(recorded: try check.run(upload, in: owner), intent, upload)
+        } catch EndpointError.checkSumMismatch {
+            forget(upload, intent)
+            throw EndpointError.checkSumMismatch
         }
-        return try stage(kept, target.intent, upload)
     }
 
     // MARK: The file
+
+    /// Records that all bytes are there, and stages the file.
+    private func stage(
+        recorded content: StoredContent, _ intent: UploadIntent, _ upload: ResumableUpload
+    ) throws -> EndpointReply {
+        let text = try KeptContent(content).text
+        guard try context.store.transaction({ try $0.record(content: text, of: upload.uploadUUID, by: writer) }) else {
+            throw EndpointError.uploadConflict
+        }
+        return try stage(content, intent, upload)
+    }
 
     /// Stages the file whose bytes are all there; if the master version is stale, they stay for the next request.
     private func stage(

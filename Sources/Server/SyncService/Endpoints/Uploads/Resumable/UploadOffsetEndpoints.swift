@@ -1,6 +1,9 @@
 import HTTPTransport
+import Logging
+import Providers
 import Store
 import SyncProtocol
+import Vault
 
 /// Tells how many bytes of an upload need not be sent again, once everything that came before has been sent on.
 ///
@@ -31,17 +34,40 @@ extension GetUploadOffsetRequest: ServedRequest {
 }
 
 /// Ends an upload. What it has left in the cloud is deleted after the reply, through the outbox; a request that is sending
-/// bytes notices with its next part. A repeated request finds no upload.
+/// bytes notices with its next part. An address at which the client could have sent bytes itself is ended; if that cannot be
+/// done, the deletion waits until it ends. A repeated request finds no upload.
 struct AbandonUploadEndpoint: Endpoint {
     func respond(
         to request: AbandonUploadRequest, from caller: SignedInUser, in context: RequestContext
     ) throws -> EndpointReply {
         try UploadDialect(context.head).check(context.head)
+        let upload = try context.presentUpload(request.uploadUUID, of: caller.userID, on: caller.device)
+        let isOver = try upload.reply != nil || upload.directUntil == nil || endAddress(of: upload, caller, context)
         let wasThere = try context.store.transaction { session in
-            try session.abandonUpload(request.uploadUUID, of: caller.userID, on: caller.device, at: context.now)
+            try session.abandonUpload(
+                request.uploadUUID, of: caller.userID, on: caller.device, at: context.now,
+                lastBytes: isOver ? nil : upload.directUntil)
         }
         guard wasThere else { throw EndpointError.uploadUnknown }
         return .empty(status: 204)
+    }
+
+    /// - Returns: whether nothing more can come by the address that the client has.
+    private func endAddress(
+        of upload: ResumableUpload, _ caller: SignedInUser, _ context: RequestContext
+    ) throws -> Bool {
+        guard let destination = upload.destination, let sealed = upload.progress.session,
+            let session = try context.services.storage.vault.opened(sealed, of: upload.uploadUUID)
+        else { return false }
+        do {
+            let storage = try context.storage(of: destination.owner, for: caller)
+            guard let provider = storage.provider as? any DirectUploads else { return false }
+            let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
+            return try provider.endDirectUpload(session, as: intent.reservation, in: storage.access)
+        } catch {
+            context.logger.info("Address of an upload left to its end", metadata: .keyed([.reason: "\(error)"]))
+            return false
+        }
     }
 }
 

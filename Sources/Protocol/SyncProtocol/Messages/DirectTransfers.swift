@@ -1,0 +1,65 @@
+/// An address at the owner's cloud storage to which a client sends the bytes of one file itself.
+///
+/// Whoever has the address may use it: it is to be kept like a password, and shown no other authorization.
+public struct DirectUpload: Sendable, Hashable, Decodable {
+    /// How the provider wants the bytes.
+    public enum Form: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Google: PUT with `Content-Range`; 308 means that more is expected, from the position behind its `Range` on.
+        case resumable
+        /// Dropbox: all bytes in one POST, once.
+        case whole
+    }
+
+    /// The address.
+    public let url: String
+    /// How the bytes are sent there.
+    public let form: Form
+    /// The `Content-Type` of these requests.
+    public let contentType: String
+    /// What the length of each request's body but the last is a multiple of; nil if there is one request.
+    public let granularityBytes: Int64?
+    /// Until when the address works, at most.
+    public let expires: WireDate
+
+    /// Creates a description.
+    public init(url: String, form: Form, contentType: String, granularityBytes: Int64?, expires: WireDate) {
+        self.url = url
+        self.form = form
+        self.contentType = contentType
+        self.granularityBytes = granularityBytes
+        self.expires = expires
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("url", text: url)
+            writer.field("form", form)
+            writer.field("contentType", text: contentType)
+            if let granularityBytes { writer.field("granularityBytes", granularityBytes) }
+            writer.field("expires", expires)
+        }
+    }
+}
+
+/// An address at the owner's cloud storage from which a client reads the bytes of one file itself.
+///
+/// Whoever has the address may read them: it is to be kept like a password, and shown no other authorization.
+public struct DirectDownload: Sendable, Hashable, Decodable {
+    /// The address.
+    public let url: String
+    /// Until when the address works, at most.
+    public let expires: WireDate
+
+    /// Creates a description.
+    public init(url: String, expires: WireDate) {
+        self.url = url
+        self.expires = expires
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("url", text: url)
+            writer.field("expires", expires)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import HTTPTransport
+import Logging
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Gets the address at which a client can send the bytes of an upload to the owner's storage itself.
+///
+/// The intent that deletes what comes there is committed before the provider is asked, and lasts as long as the address may
+/// work. The address is part of the upload's row, so that a repeated request gets the same one, and so that the bytes can
+/// still come through us where the provider's own session is their address.
+struct DirectUploadStart {
+    /// An address that ends within this time is not given out again.
+    private static let shortestUseSeconds: Int64 = 300
+
+    let request: UploadFileRequest
+    let plan: UploadPlan
+    let member: Member
+    let context: RequestContext
+
+    /// - Returns: `nil` if the bytes are to come through us: the storage has no addresses, or some of them have come, or are
+    ///   coming, already.
+    /// - Throws: ``EndpointError/uploadConflict`` if another request has taken the upload over meanwhile.
+    func run(_ found: ResumableUpload) throws -> DirectUpload? {
+        guard isFree(found), plan.owner == found.destination?.owner ?? plan.owner else { return nil }
+        let storage = try context.storage(of: plan.owner, for: member.user)
+        guard let provider = storage.provider as? any DirectUploads else { return nil }
+        if let present = try present(of: found, provider) { return present }
+        let writer = try context.writer
+        guard let upload = try context.store.transaction({ try $0.takeOver(found.uploadUUID, as: writer) }) else {
+            throw EndpointError.uploadConflict
+        }
+        defer { end(upload, by: writer) }
+        guard isFree(upload, except: writer) else { return nil }
+        return try begin(upload, provider, storage, by: writer)
+    }
+
+    /// Whether no bytes have come through us, nor are coming.
+    private func isFree(_ upload: ResumableUpload, except writer: String? = nil) -> Bool {
+        upload.reply == nil && upload.content == nil && upload.progress.storedBytes == 0
+            && (upload.writer == nil || upload.writer?.name == writer)
+            // Under a name that was not chosen for this upload alone, an object may be another one's.
+            && upload.destination?.spareName == nil
+            && (upload.progress.session == nil || upload.directUntil != nil)
+    }
+
+    /// The address that the client has got already, if that works for some more time.
+    private func present(of upload: ResumableUpload, _ provider: any DirectUploads) throws -> DirectUpload? {
+        guard let until = upload.directUntil, let sealed = upload.progress.session,
+            until.secondsSince1970 - context.now.secondsSince1970 > Self.shortestUseSeconds,
+            let session = try context.services.storage.vault.opened(sealed, of: upload.uploadUUID),
+            let address = provider.uploadAddress(in: session, mimeType: request.mimeType.rawValue)
+        else { return nil }
+        return DirectUpload(address, until: min(until, upload.expiresAt))
+    }
+
+    private func begin(
+        _ upload: ResumableUpload, _ provider: any DirectUploads, _ storage: UserStorage, by writer: String
+    ) throws -> DirectUpload? {
+        let until = WireDate(
+            secondsSince1970: context.now.secondsSince1970 + provider.longestUploadAddressSeconds)
+        var upload = upload
+        upload.directUntil = until
+        let intent =
+            try upload.destination.map { try UploadIntent.existing(of: upload, $0, storage, by: context.intents) }
+            ?? newIntent(of: upload, storage, by: writer)
+        // Recorded before there is an address: an upload that ends from now on waits until it has ended, too.
+        try record(nil, until, of: upload, by: writer)
+        let address = try provider.beginDirectUpload(
+            of: upload.lengthBytes, as: intent.reservation, mimeType: request.mimeType.rawValue, to: storage.access)
+        guard let address else { return nil }
+        try record(address.session, until, of: upload, by: writer)
+        return DirectUpload(address, until: min(until, upload.expiresAt))
+    }
+
+    /// Reserves a place that no other upload uses, and commits the intent to use it.
+    private func newIntent(
+        of upload: ResumableUpload, _ storage: UserStorage, by writer: String
+    ) throws -> UploadIntent {
+        let fileExtension = try request.fileExtension(ofBytes: upload.lengthBytes, context.services.settings)
+        let name = request.cloudFileName(from: member.user.device, fileExtension: fileExtension)
+        var reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        if let spareName = reservation.spareName {
+            reservation.name = spareName
+            reservation.spareName = nil
+        }
+        let intent = try UploadIntent.commit(
+            toStore: reservation, in: plan.owner, storage, of: upload, by: context.intents)
+        let destination = UploadDestination(of: intent, in: plan.owner)
+        guard try context.store.transaction({ try $0.record(destination, of: upload.uploadUUID, by: writer) }) else {
+            intent.giveUp()
+            throw EndpointError.uploadConflict
+        }
+        return intent
+    }
+
+    private func record(
+        _ session: String?, _ until: WireDate, of upload: ResumableUpload, by writer: String
+    ) throws {
+        let sealed = try session.map { try context.services.storage.vault.sealed($0, of: upload.uploadUUID) }
+        let isOurs = try context.store.transaction {
+            try $0.record(directSession: sealed, until: until, of: upload.uploadUUID, by: writer)
+        }
+        guard isOurs else { throw EndpointError.uploadConflict }
+    }
+
+    private func end(_ upload: ResumableUpload, by writer: String) {
+        do {
+            try context.store.withSession { try $0.endWriting(to: upload.uploadUUID, by: writer) }
+        } catch {
+            context.logger.info("End of a request not recorded", metadata: .keyed([.reason: "\(error)"]))
+        }
+    }
+}
+
+extension DirectUpload {
+    fileprivate init(_ address: UploadAddress, until: WireDate) {
+        self.init(
+            url: address.url, form: address.form, contentType: address.contentType,
+            granularityBytes: address.granularityBytes, expires: until)
+    }
+}
+
+extension UploadDestination {
+    /// Where the bytes of an upload with this intent go.
+    init(of intent: UploadIntent, in owner: OwningUser) {
+        let settled = intent.reservation
+        self.init(
+            owner: owner, objectName: settled.name, spareName: settled.spareName, objectID: settled.objectID,
+            folderID: settled.folderID, intent: intent.item)
+    }
+}

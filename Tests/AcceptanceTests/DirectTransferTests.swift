@@ -1,0 +1,384 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("Bytes that phones exchange with the owner's storage themselves", .serialized)
+    final class DirectTransferTests: Sendable {
+        private static let stack = Result {
+            try TestServer(PrivateStack("direct", responders: 1, overrides: #"{"directTransfers": true}"#))
+        }
+        private static let storages: [SandboxProvider] = [.google, .dropbox]
+
+        private let server: TestServer
+
+        init() throws {
+            server = try Self.stack.get()
+            try server.sandbox.clearFaults()
+        }
+
+        deinit {
+            try? server.sandbox.clearFaults()
+            try? server.sandbox.setClock(offsetSeconds: 0)
+        }
+
+        // MARK: Requests of the phone
+
+        private func headers(_ user: TestUser, _ more: [(name: String, value: String)]) -> [(
+            name: String, value: String
+        )] {
+            user.headers + [(name: "Upload-Draft-Interop-Version", value: "6")] + more
+        }
+
+        private func create(
+            _ file: TestFile, _ user: TestUser, masterVersion: Int64 = 0, direct: String? = "true"
+        ) throws -> HTTPReply {
+            try server.call(
+                "POST", "CreateUpload",
+                user.uploadParameters(file, masterVersion: masterVersion, overriding: ["direct": direct]),
+                headers: headers(user, [(name: "Upload-Length", value: "\(file.contents.count)")]))
+        }
+
+        /// Begins an upload, which must be offered an address.
+        private func begin(_ file: TestFile, _ user: TestUser, masterVersion: Int64 = 0) throws -> Begun {
+            let reply = try create(file, user, masterVersion: masterVersion)
+            #expect(reply.status == 201, "\(reply)")
+            return Begun(
+                uuid: try #require(reply.messageParameters?.uploadUUID?.text),
+                address: try #require(reply.messageParameters?.directUpload))
+        }
+
+        private struct Begun {
+            let uuid: String
+            let address: JSONValue
+        }
+
+        /// A piece of the upload through us.
+        private func piece(
+            _ upload: String, at offset: Int, _ bytes: ArraySlice<UInt8>, isLast: Bool, _ user: TestUser,
+            _ parameters: [String: String?] = [:]
+        ) throws -> HTTPReply {
+            try server.call(
+                "PATCH", "Upload", ["uploadUUID": upload].merging(parameters) { $1 },
+                headers: headers(
+                    user,
+                    [
+                        (name: "Upload-Offset", value: "\(offset)"),
+                        (name: "Upload-Complete", value: isLast ? "?1" : "?0"),
+                        (name: "Content-Type", value: "application/partial-upload"),
+                    ]), body: Array(bytes))
+        }
+
+        /// Tells the server that all bytes are in the storage.
+        private func confirm(
+            _ upload: Begun, _ file: TestFile, _ user: TestUser, masterVersion: Int64? = nil
+        ) throws -> HTTPReply {
+            try piece(
+                upload.uuid, at: file.contents.count, [], isLast: true, user,
+                ["direct": "true", "masterVersion": masterVersion.map { "\($0)" }])
+        }
+
+        private func abandon(_ upload: Begun, _ user: TestUser) throws -> HTTPReply {
+            try server.call("DELETE", "Upload", ["uploadUUID": upload.uuid], headers: headers(user, []))
+        }
+
+        /// Sends bytes to the storage with a client that knows nothing but the address.
+        /// - Returns: the status.
+        private func send(_ bytes: [UInt8], to address: JSONValue) throws -> Int {
+            let folder = try ScratchFolder("direct")
+            let file = folder.url.appending(path: "body")
+            try Data(bytes).write(to: file)
+            var arguments = ["--header", "Content-Type: \(address.contentType?.text ?? "")"]
+            if address.form?.text == "whole" {
+                arguments += ["--request", "POST", "--data-binary", "@\(file.path)"]
+            } else {
+                arguments += ["--upload-file", file.path]
+            }
+            return try curl(arguments, address).status
+        }
+
+        private func curl(_ arguments: [String], _ address: JSONValue) throws -> (status: Int, body: [UInt8]) {
+            let folder = try ScratchFolder("direct-reply")
+            let output = folder.url.appending(path: "reply")
+            let command = try Command(
+                "/usr/bin/curl",
+                [
+                    "--silent", "--show-error", "--cacert", server.certificateAuthorityFile, "--connect-to",
+                    "::127.0.0.1:\(try server.environment.value("SANDBOX_TLS_PORT"))", "--output", output.path,
+                    "--write-out", "%{http_code}", "--max-time", "60",
+                ] + arguments + [try #require(address.url?.text)])
+            let body = FileManager.default.contents(atPath: output.path) ?? Data()
+            return (try #require(Int(command.output), "\(command.output)"), Array(body))
+        }
+
+        private func file(_ storage: SandboxProvider, bytes: Int = 700_000) -> TestFile {
+            TestFile(randomBytes: bytes).stored(at: storage)
+        }
+
+        /// Waits until nothing of a file is in its owner's storage, nor any work to be done there.
+        private func expectNothingLeft(of file: TestFile, _ user: TestUser) async throws {
+            try await eventually("nothing is left") {
+                try user.stored(file).isEmpty
+                    && server.askDatabase(
+                        "SELECT COUNT(*) FROM outbox WHERE user_id = \(user.userID) AND available_at <= UTC_TIMESTAMP()"
+                    ) == "0"
+            }
+        }
+
+        // MARK: Uploads
+
+        @Test(
+            "The file is staged once the storage has the announced bytes; a repeated request gets the same",
+            arguments: storages)
+        func upload(storage: SandboxProvider) async throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            let upload = try begin(file, alice)
+            #expect(try begin(file, alice).address == upload.address, "a repeated request has the same address")
+            #expect(try send(file.contents, to: upload.address) == 200)
+            #expect(try alice.stagedUploads().isEmpty)
+
+            let reply = try confirm(upload, file, alice)
+            #expect(reply.status == 200 && reply.messageParameters?.creationDate?.text != nil, "\(reply)")
+            #expect(try confirm(upload, file, alice).messageParameters == reply.messageParameters)
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            let intents = "SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND user_id = \(alice.userID)"
+            #expect(try server.askDatabase(intents) == "0")
+            // The address is used up.
+            let again = try send(file.contents, to: upload.address)
+            #expect(storage == .google ? again == 200 : again == 410)
+            #expect(try alice.stored(file).count == 1)
+        }
+
+        @Test("Other bytes than were announced are refused and deleted", arguments: storages, [0, -1, 1])
+        func wrongBytes(storage: SandboxProvider, difference: Int) async throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            let upload = try begin(file, alice)
+            let sent = try send(RandomData.bytes(file.contents.count + difference), to: upload.address)
+            // Google knows how many bytes were announced.
+            guard sent == 200 else {
+                #expect(storage == .google && difference != 0 && sent == 400)
+                try server.sandbox.clearViolations()
+                expectError(try confirm(upload, file, alice), 409)
+                #expect(try abandon(upload, alice).status == 204)
+                return try await expectNothingLeft(of: file, alice)
+            }
+            let reply = try confirm(upload, file, alice)
+            expectError(reply, 422)
+            #expect(reply.json?.code?.text == "checksum_mismatch")
+            expectError(try confirm(upload, file, alice), 404)
+            #expect(try alice.stagedUploads().isEmpty)
+            try await expectNothingLeft(of: file, alice)
+            // The same file can be uploaded afterwards.
+            let second = try begin(file, alice)
+            #expect(try send(file.contents, to: second.address) == 200)
+            #expect(try confirm(second, file, alice).status == 200)
+        }
+
+        @Test("Nothing is staged as long as nothing has come, and then it can come in any way", arguments: storages)
+        func nothingSent(storage: SandboxProvider) throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            let upload = try begin(file, alice)
+            let reply = try confirm(upload, file, alice)
+            expectError(reply, 409)
+            #expect(reply.json?.code?.text == "upload_offset_mismatch")
+            #expect(reply.values(of: "upload-offset") == ["0"])
+
+            // Through us, in one piece.
+            let sent = try piece(upload.uuid, at: 0, file.contents[...], isLast: true, alice)
+            #expect(sent.status == 200 && sent.messageParameters?.creationDate?.text != nil, "\(sent)")
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("An upload that was begun by its address goes on through us")
+        func mixed() throws {
+            let alice = try server.signUpOwningUser(.google)
+            let file = file(.google, bytes: 1_500_000)
+            let upload = try begin(file, alice)
+            let folder = try ScratchFolder("direct-part")
+            let part = folder.url.appending(path: "part")
+            try Data(file.contents[..<524_288]).write(to: part)
+            #expect(
+                try curl(
+                    [
+                        "--upload-file", part.path, "--header",
+                        "Content-Range: bytes 0-524287/\(file.contents.count)",
+                    ], upload.address
+                ).status == 308)
+            let sent = try piece(upload.uuid, at: 0, file.contents[...], isLast: true, alice)
+            #expect(sent.status == 200, "\(sent)")
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+            #expect(try alice.stored(file).count == 1)
+        }
+
+        @Test("An upload that has come through us in part has no address any more")
+        func begunThroughUs() throws {
+            let alice = try server.signUpOwningUser(.google)
+            let file = file(.google, bytes: 1_500_000)
+            let created = try create(file, alice, direct: nil)
+            #expect(created.messageParameters?.directUpload == nil)
+            let upload = try #require(created.messageParameters?.uploadUUID?.text)
+            #expect(try piece(upload, at: 0, file.contents[..<1_048_576], isLast: false, alice).status == 204)
+            let repeated = try create(file, alice)
+            #expect(repeated.status == 201 && repeated.messageParameters?.uploadUUID?.text == upload)
+            #expect(repeated.messageParameters?.directUpload == nil)
+            // Whoever says that everything is there is not believed.
+            expectError(
+                try piece(upload, at: file.contents.count, [], isLast: true, alice, ["direct": "true"]), 409)
+        }
+
+        @Test(
+            "With a stale master version the bytes are kept; a request with the present one stages them",
+            arguments: storages)
+        func stale(storage: SandboxProvider) throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            let upload = try begin(file, alice)
+            #expect(try send(file.contents, to: upload.address) == 200)
+            try alice.publish(TestFile("another").stored(at: storage), masterVersion: 0)
+
+            expectStale(try confirm(upload, file, alice), 1)
+            let reply = try confirm(upload, file, alice, masterVersion: 1)
+            #expect(reply.status == 200 && reply.messageParameters?.creationDate?.text != nil, "\(reply)")
+            #expect(try alice.commitStaged(masterVersion: 1) == 1)
+            expectDownload(try alice.download(file, masterVersion: 2), of: file)
+        }
+
+        @Test(
+            "Of an upload that is abandoned nothing is left over, whether its bytes came or not", arguments: storages,
+            [true, false])
+        func abandoned(storage: SandboxProvider, isSent: Bool) async throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            let upload = try begin(file, alice)
+            if isSent { #expect(try send(file.contents, to: upload.address) == 200) }
+            #expect(try abandon(upload, alice).status == 204)
+            expectError(try confirm(upload, file, alice), 404)
+            try await expectNothingLeft(of: file, alice)
+            guard !isSent else { return }
+            // A phone that sends nevertheless: Google takes nothing any more; Dropbox does, until its link ends.
+            let late = try send(file.contents, to: upload.address)
+            #expect(storage == .google ? late == 404 : late == 200)
+            _ = try server.askDatabase(
+                "UPDATE outbox SET available_at = UTC_TIMESTAMP() WHERE user_id = \(alice.userID)")
+            try await expectNothingLeft(of: file, alice)
+        }
+
+        @Test("A link that has expired is replaced by another one")
+        func expired() throws {
+            let alice = try server.signUpOwningUser(.dropbox)
+            let file = file(.dropbox)
+            let upload = try begin(file, alice)
+            try server.sandbox.setClock(offsetSeconds: 3_700)
+            #expect(try send(file.contents, to: upload.address) == 410)
+            expectError(try confirm(upload, file, alice), 409)
+            _ = try server.askDatabase(
+                "UPDATE resumable_uploads SET direct_until = UTC_TIMESTAMP() WHERE upload_uuid = '\(upload.uuid)'")
+            let second = try begin(file, alice)
+            #expect(second.uuid == upload.uuid && second.address != upload.address)
+            #expect(try send(file.contents, to: second.address) == 200)
+            #expect(try confirm(second, file, alice).status == 200)
+        }
+
+        @Test("Who is no writer of the group gets no address, and another device cannot confirm")
+        func strangers() throws {
+            let alice = try server.signUpOwningUser(.google)
+            let bob = try server.signUpOwningUser(.google)
+            let file = file(.google)
+            let reply = try server.call(
+                "POST", "CreateUpload",
+                bob.uploadParameters(file, masterVersion: 0, group: alice.group, overriding: ["direct": "true"]),
+                headers: headers(bob, [(name: "Upload-Length", value: "\(file.contents.count)")]))
+            #expect(reply.status >= 400)
+            let upload = try begin(file, alice)
+            #expect(try send(file.contents, to: upload.address) == 200)
+            expectError(try confirm(upload, file, bob), 404)
+        }
+
+        @Test("The storages agree with the database afterwards", arguments: storages)
+        func checked(storage: SandboxProvider) throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            let upload = try begin(file, alice)
+            #expect(try send(file.contents, to: upload.address) == 200)
+            #expect(try confirm(upload, file, alice).status == 200)
+            try alice.commitStaged(masterVersion: 0)
+            let tool = try OperatorTool(server)
+            let checked = try tool.run(["fsck", "--clouds", "--json", "--owner", "\(alice.userID)"])
+            #expect(checked.status == 0, "\(checked.output)")
+        }
+
+        @Test("Storages without addresses get the bytes through us")
+        func withoutAddresses() throws {
+            let alice = try server.signUpOwningUser(.microsoft)
+            let file = file(.microsoft)
+            let created = try create(file, alice)
+            #expect(created.status == 201 && created.messageParameters?.directUpload == nil, "\(created)")
+            let upload = try #require(created.messageParameters?.uploadUUID?.text)
+            #expect(try piece(upload, at: 0, file.contents[...], isLast: true, alice).status == 200)
+        }
+
+        // MARK: Downloads
+
+        @Test(
+            "A phone reads the bytes itself from the address that it asks for",
+            arguments: [SandboxProvider.dropbox, .microsoft])
+        func download(storage: SandboxProvider) throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            try alice.publish(file, masterVersion: 0)
+            let reply = try server.call(
+                "GET", "DownloadFile",
+                alice.downloadParameters(file, masterVersion: 1).merging(["direct": "true"]) { $1 },
+                headers: alice.headers)
+            #expect(reply.status == 200 && reply.body.isEmpty, "\(reply)")
+            #expect(reply.messageParameters?.checkSum?.text == file.checkSum)
+            let address = try #require(reply.messageParameters?.directDownload)
+            let received = try curl([], address)
+            #expect(received.status == 200)
+            #expect(received.body == file.contents)
+            // Who does not ask for it gets the bytes.
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("A storage without such addresses sends the bytes through us, and what is gone is said to be")
+        func downloadThroughUs() throws {
+            let alice = try server.signUpOwningUser(.google)
+            let file = file(.google)
+            try alice.publish(file, masterVersion: 0)
+            let parameters = alice.downloadParameters(file, masterVersion: 1).merging(["direct": "true"]) { $1 }
+            expectDownload(try server.call("GET", "DownloadFile", parameters, headers: alice.headers), of: file)
+            expectStale(
+                try server.call(
+                    "GET", "DownloadFile", parameters.merging(["masterVersion": "7"]) { $1 }, headers: alice.headers),
+                1)
+        }
+    }
+}
+
+@Suite("Direct transfers that the operator has not allowed")
+struct ForbiddenDirectTransferTests {
+    @Test("A client that asks for an address notices nothing but that there is none")
+    func notAllowed() throws {
+        let server = try TestServer.shared()
+        let alice = try server.signUpOwningUser(.dropbox)
+        let file = TestFile(randomBytes: 1_000).stored(at: .dropbox)
+        let created = try server.call(
+            "POST", "CreateUpload",
+            alice.uploadParameters(file, masterVersion: 0, overriding: ["direct": "true"]),
+            headers: alice.headers + [(name: "Upload-Length", value: "1000")])
+        #expect(created.status == 201 && created.messageParameters?.directUpload == nil, "\(created)")
+        try alice.publish(file, masterVersion: 0)
+        let reply = try server.call(
+            "GET", "DownloadFile",
+            alice.downloadParameters(file, masterVersion: 1).merging(["direct": "true"]) { $1 },
+            headers: alice.headers)
+        expectDownload(reply, of: file)
+    }
+}
