@@ -270,6 +270,16 @@ extension PrivateStackTests {
             try await expectNothingLeft(of: file, alice)
         }
 
+        @Test("Of an owner who leaves nothing is left over", arguments: storages)
+        func departure(storage: SandboxProvider) async throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            let upload = try begin(file, alice)
+            #expect(try send(file.contents, to: upload.address) == 200)
+            #expect(try alice.call("POST", "RemoveUser").status == 200)
+            try await expectNothingLeft(of: file, alice)
+        }
+
         @Test("A link that has expired is replaced by another one")
         func expired() throws {
             let alice = try server.signUpOwningUser(.dropbox)
