@@ -68,8 +68,8 @@ struct SignIn: AsyncParsableCommand {
             "Signed in as \(Output.printable(account.person))."
                 + (isKnown
                     ? ""
-                    : " The server does not know you yet: use syncdir create-group or syncdir join. If the account takes the"
-                        + " place of a former one of yours: syncdir switch-account."),
+                    : " The server does not know you yet: use syncdir create-group or syncdir join.\n"
+                        + "If this account takes the place of a former one of yours: syncdir switch-account."),
             asJSON: options.json)
     }
 
