@@ -58,7 +58,10 @@ extension PrivateStackTests {
                         .trimmingCharacters(in: .newlines)
                 }
             },
-            "sandboxInUse": { $0.arguments.removeFirst(2) },
+            "sandboxInUse": { host in
+                let code = try #require(host.arguments.firstIndex(of: "sandboxInUse"))
+                host.arguments.removeSubrange(code - 1...code)
+            },
             "databaseUnavailable": { try $0.configure("database") { $0["socket"] = "/nowhere/mysqld.sock" } },
             "databaseDenied": { host in
                 try host.write("wrong\n", to: "password")

@@ -93,28 +93,28 @@ struct ImporterTests {
     func everyColumn() throws {
         try fixture.run()
 
-        #expect(try fixture.columns(of: "files") == 20)
+        #expect(try fixture.columns(of: "files") == 21)
         let files = try fixture.rows(
             """
             SELECT RIGHT(g.sharing_group_uuid, 2), RIGHT(f.file_uuid, 2), f.file_group_uuid, f.owning_user_id,
                    f.storage_type, RIGHT(f.device_uuid, 2), f.created_at, f.updated_at, f.mime_type, f.app_metadata,
                    f.app_metadata_version, f.is_deleted, f.file_version, f.check_sum, f.sha256, f.size_bytes,
-                   f.object_id, f.object_revision, f.provider_hash, f.changed_at_master_version
+                   f.object_id, f.object_revision, f.provider_hash, f.changed_at_master_version, f.content_state
               FROM files f JOIN sharing_groups g USING (sharing_group_id) ORDER BY 1, 2
             """)
         #expect(
             files == [
                 "01|01|Thread|1|Google|02|2019-01-02 03:04:05|2019-02-03 04:05:06|text/plain|{\"a\":\"ä\"}|4|0|7|"
-                    + "b10a8db164e0754105b7a99be72e3fe5|-|-|-|-|-|13",
-                "01|02|-|1|Google|01|2019-02-03 04:05:06|2019-02-03 04:05:06|unknown|-|-|0|0|-|-|-|-|-|-|13",
+                    + "b10a8db164e0754105b7a99be72e3fe5|-|-|-|-|-|13|stored",
+                "01|02|-|1|Google|01|2019-02-03 04:05:06|2019-02-03 04:05:06|unknown|-|-|0|0|-|-|-|-|-|-|13|stored",
                 "01|03|-|0|Dropbox|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg|no version|0|1|2|"
-                    + String(repeating: "a", count: 64) + "|-|-|-|-|-|13",
-                "01|06|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg||3|1|1|-|-|-|-|-|-|13",
+                    + String(repeating: "a", count: 64) + "|-|-|-|-|-|13|stored",
+                "01|06|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg||3|1|1|-|-|-|-|-|-|13|stored",
                 "01|07|-|4|Microsoft|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg|-|-|0|0|"
-                    + "0A4D55A8D778E5022FAB701977C5D840BBC486D0|-|-|-|-|-|13",
+                    + "0A4D55A8D778E5022FAB701977C5D840BBC486D0|-|-|-|-|-|13|stored",
                 // Of a group that nobody is in any more; and of a file that is in two groups, as the source has it.
-                "03|09|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|text/plain|-|-|1|0|-|-|-|-|-|-|5",
-                "04|01|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|text/plain|-|-|0|0|-|-|-|-|-|-|0",
+                "03|09|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|text/plain|-|-|1|0|-|-|-|-|-|-|5|stored",
+                "04|01|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|text/plain|-|-|0|0|-|-|-|-|-|-|0|stored",
             ])
         #expect(try fixture.columns(of: "staged_changes") == 25)
         let staged = try fixture.rows(
