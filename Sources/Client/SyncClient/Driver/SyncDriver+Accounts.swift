@@ -1,0 +1,72 @@
+import Logging
+import SyncEngine
+import SyncProtocol
+import SyncServerConnection
+import SyncStore
+import Synchronization
+
+// Whose store it is, and with which of their accounts.
+extension SyncDriver {
+    /// What is known about the identity that the store belongs to.
+    var knownIdentity: KnownIdentity { identity.withLock { $0 } }
+
+    /// Records who is signed in. A store belongs to one user until it is fully reset.
+    /// - Throws: `differentUser`; `serverRestored`; `storeError`.
+    func bind(_ user: SignedInUser, _ accountType: AccountType) throws(SyncError) {
+        try state.withLock { state throws(SyncError) in
+            guard !state.isClosed else { throw SyncError(.closed) }
+            do throws(SyncError) { try adopt(user, &state) } catch {
+                if error.code == .differentUser || error.code == .serverRestored {
+                    state.machine.block(with: error)
+                    setStatus(.blocked(error), &state)
+                }
+                throw error
+            }
+            do {
+                try database.set(Setting.userID, to: user.userID.description)
+            } catch { throw SyncError(.storeError) }
+            state.userID = user.userID.description
+            state.machine.use(userID: user.userID)
+            try use(accountType, &state)
+            state.machine.block(with: nil)
+            if case .blocked = state.status { setStatus(.idle, &state) }
+        }
+    }
+
+    /// Takes over what the server reports about the identity, if it is the store's.
+    private func adopt(_ user: SignedInUser, _ state: inout State) throws(SyncError) {
+        guard state.userID == nil || state.userID == user.userID.description else { throw SyncError(.differentUser) }
+        guard let reported = user.identity else { return }
+        try change(&state) { machine throws(SyncError) in
+            try machine.adopt(reported)
+            return ((), [])
+        }
+        guard let grant = reported.deviceGrant else { return }
+        do {
+            try grants.save(grant)
+            identity.withLock { $0.deviceGrant = grant }
+        } catch {
+            // Without it, the server issues another one at the next sign-in.
+            logger.error("The device's grant cannot be stored", metadata: ["error": "\(type(of: error))"])
+        }
+    }
+
+    private func use(_ accountType: AccountType, _ state: inout State) throws(SyncError) {
+        do {
+            try database.set(Setting.accountStorage, to: accountType.cloudStorageType?.rawValue)
+        } catch { throw SyncError(.storeError) }
+        state.machine.use(accountStorage: accountType.cloudStorageType)
+    }
+
+    /// Records that the server has carried out a switch to an account, and starts to upload again.
+    func confirmed(_ outcome: ConfirmAccountSwitchResponse, _ accountType: AccountType) throws(SyncError) {
+        try state.withLock { state throws(SyncError) in
+            try use(accountType, &state)
+            try change(&state) { machine throws(SyncError) in
+                let actions = machine.noteConfirmed(
+                    outcome.accountEpoch, numberAwaiting: outcome.numberAwaiting, at: now)
+                return ((), actions)
+            }
+        }
+    }
+}

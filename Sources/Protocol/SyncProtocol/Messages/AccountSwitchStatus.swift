@@ -1,0 +1,195 @@
+/// Asks how far a switch is, with the credentials of either account.
+public struct GetAccountSwitchStatusRequest: RequestMessage {
+    public typealias Response = GetAccountSwitchStatusResponse
+    public typealias Access = SignedInAccess
+    public static let endpoint = EndpointName.getAccountSwitchStatus
+    public static let parameters = ParameterList(optional: [.switchId, .cursor])
+
+    /// The switch; nil for the newest.
+    public let switchId: AccountSwitchID?
+    /// Where the list continues, as the page before said.
+    public let cursor: AccountSwitchCursor?
+
+    /// Creates a request.
+    public init(switchId: AccountSwitchID? = nil, cursor: AccountSwitchCursor? = nil) {
+        self.switchId = switchId
+        self.cursor = cursor
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        switchId = try query.optional(.switchId)
+        cursor = try query.optional(.cursor)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.switchId, switchId)
+        encoder.add(.cursor, cursor)
+    }
+}
+
+/// A place in the list of files that wait for their bytes; opaque to clients.
+public struct AccountSwitchCursor: QueryValue, Hashable, Codable {
+    /// What the form of the value is called in error messages.
+    public static let expectedForm = ExpectedForm.text
+
+    /// The server's number of the group of the file before.
+    public let group: Int64
+    /// The file before.
+    public let file: FileUUID
+
+    /// Creates a cursor.
+    public init(group: Int64, file: FileUUID) {
+        self.group = group
+        self.file = file
+    }
+
+    /// Parses the text of ``queryText``.
+    public init?(queryText: String) {
+        let parts = queryText.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let group = Int64(parts[0]), let file = FileUUID(String(parts[1])) else { return nil }
+        self.init(group: group, file: file)
+    }
+
+    /// Number and file, with a dot in between.
+    public var queryText: String { "\(group).\(file.rawValue)" }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let cursor = AccountSwitchCursor(queryText: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a cursor")
+        }
+        self = cursor
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(queryText)
+    }
+}
+
+/// How far a switch is, and a page of the files that wait for their bytes.
+public struct GetAccountSwitchStatusResponse: ResponseMessage {
+    /// Maximum number of files on a page.
+    public static let pageSize = 500
+
+    /// A file that waits for its bytes.
+    public struct AwaitingFile: Sendable, Hashable, Decodable {
+        public let fileUUID: FileUUID
+        public let sharingGroupUUID: SharingGroupUUID
+        public let fileGroupUUID: FileGroupUUID?
+        /// The version whose bytes are wanted.
+        public let fileVersion: FileVersion
+        public let mimeType: MIMEType
+        public let owningUserId: UserID
+
+        /// Creates a description.
+        public init(
+            fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, fileGroupUUID: FileGroupUUID?,
+            fileVersion: FileVersion, mimeType: MIMEType, owningUserId: UserID
+        ) {
+            self.fileUUID = fileUUID
+            self.sharingGroupUUID = sharingGroupUUID
+            self.fileGroupUUID = fileGroupUUID
+            self.fileVersion = fileVersion
+            self.mimeType = mimeType
+            self.owningUserId = owningUserId
+        }
+    }
+
+    /// How far the server is with moving the bytes itself.
+    public struct ServerMove: Sendable, Hashable, Decodable {
+        public let state: ServerMoveState
+        /// How many files it has moved.
+        public let numberMoved: Int64
+        /// How many bytes these have.
+        public let bytesMoved: Int64
+        /// How many files it has found that it cannot move; they wait for a device.
+        public let numberFailed: Int64
+
+        /// Creates a description.
+        public init(state: ServerMoveState, numberMoved: Int64, bytesMoved: Int64, numberFailed: Int64) {
+            self.state = state
+            self.numberMoved = numberMoved
+            self.bytesMoved = bytesMoved
+            self.numberFailed = numberFailed
+        }
+    }
+
+    /// How far it is; ``AccountSwitchState/none`` if there is no switch.
+    public let state: AccountSwitchState
+    /// The switch; nil if there is none.
+    public let switchId: AccountSwitchID?
+    /// The identity's present epoch.
+    public let accountEpoch: AccountEpoch
+    /// How many files wait for their bytes.
+    public let numberAwaiting: Int64
+    /// How many of those that the switch made wait do not wait any more.
+    public let numberDone: Int64
+    /// Where the list continues; nil on its last page.
+    public let nextCursor: AccountSwitchCursor?
+    /// The files that wait.
+    public let awaiting: [AwaitingFile]
+    /// The server's own part; nil if it has none.
+    public let serverMove: ServerMove?
+
+    /// Creates a response.
+    public init(
+        state: AccountSwitchState, switchId: AccountSwitchID?, accountEpoch: AccountEpoch, numberAwaiting: Int64 = 0,
+        numberDone: Int64 = 0, nextCursor: AccountSwitchCursor? = nil, awaiting: [AwaitingFile] = [],
+        serverMove: ServerMove? = nil
+    ) {
+        self.state = state
+        self.switchId = switchId
+        self.accountEpoch = accountEpoch
+        self.numberAwaiting = numberAwaiting
+        self.numberDone = numberDone
+        self.nextCursor = nextCursor
+        self.awaiting = awaiting
+        self.serverMove = serverMove
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("state", state)
+            writer.field("switchId", switchId)
+            writer.field("accountEpoch", accountEpoch)
+            writer.field("numberAwaiting", numberAwaiting)
+            writer.field("numberDone", numberDone)
+            writer.field("nextCursor", text: nextCursor?.queryText)
+            writer.key("awaiting")
+            writer.array { writer in
+                for file in awaiting {
+                    writer.object { writer in
+                        writer.field("fileUUID", file.fileUUID)
+                        writer.field("sharingGroupUUID", file.sharingGroupUUID)
+                        writer.field("fileGroupUUID", file.fileGroupUUID)
+                        writer.field("fileVersion", file.fileVersion)
+                        writer.field("mimeType", text: file.mimeType.rawValue)
+                        writer.field("owningUserId", file.owningUserId)
+                    }
+                }
+            }
+            if let serverMove {
+                writer.key("serverMove")
+                writer.object { writer in
+                    writer.field("state", serverMove.state)
+                    writer.field("numberMoved", serverMove.numberMoved)
+                    writer.field("bytesMoved", serverMove.bytesMoved)
+                    writer.field("numberFailed", serverMove.numberFailed)
+                }
+            }
+        }
+    }
+}
+
+/// How far the server is with moving the bytes of files itself.
+public enum ServerMoveState: String, Sendable, Hashable, Codable, CaseIterable {
+    /// It is moving them.
+    case moving
+    /// It has tried all of them.
+    case done
+    /// It cannot read the former account any more.
+    case failed
+    /// The switch was finished, or another one begun.
+    case ended
+}
