@@ -171,11 +171,19 @@ public final class SandboxServer: Sendable {
 
     /// Records that a client violated a provider's rule.
     func note(_ request: SandboxRequest, _ rule: String, _ message: String) {
-        let violation = Violation(
-            time: now, host: request.host, method: request.method, path: request.path, rule: rule, message: message)
+        note(violation(request, rule, message))
+    }
+
+    func note(_ violation: Violation) {
         withState { state in
             if state.violations.count < 10_000 { state.violations.append(violation) }
         }
+    }
+
+    /// A violation that may have to be recorded later.
+    func violation(_ request: SandboxRequest, _ rule: String, _ message: String) -> Violation {
+        Violation(
+            time: now, host: request.host, method: request.method, path: request.path, rule: rule, message: message)
     }
 }
 

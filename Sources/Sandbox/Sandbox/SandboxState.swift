@@ -14,6 +14,8 @@ struct SandboxState: Sendable {
     var oneDriveDownloads: [String: OneDriveDownloads.Grant] = [:]
     var dropboxes: [String: DropboxFolder] = [:]
     var dropboxUploads: [String: DropboxUploadSession] = [:]
+    /// For each sequential session to which a request sends bytes: the requests that wanted to do so meanwhile.
+    var dropboxRivals: [String: [Violation]] = [:]
     /// Addresses for one upload or one download, by what makes each unguessable.
     var dropboxUploadLinks: [String: DropboxTemporaryLinks.Upload] = [:]
     var dropboxDownloadLinks: [String: DropboxTemporaryLinks.Download] = [:]

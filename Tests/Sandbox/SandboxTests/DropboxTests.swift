@@ -29,10 +29,17 @@ struct DropboxUser {
         _ route: String, _ argument: JSONValue, _ bytes: [UInt8] = [], type: String = "application/octet-stream",
         headers: [(String, String)] = []
     ) -> SandboxResponse {
+        send(route, argument, body: RequestBody(bytes), type: type, headers: headers)
+    }
+
+    func send(
+        _ route: String, _ argument: JSONValue, body: RequestBody, type: String = "application/octet-stream",
+        headers: [(String, String)] = []
+    ) -> SandboxResponse {
         sandbox.send(
             "POST", "content.dropboxapi.com/2/files/" + route, token: token,
             headers: [("Dropbox-API-Arg", DropboxDownloads.ascii(argument)), ("Content-Type", type)] + headers,
-            body: bytes)
+            body: body)
     }
 
     func download(_ path: String, headers: [(String, String)] = []) -> SandboxResponse {
@@ -248,6 +255,31 @@ struct DropboxTests {
         let done = user.send("upload_session/finish", ["cursor": cursor(22), "commit": ["path": "/a"]], [0x21])
         #expect(try user.download("/a").content() == Self.bytes + Self.bytes + [0x21])
         #expect(try done.json()["size"]?.int == 23)
+    }
+
+    @Test(
+        "Of two requests that send to a session at once one is told to retry, which is held against nobody if the other was cut",
+        arguments: [false, true])
+    func rivals(isCut: Bool) throws {
+        let user = try DropboxUser(TestSandbox())
+        let id = try user.send("upload_session/start", [:], Self.bytes).json()["session_id"] ?? .null
+        let argument: JSONValue = ["cursor": ["session_id": id, "offset": 11]]
+        var refused: SandboxResponse?
+        let body = RequestBody(declaredLength: 1) { buffer throws(RequestBodyError) in
+            refused = user.send("upload_session/append_v2", argument, [1])
+            if isCut { throw .cut }
+            buffer[0] = 1
+            return 1
+        }
+
+        let first = user.send("upload_session/append_v2", argument, body: body)
+
+        #expect(refused?.status == 429)
+        #expect((first.status == 200) != isCut)
+        let rules = try user.sandbox.violations()
+        #expect(rules == (isCut ? [] : ["session-concurrency"]))
+        let offset: JSONValue = ["cursor": ["session_id": id, "offset": .int(isCut ? 11 : 12)]]
+        #expect(user.send("upload_session/append_v2", offset, [1]).status == 200)
     }
 
     @Test("Of two concurrent writes one is told to retry")

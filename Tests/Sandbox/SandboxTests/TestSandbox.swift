@@ -42,6 +42,13 @@ final class TestSandbox: Sendable {
     func send(
         _ method: String, _ url: String, token: String? = nil, headers: [(String, String)] = [], body: [UInt8] = []
     ) -> SandboxResponse {
+        send(method, url, token: token, headers: headers, body: RequestBody(body))
+    }
+
+    @discardableResult
+    func send(
+        _ method: String, _ url: String, token: String? = nil, headers: [(String, String)] = [], body: RequestBody
+    ) -> SandboxResponse {
         let isControl = url.hasPrefix("/")
         let parts = url.split(separator: "/", maxSplits: 1)
         var all = headers.map { (name: $0.0, value: $0.1) }
@@ -49,7 +56,7 @@ final class TestSandbox: Sendable {
         return server.respond(
             to: SandboxRequest(
                 method: method, host: isControl ? "127.0.0.1:8080" : String(parts[0]),
-                target: isControl ? url : "/" + parts[1], headers: all, isSecure: !isControl, body: RequestBody(body)))
+                target: isControl ? url : "/" + parts[1], headers: all, isSecure: !isControl, body: body))
     }
 
     /// Sends JSON.

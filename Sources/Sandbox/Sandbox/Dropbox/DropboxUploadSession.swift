@@ -15,8 +15,6 @@ struct DropboxUploadSession: Sendable {
     var stored = 0
     /// Whether no more bytes may come.
     var isClosed = false
-    /// Whether a request that sends bytes is under way.
-    var isBusy = false
 
     init(account: String, isConcurrent: Bool, at time: Date) {
         id = "pid_upload_session:" + RandomText.token(48)

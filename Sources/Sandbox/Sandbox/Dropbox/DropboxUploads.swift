@@ -67,8 +67,14 @@ struct DropboxUploads {
         let argument = try DropboxArgument(
             request, .upload,
             members: ["cursor", "cursor/session_id", "cursor/offset", "close", "content_hash"], server: server)
-        var session = try claim(argument, account, request)
-        defer { release(session.id) }
+        let session = try claim(argument, account, request)
+        return try sending(to: session.id) { try append(request, argument, to: session) }
+    }
+
+    private func append(
+        _ request: SandboxRequest, _ argument: DropboxArgument, to session: DropboxUploadSession
+    ) throws -> SandboxResponse {
+        var session = session
         let offset = try argument.count("cursor/offset")
         if session.isConcurrent {
             try checkConcurrent(request, argument, offset)
@@ -96,8 +102,14 @@ struct DropboxUploads {
         ])
         let argument = try DropboxArgument(request, .upload, members: members, server: server)
         let commit = try commit(argument, "commit/")
-        var session = try claim(argument, account, request, wrapper: "lookup_failed")
-        defer { release(session.id) }
+        let session = try claim(argument, account, request, wrapper: "lookup_failed")
+        return try sending(to: session.id) { try finish(request, argument, commit, session) }
+    }
+
+    private func finish(
+        _ request: SandboxRequest, _ argument: DropboxArgument, _ commit: DropboxCommit, _ session: DropboxUploadSession
+    ) throws -> SandboxResponse {
+        var session = session
         let offset = try argument.count("cursor/offset")
         guard offset == session.stored else {
             throw Self.incorrectOffset(session.stored).wrapped(in: "lookup_failed")
@@ -207,29 +219,37 @@ struct DropboxUploads {
             throw DropboxError.route(["not_found"]).wrapped(in: wrapper)
         }
         guard !session.isClosed || wrapper != nil || session.isConcurrent else { throw .route(["closed"]) }
+        guard !session.isConcurrent else { return session }
+        let rival = server.violation(
+            request, "session-concurrency", "two requests at once send to a sequential session")
         let isClaimed = server.withState { state in
-            guard state.dropboxUploads[id]?.isBusy == false || session.isConcurrent else { return false }
-            state.dropboxUploads[id]?.isBusy = true
+            guard state.dropboxRivals[id] == nil else {
+                state.dropboxRivals[id]?.append(rival)
+                return false
+            }
+            state.dropboxRivals[id] = []
             return true
         }
-        guard isClaimed else {
-            server.note(request, "session-concurrency", "two requests at once send to a sequential session")
-            throw .tooMany("too_many_requests", retryAfterSeconds: 1)
-        }
+        guard isClaimed else { throw .tooMany("too_many_requests", retryAfterSeconds: 1) }
         return session
     }
 
-    private func release(_ id: String) {
-        server.withState { $0.dropboxUploads[id]?.isBusy = false }
+    /// Runs `send`, which sends bytes to the session that was claimed, and releases the session.
+    ///
+    /// Requests that came meanwhile violate the rule, unless this one was cut: its client could not know how long that stays
+    /// unnoticed.
+    private func sending<Result>(to id: String, _ send: () throws -> Result) throws -> Result {
+        let outcome: Swift.Result<Result, any Error>
+        do { outcome = .success(try send()) } catch { outcome = .failure(error) }
+        let rivals = server.withState { $0.dropboxRivals.removeValue(forKey: id) } ?? []
+        if case .failure(RequestBodyError.cut) = outcome { return try outcome.get() }
+        for rival in rivals { server.note(rival) }
+        return try outcome.get()
     }
 
     private func keep(_ session: DropboxUploadSession) throws(StorageError) {
         try server.directory.write(session.json, to: server.directory.uploadFile(session.file))
-        server.withState { state in
-            var session = session
-            session.isBusy = state.dropboxUploads[session.id]?.isBusy ?? false
-            state.dropboxUploads[session.id] = session
-        }
+        server.withState { $0.dropboxUploads[session.id] = session }
     }
 
     private func checkConcurrent(
