@@ -55,8 +55,9 @@ class Machine:
         self.container.boot()
         self.container.enter_network()
         authority.start()
+        names = ["localhost", HOST, *(f"{name}.example.com" for name in ("new", "renamed", "other", "packages")), "db"]
         with self.path("/etc/hosts").open("a", encoding="ascii") as hosts:
-            hosts.write(f"127.0.0.1 localhost {HOST} new.example.com other.example.com packages.example.com db\n")
+            hosts.write(f"127.0.0.1 {' '.join(names)}\n")
         shutil.copy(authority.root_file, self.path("/usr/local/share/ca-certificates/authority.crt"))
         self.run("update-ca-certificates")
         for package in (REPOSITORY / ".build" / "packages").glob("sync*.deb"):

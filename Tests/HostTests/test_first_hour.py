@@ -114,11 +114,11 @@ class FirstHourTests(unittest.TestCase):
     def test_other_host(self) -> None:
         """The host's name is changed, with a certificate of its own; until there is one the former name is served."""
         before = self.container.path(SITE).read_text(encoding="utf-8")
-        written = self.type("syncctl setup --unattended --host new.example.com")
+        written = self.type("syncctl setup --unattended --host renamed.example.com")
         self.assertIn("with --certbot", written)
         self.assertEqual(self.status_over_https(HOST, "/HealthCheck"), "200")
-        self.type("syncctl setup --unattended --host new.example.com --certbot")
-        self.assertEqual(self.status_over_https("new.example.com", "/HealthCheck"), "200")
+        self.type("syncctl setup --unattended --host renamed.example.com --certbot")
+        self.assertEqual(self.status_over_https("renamed.example.com", "/HealthCheck"), "200")
         self.assertIn("server_name sync.example.com", before)
         self.assertNotIn("sync.example.com", self.container.path(SITE).read_text(encoding="utf-8"))
         self.inside("test", "-e", "/etc/syncd/syncd.conf.previous")
