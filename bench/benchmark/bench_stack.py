@@ -30,7 +30,8 @@ RESPONDERS = 2
 ONE_PERSON = {"apiThreads": API_THREADS, "maximumRequestsPerUser": API_THREADS, "maximumTransfersPerUser": 4096}
 # Leads to a real server while one is announced to the sandbox; see storage_server.py.
 S3_HOST = "s3.sandbox.test"
-STORAGES = {
+FEATURES = {
+    "directTransfers": True,
     "allowedSignInTypes": {"Google": True, "Microsoft": True, "Dropbox": True, "WebDAV": True, "S3": True},
     "s3": {"endpoints": [f"https://{S3_HOST}"]}}
 SHARED_MEMORY = Path("/dev/shm")
@@ -93,7 +94,7 @@ class BenchStack(RunningStack):
         try:
             self._keep_clouds_in_memory()
             self.directory.mkdir(parents=True, exist_ok=True)
-            write(self.directory / "syncd-overrides.json", json.dumps(ONE_PERSON | STORAGES))
+            write(self.directory / "syncd-overrides.json", json.dumps(ONE_PERSON | FEATURES))
             self._stack("up", "--responders", str(RESPONDERS))
             self.refresh()
             for name in PROGRAMS:

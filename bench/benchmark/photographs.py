@@ -5,8 +5,6 @@ which stay open. Of ours, the time of an upload includes the commit of all photo
 the database; that of nginx, which both peers need too, also includes its work for the emulated Drive.
 """
 
-import hashlib
-import os
 import statistics
 import time
 from dataclasses import dataclass
@@ -16,9 +14,9 @@ from demonstration.web import query
 from peers.mod_dav import ModDAV
 from peers.rclone import RcloneWebDAV
 from peers.webdav_server import WebDAVServer
-from syncstack.processes import run
 
 from .bench_stack import BenchStack
+from .busy_phone import BusyPhone
 from .load import LoadError
 from .people import commit, sign_up
 from .processor_time import GIBIBYTE, ROLES, processor_seconds
@@ -27,7 +25,6 @@ from .table import Result
 
 PHOTOGRAPH_BYTES = 2_000_000
 AT_ONCE = 8
-SECONDS = 120
 
 
 @dataclass
@@ -38,49 +35,11 @@ class Measurement:
     processor: dict[str, float]
 
 
-class Phones:
-    """Some photographs, and how curl sends and receives all of them."""
-
-    def __init__(self, stack: BenchStack, count: int):
-        self.ca_file = stack.environment["CA_FILE"]
-        self.files = [stack.directory / f"photograph-{number}" for number in range(count)]
-        self.check_sums = []
-        for file in self.files:
-            contents = os.urandom(PHOTOGRAPH_BYTES)
-            file.write_bytes(contents)
-            self.check_sums.append(hashlib.md5(contents).hexdigest())
-
-    def send(self, urls: list[str], at_once: int, *options: str) -> None:
-        self._curl([
-            line for url, file in zip(urls, self.files, strict=True)
-            for line in (f'url = "{url}"', f'upload-file = "{file}"', 'output = "/dev/null"')], at_once, options)
-
-    def receive(self, urls: list[str], at_once: int, *options: str) -> None:
-        self._curl([line for url in urls for line in (f'url = "{url}"', 'output = "/dev/null"')], at_once, options)
-
-    def _curl(self, transfers: list[str], at_once: int, options: tuple[str, ...]) -> None:
-        configuration = [
-            "silent", "show-error", "http1.1", f'cacert = "{self.ca_file}"', f"max-time = {SECONDS}",
-            'header = "Expect:"', r'write-out = "%{http_code} %{num_connects} %{size_upload} %{size_download}\n"',
-            *options, *transfers]
-        if at_once > 1:
-            configuration += ["parallel", "parallel-immediate", f"parallel-max = {at_once}"]
-        output = run(["curl", "--disable", "--config", "-"], text_input="\n".join(configuration) + "\n")
-        replies = [line.split() for line in output.splitlines()]
-        good = [reply for reply in replies if reply[0] in ("200", "201") and str(PHOTOGRAPH_BYTES) in reply[2:]]
-        host = transfers[0].split("/")[2]
-        if len(good) != len(self.files):
-            raise LoadError(f"{host}: only {len(good)} of {len(self.files)} photographs arrive: {replies[:3]}")
-        connections = sum(int(reply[1]) for reply in replies)
-        if connections > at_once:
-            raise LoadError(f"{host}: connections do not stay open; {connections} are opened for {at_once} at once.")
-
-
 class Ours:
     """Photographs through syncd; each round of uploads is committed at its end."""
 
-    def __init__(self, stack: BenchStack, phones: Phones):
-        self.stack, self.phones = stack, phones
+    def __init__(self, stack: BenchStack, phone: BusyPhone):
+        self.stack, self.phone = stack, phone
         self.person = sign_up(stack, "Philipp")
         self.master_version = 0
         self.uuids: list[str] = []
@@ -89,21 +48,17 @@ class Ours:
             "syncd": [pid for role in ROLES for pid in stack.pids(role)]}
 
     def up(self, at_once: int) -> None:
-        self.uuids = [new_uuid() for _ in self.phones.files]
+        self.uuids = [new_uuid() for _ in self.phone.files]
         urls = [
             self._url("UploadFile", mimeType="image/jpeg", fileUUID=uuid, checkSum=check_sum)
-            for uuid, check_sum in zip(self.uuids, self.phones.check_sums, strict=True)]
-        self.phones.send(urls, at_once, 'request = "POST"', *self._headers)
+            for uuid, check_sum in zip(self.uuids, self.phone.check_sums, strict=True)]
+        self.phone.send(urls, at_once, 'request = "POST"', *self.person.options())
         if commit(self.person, self.master_version) != len(urls):
             raise LoadError("Not all photographs are committed.")
         self.master_version += 1
 
     def down(self, at_once: int) -> None:
-        self.phones.receive([self._url("DownloadFile", fileUUID=uuid) for uuid in self.uuids], at_once, *self._headers)
-
-    @property
-    def _headers(self) -> list[str]:
-        return [f'header = "{name}: {value}"' for name, value in self.person.headers().items()]
+        self.phone.receive([self._url("DownloadFile", fileUUID=uuid) for uuid in self.uuids], at_once, *self.person.options())
 
     def _url(self, endpoint: str, **parameters) -> str:
         parameters |= {
@@ -115,8 +70,8 @@ class Ours:
 class Peer:
     """The same through a WebDAV server."""
 
-    def __init__(self, stack: BenchStack, phones: Phones, server: WebDAVServer):
-        self.server, self.phones = server, phones
+    def __init__(self, stack: BenchStack, phone: BusyPhone, server: WebDAVServer):
+        self.server, self.phone = server, phone
         self.urls: list[str] = []
         self._nginx = stack.pids("nginx")
 
@@ -125,15 +80,15 @@ class Peer:
         return {"nginx": self._nginx, self.server.name: self.server.pids}
 
     def up(self, at_once: int) -> None:
-        self.urls = [f"{self.server.url}/{new_uuid()}.jpg" for _ in self.phones.files]
-        self.phones.send(self.urls, at_once)
+        self.urls = [f"{self.server.url}/{new_uuid()}.jpg" for _ in self.phone.files]
+        self.phone.send(self.urls, at_once)
 
     def down(self, at_once: int) -> None:
-        self.phones.receive(self.urls, at_once)
+        self.phone.receive(self.urls, at_once)
 
 
 def measured(side: Ours | Peer, direction: str, at_once: int) -> Measurement:
-    photographs = len(side.phones.files)
+    photographs = len(side.phone.files)
     processes = side.processes
     before = {name: processor_seconds(pids) for name, pids in processes.items()}
     began = time.monotonic()
@@ -148,9 +103,9 @@ def measured(side: Ours | Peer, direction: str, at_once: int) -> Measurement:
 
 
 def against_peers(stack: BenchStack, repetitions: int, count: int) -> list[Result]:
-    phones = Phones(stack, count)
+    phone = BusyPhone(stack, count, PHOTOGRAPH_BYTES)
     with RcloneWebDAV(stack) as rclone, ModDAV(stack) as mod_dav:
-        sides = [Ours(stack, phones), Peer(stack, phones, rclone), Peer(stack, phones, mod_dav)]
+        sides = [Ours(stack, phone), Peer(stack, phone, rclone), Peer(stack, phone, mod_dav)]
         for side in sides:
             side.up(AT_ONCE)  # to warm up, and to have something to download
         rounds = {

@@ -15,7 +15,8 @@ from .storage_server import StorageServer
 from .table import Result
 from .uplink import SlowUplink
 
-PHOTOGRAPH_BYTES = 2_000_000  # less than one of Dropbox's blocks of 4 MiB
+PHOTOGRAPH_BYTES = 2_000_000
+DROPBOX_BLOCK_BYTES = 4 << 20
 WARM_UPS = 4
 
 
@@ -34,10 +35,15 @@ def md5(contents: bytes) -> str:
     return hashlib.md5(contents).hexdigest()
 
 
+def content_hash(contents: bytes) -> str:
+    """Dropbox's: of the hashes of blocks."""
+    blocks = (contents[start:start + DROPBOX_BLOCK_BYTES] for start in range(0, len(contents), DROPBOX_BLOCK_BYTES))
+    return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).hexdigest()
+
+
 STORAGES = (
     Storage("a", "google", "Google Drive", md5, 2),
-    Storage("b", "dropbox", "Dropbox",
-            lambda contents: hashlib.sha256(hashlib.sha256(contents).digest()).hexdigest(), 2),
+    Storage("b", "dropbox", "Dropbox", content_hash, 2),
     Storage("c", "microsoft", "OneDrive", lambda contents: hashlib.sha1(contents).hexdigest().upper(), 2),
     Storage("d", "webdav", "WebDAV (Nextcloud)", md5, 2),
     Storage("e", "s3", "S3", md5, 1),
