@@ -40,7 +40,8 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
     """Writes the files, and secrets that are missing; returns their text.
 
     The roles' files differ in the database's socket only; the one of `api` is the stack's. Members of
-    DIR/syncd-overrides.json, if there is such a file, replace those of the same name. Without `sandbox_port` the providers
+    DIR/syncd-overrides.json, if there is such a file, replace those of the same name: with another stack's `database`,
+    `sealing` and `sandbox`, this one is a second host of that server. Without `sandbox_port` the providers
     are found by their names.
     """
     sealing_key = layout.secret("sealing-key")
@@ -99,12 +100,12 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
     }
     if sandbox_port is not None:
         values["sandbox"] = {"connectTo": f"127.0.0.1:{sandbox_port}", "caFile": str(layout.ca_file)}
-    overrides = layout.directory / "syncd-overrides.json"
-    if overrides.exists():
-        values.update(json.loads(overrides.read_text(encoding="utf-8")))
+    file = layout.directory / "syncd-overrides.json"
+    overrides = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    values.update(overrides)
     texts = []
     for role, socket in role_sockets.items():
-        values["database"]["socket"] = str(socket)
+        values["database"]["socket"] = overrides.get("database", {}).get("socket") or str(socket)
         texts.append(json.dumps(values, indent=2) + "\n")
         write(layout.configuration_of(role), texts[-1])
     return "".join(texts)

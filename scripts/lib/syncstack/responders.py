@@ -83,11 +83,15 @@ class Responders:
             self.socket.unlink(missing_ok=True)
 
     def is_running(self) -> bool:
-        return any(state == "launcher" for _, _, state in self._entries())
+        return bool(self.launcher_pids())
 
     def pids(self) -> list[int]:
         """The responders that live now, without the launcher."""
         return [pid for pid, _, state in self._entries() if state != "launcher"]
+
+    def launcher_pids(self) -> list[int]:
+        """The launcher, if it lives."""
+        return [pid for pid, _, state in self._entries() if state == "launcher"]
 
     def all_ready(self) -> bool:
         """Whether every responder has said READY=1 (sd_notify(3)), as systemd wants to hear it too."""

@@ -96,6 +96,9 @@ class Stack:
             "PIDS_syncd_transfer": groups["syncd-transfer"],
             "PIDS_syncd_jobs": groups["syncd-jobs"],
             "PIDS_sandbox": groups["sandbox"],
+            # What starts those of syncd again when they end.
+            "PIDS_launchers": [
+                pid for group in self._groups(settings) if group.name != "sandbox" for pid in group.launcher_pids()],
         }
         lines = []
         for key, value in values.items():

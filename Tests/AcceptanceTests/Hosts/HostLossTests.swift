@@ -1,0 +1,201 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    /// Two hosts of one server: each has nginx and responders of its own, both have the database, the key and the clouds in
+    /// common. Devices whose host is gone go on at the other one, as behind a name with two addresses.
+    @Suite("The loss of one of two hosts")
+    final class HostLossTests: Sendable {
+        private static let stacks = Result { () throws -> (first: PrivateStack, second: PrivateStack) in
+            let first = try PrivateStack("host-1", responders: 1)
+            return (first, try PrivateStack("host-2", responders: 1, overrides: try common(of: first)))
+        }
+        let stack: PrivateStack
+        let first: TestServer
+        let second: TestServer
+
+        init() throws {
+            let stacks = try Self.stacks.get()
+            stack = stacks.first
+            try stack.restore()
+            first = try TestServer(stack)
+            second = try TestServer(stacks.second)
+            try first.sandbox.clearFaults()
+        }
+
+        deinit { try? first.sandbox.clearFaults() }
+
+        /// What the second host has in common with the first one, as members of its configuration.
+        private static func common(of stack: PrivateStack) throws -> String {
+            let file = try stack.environment().value("CONFIG_FILE")
+            let all = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: file))) as? [String: Any]
+            let common = try #require(all).filter { ["database", "sealing", "sandbox"].contains($0.key) }
+            return String(decoding: try JSONSerialization.data(withJSONObject: common), as: UTF8.self)
+        }
+
+        /// The power fails at the first host. Its nginx lives on, since it is also the clouds'.
+        private func loseFirstHost() async throws {
+            let launchers = try first.processes("launchers")
+            let others = try ["syncd_api", "syncd_transfer", "syncd_jobs"].flatMap { try first.processes($0) }
+            // The launchers cannot start again what ends.
+            for process in launchers { process.freeze() }
+            for process in others + launchers { process.send(SIGKILL) }
+            try await eventually("the first host is gone") { !(others + launchers).contains(where: \.isRunning) }
+            #expect(try first.call("GET", "HealthCheck").status == 502)
+        }
+
+        /// Makes whatever the lost host has under lease due at once, as if the time had passed.
+        private func letLeasesEnd() throws {
+            _ = try first.askDatabase(
+                """
+                UPDATE account_moves SET available_at = available_at - INTERVAL 1 HOUR WHERE state = 'moving';
+                UPDATE moving_contents SET available_at = available_at - INTERVAL 1 HOUR;
+                UPDATE outbox SET available_at = available_at - INTERVAL 1 HOUR
+                """)
+        }
+
+        private func headers(_ user: TestUser, _ more: [(String, String)] = []) -> [(name: String, value: String)] {
+            user.headers + [(name: "Upload-Draft-Interop-Version", value: "6")]
+                + more.map { (name: $0.0, value: $0.1) }
+        }
+
+        // MARK: Uploads in pieces
+
+        @Test(
+            "An upload goes on at the other host, where the storage has the bytes",
+            arguments: [SandboxProvider.google, .dropbox])
+        func upload(storage: SandboxProvider) async throws {
+            let alice = try first.signUpOwningUser(storage)
+            let file = TestFile(randomBytes: 9_000_000).stored(at: storage)
+            let created = try first.call(
+                "POST", "CreateUpload", alice.uploadParameters(file, masterVersion: 0),
+                headers: headers(alice, [("Upload-Length", "\(file.contents.count)")]))
+            let upload = try #require(created.messageParameters?.uploadUUID?.text, "\(created)")
+            func piece(from offset: Int, isLast: Bool) -> HTTPCall {
+                HTTPCall(
+                    "PATCH", "/Upload?uploadUUID=\(upload)",
+                    headers: headers(
+                        alice,
+                        [
+                            ("Upload-Offset", "\(offset)"), ("Upload-Complete", isLast ? "?1" : "?0"),
+                            ("Content-Type", "application/partial-upload"),
+                        ]))
+            }
+            var call = piece(from: 0, isLast: false)
+            call.body = Array(file.contents[..<3_276_800])
+            let confirmed = try first.address.perform(call)
+            #expect(confirmed.status == 204, "\(confirmed)")
+            let kept = try #require(confirmed.values(of: "upload-offset").first.flatMap { Int($0) })
+
+            // The next piece is on its way when the host ends.
+            let conversation = try HTTPConversation(to: first.address)
+            try conversation.send(
+                piece(from: kept, isLast: true).head(
+                    for: first.address, contentLength: file.contents.count - kept))
+            try conversation.send(file.contents[kept..<6_000_000])
+            try await eventually("the piece is being sent on") {
+                try first.askDatabase(
+                    "SELECT writer IS NOT NULL FROM resumable_uploads WHERE upload_uuid = '\(upload)'")
+                    == "1"
+            }
+            try await loseFirstHost()
+            conversation.hangUp()
+
+            let there = alice.movedTo(second)
+            let reply = try second.call("HEAD", "Upload", ["uploadUUID": upload], headers: headers(there))
+            let offset = try #require(reply.values(of: "upload-offset").first.flatMap { Int($0) }, "\(reply)")
+            #expect(kept...6_000_000 ~= offset)
+            call = piece(from: offset, isLast: true)
+            call.body = Array(file.contents[offset...])
+            let staged = try second.address.perform(call)
+            #expect(staged.messageParameters?.creationDate != nil, "\(staged)")
+            #expect(try there.commit(masterVersion: 0).status == 200)
+            expectDownload(try there.download(file, masterVersion: 1), of: file)
+            try letLeasesEnd()
+            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+        }
+
+        // MARK: Switches of accounts
+
+        @Test("A switch that was proposed at the lost host is confirmed at the other, and the files come back there")
+        func proposal() async throws {
+            let files = [TestFile("one"), TestFile("two")]
+            var move = try AccountSwitch(on: first, files: files)
+            let id = try move.begun()
+
+            try await loseFirstHost()
+
+            move.before = move.before.movedTo(second)
+            move.after = move.after.movedTo(second)
+            #expect(try move.confirm(id).json?.accountEpoch?.integer == 1)
+            for file in files.map({ $0.stored(at: .dropbox) }) {
+                #expect(try move.after.reupload(file).messageParameters?.result?.text == "stored")
+            }
+            #expect(try move.finish(id).status == 200)
+            let version = try #require(try move.after.index().masterVersion)
+            for file in files.map({ $0.stored(at: .dropbox) }) {
+                expectDownload(try move.after.download(file, masterVersion: version), of: file)
+            }
+            #expect(try OperatorTool(second).run("fsck").status == 0)
+        }
+
+        @Test("A confirmation whose reply was lost with its host gets it from the other one, and has happened once")
+        func confirmation() async throws {
+            let file = TestFile()
+            var move = try AccountSwitch(on: first, files: [file])
+            let id = try move.begun()
+            let lost = try move.confirm(id)
+
+            try await loseFirstHost()
+
+            move.before = move.before.movedTo(second)
+            move.after = move.after.movedTo(second)
+            let repeated = try move.confirm(id)
+            #expect(repeated.json == lost.json && repeated.json?.accountEpoch?.integer == 1, "\(repeated)")
+            let again = try move.after.reupload(file.stored(at: .dropbox))
+            #expect(again.messageParameters?.result?.text == "stored", "\(again)")
+        }
+
+        @Test("Files that the lost host was moving are moved on by the other one, and no object is left over")
+        func move() async throws {
+            let files = (0..<3).map { _ in TestFile(randomBytes: 50_000) }
+            var move = try AccountSwitch(on: first, files: files)
+            let id = try move.begun()
+            var slow = SandboxFault(host: "content.dropboxapi.com", pathPrefix: "/2/files/upload", times: 1)
+            slow.skip = 2
+            slow.latencyMilliseconds = 60_000
+            slow.afterEffect = true
+            try first.sandbox.inject(slow)
+            // The host that will be lost is to begin with it.
+            let otherJobs = try second.processes("syncd_jobs")
+            for process in otherJobs { process.freeze() }
+            defer { for process in otherJobs { process.thaw() } }
+            _ = try move.confirm(id, moving: true)
+            try await eventually("an upload hangs") { try first.sandbox.unspentFaults().isEmpty }
+
+            try await loseFirstHost()
+            try first.sandbox.clearFaults()
+            try letLeasesEnd()
+            for process in otherJobs { process.thaw() }
+
+            move.before = move.before.movedTo(second)
+            move.after = move.after.movedTo(second)
+            let there = move
+            try await eventually("the switch is finished", within: .seconds(60)) {
+                try there.status(id).json?.state?.text == "finished"
+            }
+            let version = try #require(try there.after.index().masterVersion)
+            for file in files.map({ $0.stored(at: .dropbox) }) {
+                expectDownload(try there.after.download(file, masterVersion: version), of: file)
+            }
+            try await eventually("nothing is left over", within: .seconds(60)) {
+                try letLeasesEnd()
+                return try files.allSatisfy { file in
+                    try first.sandbox.files(of: there.after.account).filter { $0.name.contains(file.uuid) }.count == 1
+                }
+            }
+            #expect(try OperatorTool(second).run("fsck").status == 0)
+        }
+    }
+}
