@@ -39,6 +39,13 @@ class HandbookCase(unittest.TestCase):
         change(settings)
         path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
+    def answer_gpg(self) -> None:
+        """In place of a person at the prompt of gpg."""
+        self.inside("mkdir -p -m 700 /root/.gnupg")
+        self.machine.write("/root/.gnupg/passphrase", "only for a test\n", 0o600)
+        self.machine.write("/root/.gnupg/gpg.conf",
+                           "batch\npinentry-mode loopback\npassphrase-file /root/.gnupg/passphrase\n")
+
     def is_healthy(self) -> bool:
         return self.inside(f"curl --silent --output /dev/null --write-out '%{{http_code}}' https://{HOST}/HealthCheck",
                            check=False) == "200"

@@ -74,6 +74,9 @@ class FarewellTests(HandbookCase):
 
         readme = self.chapter("removal-debian", "debian/syncserver.README.Debian")
         readme.type("apt install nginx mariadb-server", shown=False)
+        self.inside("eatmydata apt-get install --yes --no-install-recommends gnupg")
+        self.answer_gpg()
+        self.inside("gpg --list-keys")  # It tells of its new key ring once.
         readme.type("tar -C /etc/syncd -c secrets | gpg -c", {"syncd-secrets": "again"})
         self.inside(f"rm -r {SECRETS}")
         readme.type("gpg -d syncd-secrets.tar.gpg", {"syncd-secrets": "again"}, shown=False)

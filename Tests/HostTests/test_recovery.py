@@ -73,13 +73,10 @@ class RecoveryTests(HandbookCase):
         self.inside("mkdir -p /srv/other")
         self.inside("eatmydata apt-get install --yes --no-install-recommends openssh-server rclone")
         self.inside("usermod --home /srv/other --shell /bin/sh backup; chown backup: /srv/other")
-        self.inside("mkdir -p -m 700 /root/.ssh /root/.gnupg; ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519; "
+        self.inside("mkdir -p -m 700 /root/.ssh; ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519; "
                     "cp /root/.ssh/id_ed25519.pub /root/.ssh/authorized_keys; "
                     "ssh-keyscan -t ed25519 other.example.com >/root/.ssh/known_hosts 2>/dev/null")
-        # In place of a person at the prompt of gpg.
-        self.machine.write("/root/.gnupg/passphrase", "only for a test\n", 0o600)
-        self.machine.write("/root/.gnupg/gpg.conf",
-                           "batch\npinentry-mode loopback\npassphrase-file /root/.gnupg/passphrase\n")
+        self.answer_gpg()
 
     def test_restore(self) -> None:
         """Section 7: a bare Debian takes the place of the host that was lost; then, with keys lost, and over TCP."""
