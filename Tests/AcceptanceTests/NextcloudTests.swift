@@ -86,6 +86,35 @@ struct NextcloudTests {
         #expect(gone.status == 200 && gone.messageParameters?.gone?.text == "fileRemovedOrRenamed", "\(gone)")
     }
 
+    @Test(
+        "What is no storage for the moment is an outage for somebody who has signed in there, and a mistake for a newcomer",
+        arguments: [
+            (200, "<html><title>Welcome to our hotel</title></html>"), (302, ""), (405, ""),
+            (207, "<?xml version=\"1.0\"?><d:multistatus xmlns:d=\"DAV:\"><d:resp"),
+        ])
+    func disturbed(status: Int, body: String) throws {
+        let nora = try server.signUpOwningUser(.webdav)
+        let newcomer = try server.newcomer(.webdav)
+        for person in [nora, newcomer] {
+            var fault = SandboxFault(
+                host: "nextcloud.sandbox.test", pathPrefix: "/remote.php/dav/files/\(person.account.id)/",
+                method: "PROPFIND", status: status, times: 1)
+            fault.body = body
+            try server.sandbox.inject(fault)
+        }
+
+        // Written in another way than those that the server still remembers.
+        let details = try #require(nora.account.header("X-account-details")) + " "
+        let known = try with(details: details, nora).checkCredentials()
+        let parameters = ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Album"]
+        let unknown = try newcomer.call("POST", "AddUser", parameters)
+
+        #expect(known.status == 502 && known.json?.code?.text == "provider_unavailable", "\(known)")
+        #expect(unknown.status == 400 && unknown.json?.code?.text == "malformed_header", "\(unknown)")
+        #expect(try nora.checkCredentials().status == 200)
+        #expect(try newcomer.call("POST", "AddUser", parameters).status == 200)
+    }
+
     @Test("A withdrawn app password fails requests, is hardly tried, and concerns nobody else; a new one helps")
     func withdrawn() throws {
         let nora = try server.signUpOwningUser(.webdav)

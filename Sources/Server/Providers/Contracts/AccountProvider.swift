@@ -10,6 +10,10 @@ public protocol AccountProvider: Sendable {
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile
 
+    /// The user whose credentials these would be, by what they say themselves: proves nothing.
+    /// - Returns: `nil` if only the provider can tell.
+    func statedUserID(in presented: PresentedCredentials) -> String?
+
     /// Whether a token proves nothing here without a code that we have exchanged ourselves.
     var requiresCode: Bool { get }
 
@@ -86,6 +90,8 @@ public protocol AccountProvider: Sendable {
 }
 
 extension AccountProvider {
+    public func statedUserID(in presented: PresentedCredentials) -> String? { nil }
+
     public var requiresCode: Bool { false }
 
     public var hasRegistration: Bool { true }

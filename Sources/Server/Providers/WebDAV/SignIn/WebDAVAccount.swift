@@ -36,6 +36,11 @@ public struct WebDAVAccount: AccountProvider {
         return SignInProfile(providerUserID: location.identity(of: name), displayName: location.user ?? name)
     }
 
+    public func statedUserID(in presented: PresentedCredentials) -> String? {
+        guard let location = try? WebDAVLocation(presented.accountDetails), let user = location.user else { return nil }
+        return location.identity(of: user)
+    }
+
     /// The person's own name at a Nextcloud, to which they can sign in with several (RFC 5397).
     private static func name(in folder: WebDAVResource) -> String? {
         guard folder.fileID != nil, let principal = folder.principal else { return nil }

@@ -57,8 +57,17 @@ extension RequestContext {
     }
 
     /// Asks the provider who presents credentials.
+    ///
+    /// Where somebody's storage has been before, something else is an outage: maintenance, or the page of a hotel's network.
     func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
-        try verification.run(of: presented, by: account, through: accountClient)
+        do {
+            return try verification.run(of: presented, by: account, through: accountClient)
+        } catch AccountError.malformedDetails(let detail) {
+            guard let userID = account.statedUserID(in: presented),
+                try store.withSession({ try $0.user(presented.accountType, userID, device: nil) }) != nil
+            else { throw AccountError.malformedDetails(detail) }
+            throw AccountError.unavailable(detail: detail)
+        }
     }
 
     /// Asks the provider again on another thread. If that is not possible, or there is no answer, a later request asks.
