@@ -11,7 +11,7 @@ extension RequestContext {
     /// The same for one that was only announced: the connection may have broken before anything else.
     private static let announcementPatience: Duration = .milliseconds(500)
     /// For how long a question about the offset waits for a request that the phone sent before it, on another connection.
-    static let overtakingTime: Duration = .milliseconds(400)
+    static let overtakingTime: Duration = .seconds(1)
     private static let pollInterval: Duration = .milliseconds(20)
 
     /// For how long an upload may go on, in seconds: as long as Google keeps a session.
