@@ -35,7 +35,10 @@ final class UserTokens: AccessTokens {
     private(set) var location: String?
 
     func current() throws(CloudStorageError) -> String {
-        guard let token = try load().credentials?.usableToken else { throw .authorizationRevoked }
+        guard let credentials = try load().credentials, let token = credentials.usableToken else {
+            throw .authorizationRevoked
+        }
+        if account.isResting(credentials) { throw .unavailable(detail: "the password was refused a moment ago") }
         return token
     }
 

@@ -63,6 +63,9 @@ public protocol AccountProvider: Sendable {
     /// - Throws: ``AccountError/revoked`` if the provider says that it never will.
     func refresh(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) -> StoredCredentials
 
+    /// Whether the stored token has to rest, since the provider refused it a moment ago and slows down whoever repeats it.
+    func isResting(_ stored: StoredCredentials) -> Bool
+
     /// Whether it is time to ask the provider if the stored credentials are still valid, where the server has to do
     /// that itself.
     func isConfirmationDue(_ stored: StoredCredentials) -> Bool
@@ -91,6 +94,8 @@ public protocol AccountProvider: Sendable {
 
 extension AccountProvider {
     public func statedUserID(in presented: PresentedCredentials) -> String? { nil }
+
+    public func isResting(_ stored: StoredCredentials) -> Bool { false }
 
     public var requiresCode: Bool { false }
 

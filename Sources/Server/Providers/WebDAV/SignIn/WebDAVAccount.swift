@@ -62,9 +62,8 @@ public struct WebDAVAccount: AccountProvider {
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
-        let time = Int64(now().timeIntervalSince1970)
         var result = stored
-        if let refusal = stored.refusal, time < refusal.firstAt + Self.refusalInterval { return result }
+        if isResting(stored) { return result }
         guard let token = stored.accessToken, let location = try? WebDAVLocation(stored.location) else {
             throw .revoked
         }
@@ -84,6 +83,14 @@ public struct WebDAVAccount: AccountProvider {
         }
         return result
     }
+
+    public func isResting(_ stored: StoredCredentials) -> Bool {
+        guard let refusal = stored.refusal else { return false }
+        return !refusal.isFinal && time < refusal.firstAt + Self.refusalInterval
+    }
+
+    /// Seconds since 1970.
+    private var time: Int64 { Int64(now().timeIntervalSince1970) }
 
     /// Ends the app password at a Nextcloud (OCS API, `core/apppassword`). One that the person chose for themselves
     /// cannot be ended in this way, and stays.
