@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
-PROVIDERS = ("google", "dropbox", "microsoft")
+PROVIDERS = ("google", "dropbox", "microsoft", "webdav")
 # Which provider a host belongs to; credentials must not go to any other host.
 HOSTS = {
     "accounts.google.com": "google", "oauth2.googleapis.com": "google", "openidconnect.googleapis.com": "google",
@@ -12,7 +12,10 @@ HOSTS = {
     "ucsandbox.dl.dropboxusercontent.com": "dropbox",
     "graph.microsoft.com": "microsoft", "login.microsoftonline.com": "microsoft",
     "my.microsoftpersonalcontent.com": "microsoft", "api.onedrive.com": "microsoft",
+    "nextcloud.sandbox.test": "webdav",
 }
+# Where Nextcloud keeps the chunks of an upload until it is put together.
+DAV_UPLOADS, DAV_FILES = "/remote.php/dav/uploads/", "/remote.php/dav/files/"
 
 
 @dataclass
@@ -53,7 +56,8 @@ class Call:
     def is_of_session(self) -> bool:
         """Concerns an upload session that was begun before."""
         return ("upload_id=" in self.target or self.host in ("my.microsoftpersonalcontent.com", "api.onedrive.com")
-                or self.path.startswith(("/2/files/upload_session/append", "/2/files/upload_session/finish")))
+                or self.path.startswith(("/2/files/upload_session/append", "/2/files/upload_session/finish"))
+                or self.path.startswith(DAV_UPLOADS) and self.method in ("PUT", "MOVE"))
 
     @property
     def is_upload(self) -> bool:
@@ -61,13 +65,25 @@ class Call:
         return (self.path.startswith(("/upload/drive/", "/2/files/upload"))
                 or self.host == "graph.microsoft.com" and (
                     self.path.endswith("/createUploadSession") or self.method == "PUT")
-                or self.host == "my.microsoftpersonalcontent.com" and self.method == "PUT")
+                or self.host == "my.microsoftpersonalcontent.com" and self.method == "PUT"
+                or self.provider == "webdav" and self.method == "PUT")
 
     @property
     def is_download(self) -> bool:
         return (self.method == "GET" and ("alt=media" in self.target or self.path.endswith("/content")
-                                          or self.host == "my.microsoftpersonalcontent.com")
+                                          or self.host == "my.microsoftpersonalcontent.com"
+                                          or self.path.startswith(DAV_FILES))
                 or self.path == "/2/files/download")
+
+    @property
+    def asks_for_properties(self) -> bool:
+        """Is answered with a multistatus in XML (RFC 4918, section 13)."""
+        return self.method in ("PROPFIND", "SEARCH", "REPORT")
+
+    @property
+    def proves_password(self) -> bool:
+        """Signs somebody in who has nothing but a password, which is not tried again for a while once it is refused."""
+        return self.method == "PROPFIND" and self.path.startswith(DAV_FILES) and self.path.count("/") == 5
 
     @property
     def describes_itself(self) -> str:
@@ -90,6 +106,10 @@ class Answer:
     @property
     def is_json(self) -> bool:
         return "json" in self.header("content-type") and self.body[:1] in (b"{", b"[")
+
+    @property
+    def is_xml(self) -> bool:
+        return "xml" in self.header("content-type") and self.body[:1] == b"<"
 
     def head(self, length: int | None = None) -> bytes:
         """Status line and headers; `length` replaces that of the body, and -1 leaves it out."""

@@ -16,12 +16,29 @@ GRAPH = {
     401: "InvalidAuthenticationToken", 404: "itemNotFound", 410: "itemNotFound", 429: "activityLimitReached",
     503: "serviceNotAvailable", 507: "insufficientStorage",
 }
+DAV = {401: "NotAuthenticated", 403: "Forbidden", 404: "NotFound", 409: "Conflict", 507: "InsufficientStorage"}
+
+
+def dav_failure(call: Call, status: int, headers: list[tuple[str, str]]) -> Answer:
+    """As sabre/dav writes it, or Nextcloud's other services."""
+    if status == 401:
+        headers = [*headers, ("WWW-Authenticate", 'Basic realm="Nextcloud", charset="UTF-8"')]
+    if call.path.startswith("/ocs/"):
+        value = {"ocs": {"meta": {"status": "failure", "statuscode": status, "message": "Fault"}, "data": []}}
+        return Answer(status, REASONS[status], [*headers, ("Content-Type", "application/json; charset=utf-8")],
+                      json.dumps(value).encode())
+    text = (f'<?xml version="1.0" encoding="utf-8"?>\n<d:error xmlns:d="DAV:" xmlns:s="http://sabredav.org/ns">\n'
+            f"  <s:exception>Sabre\\DAV\\Exception\\{DAV.get(status, 'ServiceUnavailable')}</s:exception>\n"
+            "  <s:message>Fault</s:message>\n</d:error>\n")
+    return Answer(status, REASONS[status], [*headers, ("Content-Type", "application/xml; charset=utf-8")], text.encode())
 
 
 def failure(call: Call, status: int, reason: str | None = None, retry_after: int | None = None,
             is_text: bool = False) -> Answer:
     """The provider's answer with this status to the call."""
     headers = [("Retry-After", str(retry_after))] if retry_after is not None else []
+    if call.provider == "webdav":
+        return dav_failure(call, status, headers)
     if call.is_for_tokens:
         value = {"error": reason or ("invalid_grant" if status == 400 else "temporarily_unavailable"),
                  "error_description": "Fault"}

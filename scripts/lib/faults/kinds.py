@@ -166,7 +166,7 @@ def quota(call: Call) -> bool:
 
 def full(call, conversation, rng):
     status, reason = {"google": (403, "storageQuotaExceeded"), "dropbox": (409, "path/insufficient_space"),
-                      "microsoft": (507, "quotaLimitReached")}[call.provider]
+                      "microsoft": (507, "quotaLimitReached"), "webdav": (507, None)}[call.provider]
     return forged(status, reason)(call, conversation, rng)
 
 
@@ -174,14 +174,9 @@ def reading(call: Call) -> bool:
     return call.is_download
 
 
-def not_for_tokens(call: Call) -> bool:
-    return not call.is_for_tokens
-
-
 def has_reply(call: Call) -> bool:
-    """The server reads something of the reply. That of a deletion has no body: an empty success
-    counts."""
-    return call.method != "DELETE"
+    """The server reads something of the reply. That of a deletion or a move has no body: an empty success counts."""
+    return call.method not in ("DELETE", "MOVE")
 
 
 def not_an_exchange(call: Call) -> bool:
@@ -203,7 +198,7 @@ CALL_KINDS: dict[str, tuple] = {
     "429 as text": (lambda call: call.provider == "dropbox", forged(429, retry_after=1, is_text=True)),
     "403 userRateLimitExceeded": (google, forged(403, "userRateLimitExceeded")),
     "403 rateLimitExceeded": (google, forged(403, "rateLimitExceeded")),
-    "401": (not_for_tokens, forged(401)),
+    "401": (lambda call: not call.is_for_tokens and not call.proves_password, forged(401)),
     "grant revoked": (lambda call: call.renews, forged(400)),
     "account revoked": (not_an_exchange, revocation),
     "no connection": (anything, drop(False)),

@@ -58,6 +58,8 @@ class Runner:
     def record(self) -> None:
         """Runs each operation without a fault, twice: the first run of a user makes calls that later ones do not."""
         for operation in OPERATIONS.values():
+            if self.provider not in operation.providers:
+                continue
             for _ in range(2):
                 outcome = self._perform(operation, None, 1)
             if outcome.complaint:
@@ -132,7 +134,8 @@ class Runner:
             if time.monotonic() > limit:
                 raise Finding(f"work is not done after {IDLE_SECONDS:.0f} s: {work}; {phone.seen}")
             if any(is_put_off == "1" for _, is_put_off, _ in work):
-                if any("evoked" in error for _, _, error in work) and phone.sign_ins == 0:
+                if phone.sign_ins == 0 and (
+                        any("evoked" in error for _, _, error in work) or phone.has_lost_password()):
                     phone.sign_in_again()
                 phone.hasten_work()
             time.sleep(POLL_SECONDS)

@@ -2,11 +2,15 @@
 
 import json
 import random
+import re
 
 from .calls import Answer, Call
 
 HUGE_TEXT = "x" * 1_000_000
 DEPTH = 50_000
+# Each entity is ten of the one before: written out, 10^9 characters.
+BOMB = b"<!DOCTYPE bomb [<!ENTITY e0 'x'>" + b"".join(
+    f"<!ENTITY e{number} '{f'&e{number - 1};' * 10}'>".encode() for number in range(1, 10)) + b"]>"
 FLOOD = 2_000
 UNCHANGED = object()
 
@@ -97,6 +101,32 @@ def cut_text(body: bytes, rng: random.Random) -> bytes:
     return body[:rng.randrange(1, len(body))]
 
 
+def of_xml(change):
+    """`change` gets the text of the reply's XML."""
+    def act(call: Call, conversation, rng: random.Random):
+        answer = conversation.forward(call)
+        if answer.is_xml:
+            answer.body = change(answer.body, rng)
+        conversation.send(answer.head() + answer.body)
+        return True
+    return act
+
+
+def without_numbers(body: bytes, _) -> bytes:
+    """Sizes and quotas are words."""
+    return re.sub(rb">\d+<", b">many<", body)
+
+
+def nested_elements(_, __) -> bytes:
+    return b'<?xml version="1.0"?>' + b"<a>" * DEPTH + b"</a>" * DEPTH
+
+
+def exploding(body: bytes, _) -> bytes:
+    """Entities of entities, where the first text is."""
+    declaration, _, rest = body.partition(b"?>")
+    return declaration + b"?>" + BOMB + re.sub(rb">[^<>\s][^<>]*<", b">&e9;<", rest, count=1)
+
+
 def framed(frame):
     """`frame` sends the answer in its own way; the connection is closed afterwards."""
     def act(call: Call, conversation, rng: random.Random):
@@ -145,7 +175,13 @@ def no_http(_, conversation, rng: random.Random) -> None:
 
 def some_json(call: Call) -> bool:
     """Replies without JSON pass such a fault unchanged."""
+    if call.provider == "webdav":
+        return call.path.startswith("/ocs/")
     return not call.is_download or call.host == "api.dropboxapi.com"
+
+
+def some_xml(call: Call) -> bool:
+    return call.asks_for_properties
 
 
 def anything(_: Call) -> bool:
@@ -162,6 +198,10 @@ MUTATIONS = {
     "JSON: nested 50,000 deep": (some_json, rewritten(nested)),
     "JSON: duplicate member": (some_json, rewritten(duplicated)),
     "JSON: cut": (some_json, rewritten(cut_text)),
+    "XML: words for numbers": (some_xml, of_xml(without_numbers)),
+    "XML: nested 50,000 deep": (some_xml, of_xml(nested_elements)),
+    "XML: entities of 10^9 characters": (some_xml, of_xml(exploding)),
+    "XML: cut": (some_xml, of_xml(cut_text)),
     "Content-Length too large": (anything, framed(too_long)),
     "Content-Length too small": (anything, framed(too_short)),
     "Content-Length of 23 digits": (anything, framed(bad_length)),

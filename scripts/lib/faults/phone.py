@@ -25,7 +25,7 @@ class Finding(Exception):
 
 
 def check_sum(provider: str, contents: bytes) -> str:
-    if provider == "google":
+    if provider in ("google", "webdav"):
         return hashlib.md5(contents).hexdigest()
     if provider == "microsoft":
         return hashlib.sha1(contents).hexdigest().upper()
@@ -64,12 +64,18 @@ class Phone:
     def sign_in_again(self) -> None:
         """The person signs in once more, and is asked what the app may do."""
         self.sign_ins += 1
-        self.stage.change_account(self.id, "expire-access-token", which="device")
-        self.stage.change_account(self.id, "new-authorization-code",
-                                  **({"prompt": "consent"} if self.provider == "google" else {}))
+        if self.provider != "webdav":  # There, an app password that is no longer valid is replaced by another one.
+            self.stage.change_account(self.id, "expire-access-token", which="device")
+            self.stage.change_account(self.id, "new-authorization-code",
+                                      **({"prompt": "consent"} if self.provider == "google" else {}))
         self.account = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}")
         if self.user_id:
             self.once("GET", "CheckCreds")
+
+    def has_lost_password(self) -> bool:
+        """Whether the app password that a Nextcloud has given is withdrawn; the sandbox has made another one then."""
+        account = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}")
+        return self.provider == "webdav" and account["headers"] != self.account["headers"]
 
     def once(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply | None:
         """One request; `None` if the reply does not arrive as a whole."""
@@ -84,7 +90,9 @@ class Phone:
             return None
         code = reply.headers.get("syncserver-error-code", "")
         self.seen.append(f"{endpoint}: {reply.status} {code}".strip())
-        if reply.status not in EXPECTED and code != CODE_REJECTED:
+        # A newcomer learns that there is no WebDAV server at their address; the person tries once more.
+        is_hint = endpoint == "AddUser" and self.provider == "webdav" and code == "malformed_header"
+        if reply.status not in EXPECTED and code != CODE_REJECTED and not is_hint:
             raise Finding(f"{endpoint} is answered with {reply.status}: {reply.body[:300].decode('utf-8', 'replace')}")
         return reply
 
@@ -108,7 +116,7 @@ class Phone:
 
     def sign_up(self) -> None:
         reply = self.ask("POST", "AddUser", sharingGroupUUID=self.group,
-                         cloudFolderName="Faults" if self.provider == "google" else None)
+                         cloudFolderName="Faults" if self.provider in ("google", "webdav") else None)
         self.user_id = reply.json()["userId"]
 
     def master_version(self) -> int:

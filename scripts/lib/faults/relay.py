@@ -109,7 +109,8 @@ class Relay:
 
     def revoke(self, provider: str) -> None:
         """The person takes the app's rights away."""
-        self.change_account(self.accounts[provider], "revoke", which="server")
+        # At a Nextcloud the server uses the app password that the person's device has.
+        self.change_account(self.accounts[provider], "revoke", which="device" if provider == "webdav" else "server")
 
     def close(self) -> None:
         self.listener.close()
