@@ -105,7 +105,7 @@ extension SyncServer {
             }
             try driver.confirmed(outcome, credentials.accountType)
         } catch {
-            if error.code == .noAccountSwitch || error.code == .accountInUse { try forgetAccountSwitch() }
+            if error.code == .noAccountSwitch || error.code == .accountInUse { try forgetProposal() }
             throw error
         }
     }
@@ -113,16 +113,16 @@ extension SyncServer {
     /// Withdraws a proposal. Nothing has changed then; sign in with the former account again.
     /// - Throws: `noAccountSwitch`; `switchConfirmed`; others.
     public func cancelAccountSwitch() async throws(SyncError) {
-        let (connection, switchID) = (try requireConnection(), try switchID())
+        let (connection, switchID) = (try requireConnection(), try switchID(\.switchID))
         try await switching { () throws(ServerConnectionError) in try await connection.cancelAccountSwitch(switchID) }
-        try forgetAccountSwitch()
+        try forgetProposal()
     }
 
     /// Asks the server how many files of a confirmed switch still wait for their bytes, on whatever device, and ends the
     /// switch if none does. The library does so by itself after each sync.
     /// - Throws: `noAccountSwitch`; others.
     public func settleAccountSwitch() async throws(SyncError) -> Int {
-        let (connection, switchID) = (try requireConnection(), try switchID())
+        let (connection, switchID) = (try requireConnection(), try switchID(\.reuploadingSwitchID))
         let awaiting = try await asked { () throws(ServerConnectionError) in
             try await connection.settleAccountSwitch(switchID)
         }
@@ -135,7 +135,7 @@ extension SyncServer {
     ///   for everybody.
     /// - Throws: `noAccountSwitch`; others.
     public func finishAccountSwitch(missing: MissingFiles = .keepGone) async throws(SyncError) {
-        let (connection, switchID) = (try requireConnection(), try switchID())
+        let (connection, switchID) = (try requireConnection(), try switchID(\.reuploadingSwitchID))
         _ = try await switching { () throws(ServerConnectionError) in
             try await connection.finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID, missing: missing))
         }
@@ -165,11 +165,17 @@ extension SyncServer {
 
     // MARK: Parts
 
-    private func switchID() throws(SyncError) -> AccountSwitchID {
-        guard let switchID = driver.state.withLock({ $0.machine.account?.switchID }) else {
+    private func switchID(
+        _ path: KeyPath<AccountState, AccountSwitchID?>
+    ) throws(SyncError) -> AccountSwitchID {
+        guard let switchID = driver.state.withLock({ $0.machine.account?[keyPath: path] }) else {
             throw SyncError(.noAccountSwitch)
         }
         return switchID
+    }
+
+    private func forgetProposal() throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), machine.endProposal(at: driver.now)) }
     }
 
     private func forgetAccountSwitch() throws(SyncError) {

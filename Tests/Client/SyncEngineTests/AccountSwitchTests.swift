@@ -8,6 +8,8 @@ struct AccountSwitchTests {
     private static let other = UserAppID("66666666-0000-4000-8000-000000000002")!
     private static let switchID = AccountSwitchID("77777777-0000-4000-8000-000000000001")!
 
+    private static let furtherSwitchID = AccountSwitchID("77777777-0000-4000-8000-000000000002")!
+
     private static func reported(_ epoch: Int64, _ id: UserAppID = identity) -> AccountIdentity {
         AccountIdentity(userAppId: id, accountEpoch: AccountEpoch(epoch), deviceGrant: nil)
     }
@@ -380,6 +382,56 @@ struct AccountSwitchTests {
         driver.perform(driver.engine.resumeReuploads(at: Driver.now))
         driver.replyIndex()
         #expect(driver.reuploads.last?.fileUUID == Driver.file(2))
+    }
+
+    @Test("While a further switch is proposed, and after it was withdrawn, the one before goes on and ends by itself")
+    func furtherProposal() throws {
+        var driver = try Self.switching(1, 2)
+        driver.replyIndex()
+        driver.engine.noteProposal(Self.furtherSwitchID, isConfirmed: false)
+        driver.perform([])
+        #expect(driver.engine.account?.switchID == Self.furtherSwitchID)
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        #expect(driver.waitingReupload?.switchID == Self.switchID)
+        driver.relaunch()
+
+        driver.perform(driver.engine.endProposal(at: Driver.now))
+        #expect(driver.engine.account?.phase == .reuploading && driver.engine.account?.switchID == Self.switchID)
+        driver.rows = [Driver.row(1), Driver.row(2, awaits: true)]
+        driver.replyIndex()
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        #expect(driver.waiting?.request == .settleAccountSwitch(Self.switchID))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 0))
+        #expect(driver.engine.account?.phase == nil)
+    }
+
+    @Test("A switch that ends while a further one is proposed leaves the proposal")
+    func endsDuringProposal() throws {
+        var driver = try Self.switching(1)
+        driver.engine.noteProposal(Self.furtherSwitchID, isConfirmed: false)
+        driver.perform([])
+        driver.replyIndex()
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 0))
+
+        #expect(driver.events.last == .accountSwitchFinished)
+        #expect(driver.engine.account?.phase == .proposed)
+        #expect(driver.engine.account?.switchID == Self.furtherSwitchID)
+        #expect(driver.engine.account?.formerSwitchID == nil)
+        driver.perform(driver.engine.endProposal(at: Driver.now))
+        #expect(driver.engine.account?.phase == nil && driver.engine.account?.switchID == nil)
+    }
+
+    @Test("The confirmation of a further switch ends the one before")
+    func furtherConfirmation() throws {
+        var driver = try Self.switching(1)
+        driver.engine.noteProposal(Self.furtherSwitchID, isConfirmed: false)
+        _ = try driver.engine.noteConfirmation()
+        driver.perform(driver.engine.noteConfirmed(AccountEpoch(2), numberAwaiting: 1, at: Driver.now))
+
+        #expect(driver.engine.account?.phase == .reuploading)
+        #expect(driver.engine.account?.switchID == Self.furtherSwitchID)
+        #expect(driver.engine.account?.formerSwitchID == nil)
     }
 
     @Test("Files that wait come before ordinary uploads of the group")

@@ -23,13 +23,15 @@ extension SyncStateMachine {
         planReuploads()
     }
 
-    /// Notes a proposal of this device, or one that it has joined.
+    /// Notes a proposal of this device, or one that it has joined. A switch before it goes on until this one is confirmed.
     /// - Parameter isConfirmed: Whether the switch that it has joined is already confirmed.
     package mutating func noteProposal(_ switchID: AccountSwitchID, isConfirmed: Bool) {
         state.account.update(AccountState.only) {
+            let former = $0.reuploadingSwitchID
+            $0.formerSwitchID = former == switchID ? nil : former
             $0.switchID = switchID
             $0.phase = isConfirmed ? .confirming : .proposed
-            $0.isPaused = false
+            if former == nil { $0.isPaused = false }
         }
     }
 
@@ -55,17 +57,33 @@ extension SyncStateMachine {
         return takeActions() + resumePendingUploads(at: now)
     }
 
-    /// Notes that the switch is over, withdrawn, or void.
+    /// Notes that a proposal is withdrawn, or void: what was there before goes on.
+    package mutating func endProposal(at now: WireDate) -> [EngineAction] {
+        self.now = now
+        guard let known = account, known.phase != nil, known.phase != .reuploading else { return [] }
+        state.account.update(AccountState.only) {
+            $0.switchID = known.formerSwitchID
+            $0.phase = known.formerSwitchID == nil ? nil : .reuploading
+            $0.formerSwitchID = nil
+        }
+        return resumePendingUploads(at: now)
+    }
+
+    /// Notes that the switch whose files were uploaded again is over; a proposal of a further one stays.
     package mutating func endAccountSwitch() -> [EngineAction] {
-        guard let known = account, known.phase != nil else { return [] }
+        guard let known = account, known.reuploadingSwitchID != nil else { return [] }
         removeReuploads()
+        groupsToReupload = []
+        report(.accountSwitchFinished)
+        guard known.phase == .reuploading else {
+            state.account.update(AccountState.only) { $0.formerSwitchID = nil }
+            return takeActions()
+        }
         state.account.update(AccountState.only) {
             $0.switchID = nil
             $0.phase = nil
             $0.isPaused = false
         }
-        groupsToReupload = []
-        if known.phase == .reuploading { report(.accountSwitchFinished) }
         return takeActions()
     }
 
@@ -94,6 +112,7 @@ extension SyncStateMachine {
             $0.epoch = epoch
             $0.phase = isReuploading ? .reuploading : nil
             if !isReuploading { $0.switchID = nil }
+            $0.formerSwitchID = nil
             $0.isPaused = false
             $0.reuploadedBytes = 0
         }
@@ -112,7 +131,7 @@ extension SyncStateMachine {
     /// Plans a sync of each group that has files, while a switch of this device's is under way. Each is synced once, so
     /// that a group that does not get on does not keep the library busy.
     mutating func planReuploads() {
-        guard let account, account.phase == .reuploading, !account.isPaused else { return }
+        guard let account, account.reuploadingSwitchID != nil, !account.isPaused else { return }
         let groups = Set(state.directory.all.filter { !$0.deletedOnServer }.map(\.sharingGroupUUID))
         groupsToReupload = groups.filter { state.groups[$0]?.removedFromGroup == false }.sorted()
     }
@@ -122,9 +141,7 @@ extension SyncStateMachine {
     /// - Parameter group: The group of the sync that has ended; nil if there was none.
     mutating func continueAccountSwitch(after group: SharingGroupUUID?) {
         groupsToReupload.removeAll { $0 == group }
-        guard let account, account.phase == .reuploading, !account.isPaused, let switchID = account.switchID else {
-            return
-        }
+        guard let account, !account.isPaused, let switchID = account.reuploadingSwitchID else { return }
         if !groupsToReupload.isEmpty {
             begin(SyncRequest(sharingGroupUUID: groupsToReupload.removeFirst()))
         } else if settlement == nil, !state.reuploads.contains(at: .status(.pending)) {

@@ -55,7 +55,7 @@ extension SyncStateMachine {
                 .reuploadFile(
                     FileReupload(
                         attributes: entry.attributes, fileVersion: item.fileVersion,
-                        cloudStorageType: entry.cloudStorageType, switchID: account?.switchID)))
+                        cloudStorageType: entry.cloudStorageType, switchID: account?.reuploadingSwitchID)))
         }
         if isLineFree { startUploads() }
     }
