@@ -187,7 +187,7 @@ package enum RequestFailure: Error, Sendable, Equatable {
 
 extension RequestFailure {
     /// Whether the server refused the request with that code.
-    func isRefusal(_ code: ErrorCode) -> Bool { self == .refused(status: code.status, code: code.rawValue) }
+    package func isRefusal(_ code: ErrorCode) -> Bool { self == .refused(status: code.status, code: code.rawValue) }
 }
 
 extension ErrorCode {
