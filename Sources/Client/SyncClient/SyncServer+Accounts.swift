@@ -38,6 +38,8 @@ extension SyncServer {
 
         /// What is next.
         public let phase: Phase
+        /// Whether the server moves the files by itself, or may be doing so: they are left to it.
+        public let isServerMoving: Bool
         /// Whether the uploads are paused.
         public let isPaused: Bool
         /// The number of files that this device has uploaded again, or found uploaded.
@@ -95,19 +97,7 @@ extension SyncServer {
     /// May be repeated: if the reply was lost, ``accountSwitch`` is in the phase `confirming`.
     /// - Throws: `noAccountSwitch` if there is no proposal, or none any more; `accountInUse`; others.
     public func confirmAccountSwitch() async throws(SyncError) {
-        let connection = try requireConnection()
-        guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
-        let (switchID, epoch) = try driver.change { machine throws(SyncError) in (try machine.noteConfirmation(), []) }
-        do {
-            let outcome = try await switching { () throws(ServerConnectionError) in
-                try await connection.confirmAccountSwitch(
-                    ConfirmAccountSwitchRequest(switchId: switchID, expectedEpoch: epoch))
-            }
-            try driver.confirmed(outcome, credentials.accountType)
-        } catch {
-            if error.code == .noAccountSwitch || error.code == .accountInUse { try forgetProposal() }
-            throw error
-        }
+        _ = try await confirmAccountSwitch(movingContentsFrom: nil)
     }
 
     /// Withdraws a proposal. Nothing has changed then; sign in with the former account again.
@@ -164,6 +154,26 @@ extension SyncServer {
     }
 
     // MARK: Parts
+
+    /// - Parameter oldAccount: Credentials of the account that is left, if the server is to move the files.
+    /// - Returns: Whether it does.
+    func confirmAccountSwitch(movingContentsFrom oldAccount: Credentials?) async throws(SyncError) -> Bool {
+        let connection = try requireConnection()
+        guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
+        let (switchID, epoch) = try driver.change { machine throws(SyncError) in (try machine.noteConfirmation(), []) }
+        let request = ConfirmAccountSwitchRequest(
+            switchId: switchID, expectedEpoch: epoch, moveContents: oldAccount != nil)
+        do {
+            let outcome = try await switching { () throws(ServerConnectionError) in
+                try await connection.confirmAccountSwitch(request, proving: oldAccount)
+            }
+            try driver.confirmed(outcome, credentials.accountType)
+            return outcome.movesContents == true
+        } catch {
+            if error.code == .noAccountSwitch || error.code == .accountInUse { try forgetProposal() }
+            throw error
+        }
+    }
 
     private func switchID(
         _ path: KeyPath<AccountState, AccountSwitchID?>
@@ -235,6 +245,7 @@ extension SyncServer.AccountSwitch {
             case .confirming: .confirming
             case .reuploading: .reuploading
             }
+        isServerMoving = account.mayBeMovedByServer && phase == .reuploading
         isPaused = account.isPaused
         done = state.reuploads.count(at: .status(.done))
         total = state.reuploads.count

@@ -5,15 +5,20 @@ internal import SyncProtocol
 extension AccountState: StoredRow {
     static var table: String { "accountState" }
     static var selectSQL: String {
-        "SELECT userAppId, epoch, switchId, phase, formerSwitchId, isPaused, reuploadedBytes FROM accountState"
+        """
+        SELECT userAppId, epoch, switchId, phase, formerSwitchId, mayBeMovedByServer, isPaused, reuploadedBytes
+          FROM accountState
+        """
     }
     static var upsertSQL: String {
         """
-        INSERT INTO accountState (id, userAppId, epoch, switchId, phase, formerSwitchId, isPaused, reuploadedBytes)
-        VALUES (1, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO accountState
+          (id, userAppId, epoch, switchId, phase, formerSwitchId, mayBeMovedByServer, isPaused, reuploadedBytes)
+        VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE
            SET userAppId = excluded.userAppId, epoch = excluded.epoch, switchId = excluded.switchId,
-               phase = excluded.phase, formerSwitchId = excluded.formerSwitchId, isPaused = excluded.isPaused,
+               phase = excluded.phase, formerSwitchId = excluded.formerSwitchId,
+               mayBeMovedByServer = excluded.mayBeMovedByServer, isPaused = excluded.isPaused,
                reuploadedBytes = excluded.reuploadedBytes
         """
     }
@@ -21,8 +26,8 @@ extension AccountState: StoredRow {
 
     var values: [(any DatabaseValueConvertible)?] {
         [
-            userAppID.rawValue, epoch.rawValue, switchID?.rawValue, phase?.rawValue, formerSwitchID?.rawValue, isPaused,
-            reuploadedBytes,
+            userAppID.rawValue, epoch.rawValue, switchID?.rawValue, phase?.rawValue, formerSwitchID?.rawValue,
+            mayBeMovedByServer, isPaused, reuploadedBytes,
         ]
     }
 
@@ -33,6 +38,7 @@ extension AccountState: StoredRow {
         switchID = try stored.optional("switchId") { AccountSwitchID($0) }
         phase = try stored.optional("phase", Phase.init(rawValue:))
         formerSwitchID = try stored.optional("formerSwitchId") { AccountSwitchID($0) }
+        mayBeMovedByServer = try stored.flag("mayBeMovedByServer")
         isPaused = try stored.flag("isPaused")
         reuploadedBytes = try stored.integer("reuploadedBytes")
     }

@@ -10,6 +10,7 @@ enum Migrations {
         migrator.registerMigration("4 Batches") { db in try db.execute(sql: batches) }
         migrator.registerMigration("5 Account switches") { db in try db.execute(sql: accountSwitches) }
         migrator.registerMigration("6 Proposals of further switches") { db in try db.execute(sql: furtherSwitches) }
+        migrator.registerMigration("7 Moves by the server") { db in try db.execute(sql: serverMoves) }
         return migrator
     }
 
@@ -133,5 +134,10 @@ enum Migrations {
     /// The switch that goes on while a further one is proposed.
     static let furtherSwitches = """
         ALTER TABLE accountState ADD COLUMN formerSwitchId TEXT;
+        """
+
+    /// Whether the server may be moving the files of a switch by itself.
+    static let serverMoves = """
+        ALTER TABLE accountState ADD COLUMN mayBeMovedByServer INTEGER NOT NULL DEFAULT 0;
         """
 }

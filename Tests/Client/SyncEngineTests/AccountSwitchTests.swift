@@ -16,7 +16,7 @@ struct AccountSwitchTests {
 
     /// A device with files of the user's, whose switch is confirmed; the sync that follows asks for the index.
     private static func switching(
-        _ numbers: Int..., fileGroups: [Int: FileGroupUUID] = [:], transfers: Int = 1
+        _ numbers: Int..., fileGroups: [Int: FileGroupUUID] = [:], transfers: Int = 1, isMovedByServer: Bool = false
     ) throws -> Driver {
         var driver = try Driver.member(maximumTransfers: transfers)
         try driver.engine.adopt(reported(0))
@@ -26,7 +26,7 @@ struct AccountSwitchTests {
         driver.replyIndex()
         driver.takeAll()
         driver.replyIndex()
-        driver.confirm()
+        driver.confirm(isMovedByServer: isMovedByServer)
         driver.rows = numbers.map { Driver.row($0, fileGroup: fileGroups[$0], awaits: true) }
         driver.masterVersion = driver.masterVersion.next
         return driver
@@ -434,6 +434,70 @@ struct AccountSwitchTests {
         #expect(driver.engine.account?.formerSwitchID == nil)
     }
 
+    // MARK: Files that the server moves
+
+    @Test("While the server moves the files, they are left to it, and only what it leaves is uploaded")
+    func serverMoves() throws {
+        var driver = try Self.switching(1, 2, isMovedByServer: true)
+        driver.replyIndex()
+        #expect(driver.waiting?.request == .askForServerMove(Self.switchID))
+        driver.reply(.serverMove(isUnderWay: true))
+        #expect(driver.reuploads.isEmpty && driver.waiting?.request == .settleAccountSwitch(Self.switchID))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 2))
+        #expect(!driver.engine.isSyncing)
+        driver.relaunch()
+
+        // What the server has moved does not raise the master version.
+        driver.rows = [Driver.row(1), Driver.row(2, awaits: true)]
+        try driver.sync()
+        #expect(driver.waiting?.request == .index(.init(sharingGroupUUID: Driver.group, since: nil)))
+        driver.replyIndex()
+        #expect(driver.waiting?.request == .askForServerMove(Self.switchID))
+        driver.reply(.serverMove(isUnderWay: false))
+
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(2)])
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 0))
+        #expect(driver.engine.account?.phase == nil)
+    }
+
+    @Test("When the app learns that the server has stopped, the device goes on by itself")
+    func serverStops() throws {
+        var driver = try Self.switching(1, isMovedByServer: true)
+        driver.replyIndex()
+        driver.reply(.serverMove(isUnderWay: true))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 1))
+
+        #expect(driver.engine.noteServerMove(isUnderWay: true, at: Driver.now).isEmpty)
+        driver.perform(driver.engine.noteServerMove(isUnderWay: false, at: Driver.now))
+        driver.replyIndex()
+
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
+    }
+
+    @Test("Another device, and one that lost the reply to the confirmation, ask as well; a server without moves moves none")
+    func othersAsk() throws {
+        var driver = try Driver.member()
+        try driver.engine.adopt(Self.reported(0))
+        try driver.download(1)
+        try driver.engine.adopt(Self.reported(1))
+        driver.perform([])
+        driver.rows = [Driver.row(1, awaits: true)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        #expect(driver.waiting?.request == .askForServerMove(nil))
+
+        driver.reply(.failed(.unreachable))
+        #expect(driver.errors.last == .networkError && driver.reuploads.isEmpty)
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.failed(.refused(status: 404, code: nil)))
+
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
+        #expect(driver.engine.account?.mayBeMovedByServer == false)
+    }
+
     @Test("Files that wait come before ordinary uploads of the group")
     func order() throws {
         var driver = try Self.switching(1)
@@ -508,10 +572,12 @@ extension Driver {
     fileprivate static let switchID = AccountSwitchID("77777777-0000-4000-8000-000000000001")!
 
     /// Proposes and confirms a switch.
-    fileprivate mutating func confirm(awaiting: Int64 = 1) {
+    fileprivate mutating func confirm(awaiting: Int64 = 1, isMovedByServer: Bool = false) {
         engine.noteProposal(Self.switchID, isConfirmed: false)
         _ = try? engine.noteConfirmation()
-        perform(engine.noteConfirmed(AccountEpoch(1), numberAwaiting: awaiting, at: Self.now))
+        perform(
+            engine.noteConfirmed(
+                AccountEpoch(1), numberAwaiting: awaiting, isMovedByServer: isMovedByServer, at: Self.now))
     }
 
     /// What was to be uploaded again, in order.

@@ -128,6 +128,9 @@ actor ConnectionPerformer: RequestPerformer {
                     RemoveUserFromSharingGroupRequest(sharingGroupUUID: group, masterVersion: masterVersion))
             ) { .done }
         case .reuploadFile(let upload): return try await reupload(upload, files, progress)
+        case .askForServerMove(let switchID):
+            let move = try await connection.accountSwitchStatus(of: switchID)?.serverMove
+            return .serverMove(isUnderWay: move?.state == .moving)
         case .settleAccountSwitch(let switchID):
             return .accountSwitchSettled(numberAwaiting: try await connection.settleAccountSwitch(switchID))
         }
@@ -274,6 +277,17 @@ actor ConnectionPerformer: RequestPerformer {
 }
 
 extension ServerConnection {
+    /// How far a switch is; nil if the server knows none.
+    /// - Parameter switchID: The switch; nil for the newest.
+    func accountSwitchStatus(
+        of switchID: AccountSwitchID?
+    ) async throws(ServerConnectionError) -> GetAccountSwitchStatusResponse? {
+        guard case .success(let status) = try await accountSwitchStatus(
+            GetAccountSwitchStatusRequest(switchId: switchID)), status.state != .none
+        else { return nil }
+        return status
+    }
+
     /// Ends a confirmed switch for which no file waits any more. What a lost reply hides is found by asking again.
     /// - Returns: How many files still wait; at none the switch is over.
     func settleAccountSwitch(_ switchID: AccountSwitchID) async throws(ServerConnectionError) -> Int64 {

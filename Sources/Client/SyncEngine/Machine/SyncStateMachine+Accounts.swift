@@ -12,14 +12,17 @@ extension SyncStateMachine {
     /// - Throws: `differentUser` for another identity, `serverRestored` for a smaller epoch; then nothing has changed.
     package mutating func adopt(_ identity: AccountIdentity) throws(SyncError) {
         guard let known = account else {
-            state.account.put(AccountState(userAppID: identity.userAppId, epoch: identity.accountEpoch))
+            var account = AccountState(userAppID: identity.userAppId, epoch: identity.accountEpoch)
+            account.mayBeMovedByServer = identity.accountEpoch > AccountEpoch(0)
+            state.account.put(account)
             return
         }
         guard known.userAppID == identity.userAppId else { throw SyncError(.differentUser) }
         guard known.epoch <= identity.accountEpoch else { throw SyncError(.serverRestored) }
         guard known.epoch < identity.accountEpoch else { return }
         let isOwn = known.phase == .confirming && identity.accountEpoch.rawValue == known.epoch.rawValue + 1
-        begin(identity.accountEpoch, isReuploading: isOwn)
+        // Whoever confirmed it, the reply with the server's part in it has not been seen here.
+        begin(identity.accountEpoch, isReuploading: isOwn, mayBeMovedByServer: true)
         planReuploads()
     }
 
@@ -47,12 +50,13 @@ extension SyncStateMachine {
     }
 
     /// Notes that the server has carried out the switch.
-    package mutating func noteConfirmed(_ epoch: AccountEpoch, numberAwaiting: Int64, at now: WireDate)
-        -> [EngineAction]
-    {
+    /// - Parameter isMovedByServer: Whether the server moves the files by itself.
+    package mutating func noteConfirmed(
+        _ epoch: AccountEpoch, numberAwaiting: Int64, isMovedByServer: Bool = false, at now: WireDate
+    ) -> [EngineAction] {
         self.now = now
         guard let known = account, known.phase == .confirming else { return [] }
-        begin(epoch, isReuploading: numberAwaiting > 0)
+        begin(epoch, isReuploading: numberAwaiting > 0, mayBeMovedByServer: isMovedByServer)
         if numberAwaiting == 0 { report(.accountSwitchFinished) }
         return takeActions() + resumePendingUploads(at: now)
     }
@@ -106,13 +110,14 @@ extension SyncStateMachine {
         return resumePendingUploads(at: now)
     }
 
-    private mutating func begin(_ epoch: AccountEpoch, isReuploading: Bool) {
+    private mutating func begin(_ epoch: AccountEpoch, isReuploading: Bool, mayBeMovedByServer: Bool) {
         removeReuploads()
         state.account.update(AccountState.only) {
             $0.epoch = epoch
             $0.phase = isReuploading ? .reuploading : nil
             if !isReuploading { $0.switchID = nil }
             $0.formerSwitchID = nil
+            $0.mayBeMovedByServer = mayBeMovedByServer
             $0.isPaused = false
             $0.reuploadedBytes = 0
         }

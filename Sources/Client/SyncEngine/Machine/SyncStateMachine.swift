@@ -155,6 +155,7 @@ struct Run: Sendable {
         case replacingStaged(RowID<UploadQueue>)
         case creatingGroup(RowID<UploadItem>)
         case leavingGroup(RowID<UploadItem>)
+        case askingForServerMove
         case reuploading
         case uploading
         case committing(RowID<UploadQueue>)

@@ -22,6 +22,8 @@ package struct AccountState: TableRow {
     package var phase: Phase?
     /// The switch that is carried out and not over yet, while a further one is proposed; nil if there is none.
     package var formerSwitchID: AccountSwitchID?
+    /// Whether the server may be moving the files by itself; then it is asked before any of them is uploaded again.
+    package var mayBeMovedByServer = false
     /// Whether the app has paused the uploads.
     package var isPaused = false
     /// How much this device has uploaded again, in bytes.
