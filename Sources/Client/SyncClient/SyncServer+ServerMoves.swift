@@ -54,11 +54,10 @@ extension SyncServer {
         let status = try await asked { () throws(ServerConnectionError) in
             try await connection.accountSwitchStatus(of: switchID)
         }
-        let move = status?.serverMove.map { ServerMove($0) }
         try driver.change { machine throws(SyncError) in
-            ((), machine.noteServerMove(isUnderWay: move?.state == .moving, at: driver.now))
+            ((), machine.noteServerMove(isUnderWay: status.isMoveUnderWay, at: driver.now))
         }
-        return move
+        return status?.serverMove.map { ServerMove($0) }
     }
 }
 

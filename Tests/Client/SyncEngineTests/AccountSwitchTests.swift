@@ -475,7 +475,23 @@ struct AccountSwitchTests {
         #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
     }
 
-    @Test("Another device, and one that lost the reply to the confirmation, ask as well; a server without moves moves none")
+    @Test("While a proposal hides the switch, files are uploaded, and the server is asked again")
+    func hiddenMove() throws {
+        var driver = try Self.switching(1, 2, isMovedByServer: true)
+        driver.replyIndex()
+        driver.reply(.serverMove(isUnderWay: nil))
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
+        driver.reply(.failed(.unreachable))
+
+        try driver.sync()
+        driver.replyIndex()
+
+        #expect(driver.waiting?.request == .askForServerMove(Self.switchID))
+    }
+
+    @Test(
+        "Another device, and one that lost the reply to the confirmation, ask as well; a server without moves moves none"
+    )
     func othersAsk() throws {
         var driver = try Driver.member()
         try driver.engine.adopt(Self.reported(0))

@@ -129,8 +129,7 @@ actor ConnectionPerformer: RequestPerformer {
             ) { .done }
         case .reuploadFile(let upload): return try await reupload(upload, files, progress)
         case .askForServerMove(let switchID):
-            let move = try await connection.accountSwitchStatus(of: switchID)?.serverMove
-            return .serverMove(isUnderWay: move?.state == .moving)
+            return .serverMove(isUnderWay: try await connection.accountSwitchStatus(of: switchID).isMoveUnderWay)
         case .settleAccountSwitch(let switchID):
             return .accountSwitchSettled(numberAwaiting: try await connection.settleAccountSwitch(switchID))
         }
@@ -282,8 +281,9 @@ extension ServerConnection {
     func accountSwitchStatus(
         of switchID: AccountSwitchID?
     ) async throws(ServerConnectionError) -> GetAccountSwitchStatusResponse? {
-        guard case .success(let status) = try await accountSwitchStatus(
-            GetAccountSwitchStatusRequest(switchId: switchID)), status.state != .none
+        guard
+            case .success(let status) = try await accountSwitchStatus(
+                GetAccountSwitchStatusRequest(switchId: switchID)), status.state != .none
         else { return nil }
         return status
     }
@@ -297,6 +297,14 @@ extension ServerConnection {
             _ = try await finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID))
         }
         return status.numberAwaiting
+    }
+}
+
+extension GetAccountSwitchStatusResponse? {
+    /// Whether the server moves files of the switch by itself; nil if that is not known, since it is only proposed.
+    var isMoveUnderWay: Bool? {
+        guard let self, self.state == .proposed else { return self?.serverMove?.state == .moving }
+        return nil
     }
 }
 

@@ -14,6 +14,8 @@ struct ModelFile {
     var text: AppMetaData?
     var isDeleted = false
     var content = Content.stored
+    /// Whether the server can still read the bytes in the storage that the owner has left.
+    var isInFormerStorage = false
     let creationDate: WireDate
     var updateDate: WireDate
     /// The master version that the last change led to.

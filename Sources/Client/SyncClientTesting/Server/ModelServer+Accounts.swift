@@ -26,6 +26,8 @@ struct ModelIdentity {
     var grants: Set<DeviceUUID> = []
     /// In the order in which they were begun.
     var switches: [ModelSwitch] = []
+    /// Whether a proposal has been withdrawn, which may have hidden the switch before it from some devices.
+    var hasWithdrawn = false
 }
 
 /// A switch of accounts.
@@ -35,6 +37,8 @@ struct ModelSwitch {
     var state = AccountSwitchState.proposed
     /// The epoch that the confirmation led to, and how many files it made wait.
     var outcome: (epoch: AccountEpoch, numberAwaiting: Int64)?
+    /// How far the server is with moving the files; nil if it was not asked to, or cannot.
+    var move: ServerMoveState?
     let expiresAt: WireDate
 }
 
@@ -42,7 +46,7 @@ struct ModelSwitch {
 enum ModelAccountRequest {
     case checkCredentials
     case begin(UserAppID, switchID: AccountSwitchID)
-    case confirm(AccountSwitchID, AccountEpoch)
+    case confirm(AccountSwitchID, AccountEpoch, movesContents: Bool)
     case cancel(AccountSwitchID)
     case finish(AccountSwitchID, MissingFiles)
 }
@@ -53,7 +57,7 @@ enum ModelAccountReply {
     case noUser
     case retired(by: AccountType)
     case begun(AccountSwitchID, AccountSwitchState)
-    case confirmed(AccountEpoch, numberAwaiting: Int64)
+    case confirmed(AccountEpoch, numberAwaiting: Int64, isMoved: Bool)
     case done
     case refused(ErrorCode)
     /// There is none.
@@ -102,20 +106,23 @@ extension ModelServer {
                 return .refused(.grantInvalid)
             }
             return begin(switchID, account, &identity, now)
-        case .confirm(let id, let epoch):
+        case .confirm(let id, let epoch, let movesContents):
             guard let index = identity.switches.firstIndex(where: { $0.id == id && $0.account == account }) else {
                 return .refused(.switchUnknown)
             }
             if identity.switches[index].state == .proposed {
                 guard identity.epoch == epoch else { return .refused(.staleEpoch) }
-                confirm(index, caller.user, &identity)
+                confirm(index, caller.user, &identity, movesContents: movesContents)
             }
             guard let outcome = identity.switches[index].outcome else { return .refused(.switchUnknown) }
-            return .confirmed(outcome.epoch, numberAwaiting: outcome.numberAwaiting)
+            return .confirmed(
+                outcome.epoch, numberAwaiting: outcome.numberAwaiting,
+                isMoved: identity.switches[index].move == .moving)
         case .cancel(let id):
             guard let known = identity.switches.first(where: { $0.id == id }) else { return .done }
             guard known.state == .proposed else { return .refused(.switchConfirmed) }
             identity.switches.removeAll { $0.id == id }
+            identity.hasWithdrawn = true
             return .done
         case .finish(let id, let missing):
             guard identity.active == account else { return .noUser }
@@ -147,10 +154,14 @@ extension ModelServer {
         return .begun(switchID, .proposed)
     }
 
-    private func confirm(_ index: Int, _ user: UserID, _ identity: inout ModelIdentity) {
-        let awaiting = groups.keys.reduce(0) { $0 + flush(user, in: $1) }
+    private func confirm(
+        _ index: Int, _ user: UserID, _ identity: inout ModelIdentity, movesContents: Bool
+    ) {
+        let isMoving = movesContents && !revokedUsers.contains(user)
+        let awaiting = groups.keys.reduce(0) { $0 + flush(user, in: $1, isMoving: isMoving) }
         for known in identity.switches.indices where identity.switches[known].state == .reuploading {
             identity.switches[known].state = .finished
+            if identity.switches[known].move == .moving { identity.switches[known].move = .ended }
         }
         identity.retired.insert(identity.active)
         identity.active = identity.switches[index].account
@@ -158,12 +169,13 @@ extension ModelServer {
         identity.epoch = AccountEpoch(identity.epoch.rawValue + 1)
         identity.switches[index].state = awaiting == 0 ? .finished : .reuploading
         identity.switches[index].outcome = (identity.epoch, Int64(awaiting))
+        identity.switches[index].move = isMoving && awaiting > 0 ? .moving : nil
     }
 
     /// Makes a user's files in a group wait for their bytes. What the user has staged is withdrawn, and what others have
     /// staged for the user's files loses its contents.
     /// - Returns: How many files wait.
-    private func flush(_ user: UserID, in id: SharingGroupUUID) -> Int {
+    private func flush(_ user: UserID, in id: SharingGroupUUID, isMoving: Bool) -> Int {
         guard var group = groups[id] else { return 0 }
         let files = group.files.filter { $0.value.owner == user && !$0.value.isDeleted }.keys
         let staged = group.staged.keys.filter { (group.files[$0.file]?.owner ?? $0.caller.user) == user }
@@ -174,6 +186,9 @@ extension ModelServer {
         }
         group.masterVersion = group.masterVersion.next
         for file in files {
+            let known = group.files[file]
+            let isThere = known?.content == .stored && known?.bytesInCloud == nil && !missingFiles.contains(file)
+            group.files[file]?.isInFormerStorage = isMoving && (isThere || known?.isInFormerStorage == true)
             group.files[file]?.content = .awaiting
             group.files[file]?.bytesInCloud = nil
             group.files[file]?.changedAt = group.masterVersion
@@ -187,11 +202,13 @@ extension ModelServer {
     private func finish(_ known: inout ModelSwitch, of user: UserID, _ missing: MissingFiles) {
         guard known.state == .reuploading else { return }
         known.state = .finished
+        if known.move == .moving { known.move = .ended }
         for (id, group) in groups where group.files.values.contains(where: { $0.owner == user && !$0.isDeleted }) {
             var group = group
             group.masterVersion = group.masterVersion.next
             for (file, before) in group.files where before.owner == user && !before.isDeleted {
                 group.files[file]?.changedAt = group.masterVersion
+                group.files[file]?.isInFormerStorage = false
                 guard before.content == .awaiting else { continue }
                 switch missing {
                 case .keepGone: group.files[file]?.content = .missing
@@ -208,8 +225,9 @@ extension ModelServer {
     /// The files of a user that wait for their bytes.
     func numberAwaiting(of user: UserID) -> Int64 {
         groups.values.reduce(0) { sum, group in
-            sum + Int64(
-                group.files.values.filter { $0.owner == user && !$0.isDeleted && $0.content == .awaiting }.count)
+            sum
+                + Int64(
+                    group.files.values.filter { $0.owner == user && !$0.isDeleted && $0.content == .awaiting }.count)
         }
     }
 
@@ -224,6 +242,33 @@ extension ModelServer {
             identities[user]?.switches[index] = known
         }
         return Answer(.accountSwitchSettled(numberAwaiting: awaiting))
+    }
+
+    /// Moves one of a user's files that wait; after the last one, ends the switch.
+    func moveFile(of user: UserID, _ random: inout SplitMix64) {
+        guard let index = identities[user]?.switches.firstIndex(where: { $0.move == .moving }),
+            var known = identities[user]?.switches[index], users.contains(user)
+        else { return }
+        let waiting = groups.flatMap { id, group in
+            group.files.filter { $0.value.owner == user && !$0.value.isDeleted && $0.value.isInFormerStorage }
+                .filter { $0.value.content == .awaiting }.map { (group: id, file: $0.key) }
+        }
+        if let next = random.pick(waiting.sorted { $0.file < $1.file }) {
+            // At times its owner has changed it in the former storage.
+            if !random.once(in: 5) { groups[next.group]?.files[next.file]?.content = .stored }
+            groups[next.group]?.files[next.file]?.isInFormerStorage = false
+            missingFiles.remove(next.file)
+        }
+        if waiting.count <= 1 { known.move = .done }
+        if numberAwaiting(of: user) == 0 { finish(&known, of: user, .keepGone) }
+        identities[user]?.switches[index] = known
+    }
+
+    /// Whether the server moves files of a switch; of the newest one if none is named.
+    func isMoving(_ id: AccountSwitchID?, _ user: UserID) -> Bool? {
+        let switches = identities[user]?.switches ?? []
+        guard let known = id.flatMap({ id in switches.first { $0.id == id } }) ?? switches.last else { return false }
+        return known.state == .proposed ? nil : known.move == .moving
     }
 
     /// Takes the bytes of a version that waits for them; versions, dates and master version stay.
@@ -242,6 +287,7 @@ extension ModelServer {
         }
         guard contents == known.contents else { return .refused(.contentMismatch) }
         group.files[file]?.content = .stored
+        group.files[file]?.isInFormerStorage = false
         group.files[file]?.bytesInCloud = nil
         group.files[file]?.device = caller.device
         missingFiles.remove(file)

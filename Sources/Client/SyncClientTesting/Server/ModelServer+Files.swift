@@ -184,6 +184,7 @@ extension ModelServer {
             file.contents = contents
             file.bytesInCloud = nil
             file.content = .stored
+            file.isInFormerStorage = false
             file.isDeleted = false
             file.updateDate = change.updateDate
             group.files[id] = file
@@ -206,7 +207,7 @@ extension ModelServer {
         guard file.version == version else { return contradiction(.fileVersionMismatch) }
         guard file.text?.version == textVersion else { return contradiction(.appMetaDataVersionMismatch) }
         let storage = storage(of: file.owner)
-        if revokedUsers.contains(file.owner) || file.content == .awaiting {
+        if revokedUsers.contains(file.owner) || (file.content == .awaiting && !file.isInFormerStorage) {
             return Answer(
                 .gone(
                     .authTokenExpiredOrRevoked, appMetaData: file.text?.contents, storage,

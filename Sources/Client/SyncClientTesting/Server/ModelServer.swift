@@ -85,7 +85,7 @@ final class ModelServer {
             return inGroup(upload.attributes.sharingGroupUUID, caller, needs: .write, nil) { group in
                 reupload(upload, contents ?? "", caller, &group)
             }
-        case .askForServerMove: return Answer(.serverMove(isUnderWay: false))
+        case .askForServerMove(let id): return Answer(.serverMove(isUnderWay: isMoving(id, caller.user)))
         case .settleAccountSwitch(let id): return settle(id, caller.user)
         case .downloadAppMetaData(let file, let textVersion, let version, let group):
             return inGroup(group, caller, needs: .read, version) { group in

@@ -45,7 +45,8 @@ extension Simulation {
 
     // MARK: Requests
 
-    private func send(_ request: ModelAccountRequest, _ device: SimulatedDevice, _ waiting: AccountCall.WaitingRequest?) {
+    private func send(_ request: ModelAccountRequest, _ device: SimulatedDevice, _ waiting: AccountCall.WaitingRequest?)
+    {
         guard let account = device.account else { return }
         var call = AccountCall(
             device: device.index, process: device.process, account: account, request: request, waiting: waiting,
@@ -105,11 +106,12 @@ extension Simulation {
         device.isSwitching = false
         switch reply {
         case .begun(let id, let state): try noteProposal(id, state, call, device)
-        case .confirmed(let epoch, let numberAwaiting):
+        case .confirmed(let epoch, let numberAwaiting, let isMoved):
             device.accountStorage = call.account.storage
             guard var engine = device.engine else { return }
             engine.use(accountStorage: call.account.storage)
-            let actions = engine.noteConfirmed(epoch, numberAwaiting: numberAwaiting, at: now)
+            let actions = engine.noteConfirmed(
+                epoch, numberAwaiting: numberAwaiting, isMovedByServer: isMoved, at: now)
             device.engine = engine
             try perform(actions, on: device)
         case .done:
@@ -163,6 +165,30 @@ extension Simulation {
         } else if !device.cancelled.contains(waiting.token) {
             transmit(waiting, device)
         }
+    }
+
+    /// The server moves a file of somebody's, or the app asks how far it is.
+    func moveFiles() throws {
+        guard let user = random.pick(server.users.sorted()) else { return }
+        server.moveFile(of: user, &random)
+        guard random.once(in: 3), let device = random.pick(devices.filter { $0.caller.user == user }),
+            let account = device.engine?.account, device.account == server.identities[user]?.active
+        else { return }
+        let isUnderWay = server.isMoving(account.reuploadingSwitchID, user)
+        guard let actions = device.engine?.noteServerMove(isUnderWay: isUnderWay, at: now) else { return }
+        try perform(actions, on: device)
+    }
+
+    /// While the server moves a user's files, the user's devices do not upload them again.
+    func checkLeft(_ upload: FileReupload, _ request: Request) {
+        let user = devices[request.device].caller.user
+        guard let identity = server.identities[user], let signIn = request.signIn,
+            identity.active == signIn.account, identity.epoch == signIn.epoch,
+            upload.switchID != nil || !identity.hasWithdrawn,
+            server.groups[upload.attributes.sharingGroupUUID]?.files[upload.attributes.fileUUID]?.owner == user,
+            identity.switches.contains(where: { $0.move == .moving }), identity.switches.last?.state != .proposed
+        else { return }
+        violation("device \(request.device) uploads again what the server moves")
     }
 
     // MARK: The app's part
@@ -235,7 +261,7 @@ extension Simulation {
         device.engine = engine
         device.isSwitching = true
         guard try perform([], on: device) else { return }
-        send(.confirm(id, epoch), device, nil)
+        send(.confirm(id, epoch, movesContents: random.once(in: 2)), device, nil)
     }
 
     private func cancel(_ device: SimulatedDevice) {
@@ -271,6 +297,8 @@ extension Simulation {
     func settleAccount(_ device: SimulatedDevice) throws {
         guard let identity = server.identities[device.caller.user], device.engine != nil else { return }
         device.isSwitching = false
+        // Nothing keeps the server from moving what it can.
+        for _ in 0..<10 { server.moveFile(of: device.caller.user, &random) }
         let isStanding = identity.switches.contains { known in
             known.id == device.engine?.account?.switchID && known.state == .proposed
         }

@@ -4,6 +4,7 @@ internal import SyncProtocol
 // What people do, on the devices and outside of them.
 extension Simulation {
     func step() throws {
+        if options.hasAccountSwitches, random.once(in: 4) { try moveFiles() }
         guard let device = random.pick(devices.filter { $0.engine != nil }) else { return }
         if options.hasAccountSwitches, random.once(in: 4) {
             try manageAccount(device)

@@ -8,9 +8,9 @@ extension Simulation {
         device.process += 1
         let source = commitIDs
         var configuration = SyncStateMachine.Configuration(
-                deviceUUID: device.caller.device, accountStorage: device.accountStorage, capabilities: server.capabilities,
-                maximumTransfers: 1 + (device.index + device.process) % 4,
-                maximumBatchBytes: device.index % 3 == 2 ? nil : 0, makeCommitID: { source.make() })
+            deviceUUID: device.caller.device, accountStorage: device.accountStorage, capabilities: server.capabilities,
+            maximumTransfers: 1 + (device.index + device.process) % 4,
+            maximumBatchBytes: device.index % 3 == 2 ? nil : 0, makeCommitID: { source.make() })
         configuration.userID = device.isBound ? device.caller.user : nil
         configuration.reuploadsForOthers = device.index % 3 == 1
         var engine = SyncStateMachine(state: try device.store.load(), configuration: configuration)
@@ -223,7 +223,8 @@ extension Simulation {
             .arrive(
                 Request(
                     device: device.index, process: device.process, token: waiting.token, request: waiting.request,
-                    contents: waiting.contents, signIn: signIn, isRepeated: waiting.isRepeated, replyDelay: replyDelay, failure: failure)), at: time)
+                    contents: waiting.contents, signIn: signIn, isRepeated: waiting.isRepeated, replyDelay: replyDelay,
+                    failure: failure)), at: time)
     }
 
     func arrive(_ request: Request) {
@@ -232,6 +233,7 @@ extension Simulation {
         if let failure = request.failure {
             answer = ModelServer.Answer(.failed(failure))
         } else {
+            if case .reuploadFile(let upload) = request.request { checkLeft(upload, request) }
             let before = request.request.committedGroup.map { (server.groups[$0]?.masterVersion, $0) }
             answer = server.perform(
                 request.request, from: device.caller, with: request.signIn, contents: request.contents, at: now)

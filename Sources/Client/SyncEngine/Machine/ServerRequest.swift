@@ -120,7 +120,8 @@ package enum ServerReply: Sendable {
     /// Permanently out of reach: an upload was refused, or a download has no contents.
     case gone(GoneReason, appMetaData: String?, CloudStorageType?, awaitsReupload: Bool = false)
     case reuploaded(ReuploadResult)
-    case serverMove(isUnderWay: Bool)
+    /// Whether the server moves files by itself; nil if that is hidden by a proposal that this device does not know.
+    case serverMove(isUnderWay: Bool?)
     /// How many files of a switch still wait; at none it is over.
     case accountSwitchSettled(numberAwaiting: Int64)
     /// The master version is stale; nothing was done.

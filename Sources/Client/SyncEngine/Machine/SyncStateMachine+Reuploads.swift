@@ -31,7 +31,9 @@ extension SyncStateMachine {
     /// Whether this device would upload files of the group again. Others, or the server, may have been faster, which
     /// changes no master version.
     func hasFilesToReupload(in group: SharingGroupUUID) -> Bool {
-        state.directory.rows(at: .waiting(group)).contains { isOwn($0.owningUserID) || configuration.reuploadsForOthers }
+        state.directory.rows(at: .waiting(group)).contains {
+            isOwn($0.owningUserID) || configuration.reuploadsForOthers
+        }
     }
 
     private func isOwn(_ owner: UserID?) -> Bool { owner != nil && owner == configuration.userID }
@@ -69,6 +71,7 @@ extension SyncStateMachine {
         switch reply {
         case .serverMove(isUnderWay: true):
             for item in ownReuploads { state.reuploads[item.key] = nil }
+        case .serverMove(isUnderWay: nil): break
         case .serverMove(isUnderWay: false), .failed(.refused(status: 404, _)):
             state.account.update(AccountState.only) { $0.mayBeMovedByServer = false }
         case .failed(let failure):
@@ -82,8 +85,8 @@ extension SyncStateMachine {
     }
 
     /// Notes what the server has said about its move; once that is over, what it leaves is uploaded from here.
-    package mutating func noteServerMove(isUnderWay: Bool, at now: WireDate) -> [EngineAction] {
-        guard !isUnderWay, account?.mayBeMovedByServer == true else { return [] }
+    package mutating func noteServerMove(isUnderWay: Bool?, at now: WireDate) -> [EngineAction] {
+        guard isUnderWay == false, account?.mayBeMovedByServer == true else { return [] }
         state.account.update(AccountState.only) { $0.mayBeMovedByServer = false }
         return resumePendingUploads(at: now)
     }
