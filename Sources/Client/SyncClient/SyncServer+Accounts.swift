@@ -116,7 +116,7 @@ extension SyncServer {
         let awaiting = try await asked { () throws(ServerConnectionError) in
             try await connection.settleAccountSwitch(switchID)
         }
-        if awaiting == 0 { try forgetAccountSwitch() }
+        if awaiting == 0 { try forgetAccountSwitch(switchID) }
         return Int(awaiting)
     }
 
@@ -129,7 +129,7 @@ extension SyncServer {
         _ = try await switching { () throws(ServerConnectionError) in
             try await connection.finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID, missing: missing))
         }
-        try forgetAccountSwitch()
+        try forgetAccountSwitch(switchID)
     }
 
     /// Starts no further uploads of files that wait, also not after a relaunch, until ``resumeAccountSwitch()``; such as
@@ -188,8 +188,8 @@ extension SyncServer {
         try driver.change { machine throws(SyncError) in ((), machine.endProposal(at: driver.now)) }
     }
 
-    private func forgetAccountSwitch() throws(SyncError) {
-        try driver.change { machine throws(SyncError) in ((), machine.endAccountSwitch()) }
+    private func forgetAccountSwitch(_ switchID: AccountSwitchID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), machine.endAccountSwitch(switchID)) }
     }
 
     /// The user's files that the app cannot supply; files whose owner is not known yet count as the user's.

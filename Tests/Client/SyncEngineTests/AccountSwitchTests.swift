@@ -422,6 +422,24 @@ struct AccountSwitchTests {
         #expect(driver.engine.account?.phase == nil && driver.engine.account?.switchID == nil)
     }
 
+    @Test("What the server says of a switch ends no further one that was carried out meanwhile")
+    func lateSettlement() throws {
+        var driver = try Self.switching(1)
+        driver.replyIndex()
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        #expect(driver.waiting?.request == .settleAccountSwitch(Self.switchID))
+        driver.engine.noteProposal(Self.furtherSwitchID, isConfirmed: false)
+        _ = try driver.engine.noteConfirmation()
+        // The reply to the confirmation is lost; that it was carried out becomes known before the other reply.
+        try driver.engine.adopt(Self.reported(2))
+        driver.perform([])
+
+        driver.reply(.accountSwitchSettled(numberAwaiting: 0))
+
+        #expect(driver.engine.account?.phase == .reuploading)
+        #expect(driver.engine.account?.switchID == Self.furtherSwitchID)
+    }
+
     @Test("The confirmation of a further switch ends the one before")
     func furtherConfirmation() throws {
         var driver = try Self.switching(1)

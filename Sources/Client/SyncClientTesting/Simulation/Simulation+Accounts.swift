@@ -115,7 +115,7 @@ extension Simulation {
             device.engine = engine
             try perform(actions, on: device)
         case .done:
-            if case .finish = call.request { try endSwitch(device) } else { try endProposal(device) }
+            if case .finish(let id, _) = call.request { try endSwitch(id, device) } else { try endProposal(device) }
         case .refused(let code):
             let isOver = code == .switchUnknown || code == .staleEpoch || code == .accountInUse
             if case .confirm = call.request, isOver { try endProposal(device) }
@@ -123,8 +123,8 @@ extension Simulation {
         }
     }
 
-    private func endSwitch(_ device: SimulatedDevice) throws {
-        guard let actions = device.engine?.endAccountSwitch() else { return }
+    private func endSwitch(_ id: AccountSwitchID, _ device: SimulatedDevice) throws {
+        guard let actions = device.engine?.endAccountSwitch(id) else { return }
         try perform(actions, on: device)
     }
 

@@ -74,8 +74,10 @@ extension SyncStateMachine {
     }
 
     /// Notes that the switch whose files were uploaded again is over; a proposal of a further one stays.
-    package mutating func endAccountSwitch() -> [EngineAction] {
-        guard let known = account, known.reuploadingSwitchID != nil else { return [] }
+    ///
+    /// Nothing happens if another one has been carried out meanwhile.
+    package mutating func endAccountSwitch(_ switchID: AccountSwitchID) -> [EngineAction] {
+        guard let known = account, known.reuploadingSwitchID == switchID else { return [] }
         removeReuploads()
         groupsToReupload = []
         report(.accountSwitchFinished)
@@ -151,15 +153,16 @@ extension SyncStateMachine {
             begin(SyncRequest(sharingGroupUUID: groupsToReupload.removeFirst()))
         } else if settlement == nil, !state.reuploads.contains(at: .status(.pending)) {
             let token = makeToken()
-            settlement = token
+            settlement = (token, switchID)
             actions.append(.send(token, .settleAccountSwitch(switchID)))
         }
     }
 
     mutating func receiveSettlement(_ reply: ServerReply) {
+        guard let asked = settlement?.switchID else { return }
         settlement = nil
         // Anything else is asked again after the next sync.
         guard case .accountSwitchSettled(let numberAwaiting) = reply, numberAwaiting == 0 else { return }
-        actions += endAccountSwitch()
+        actions += endAccountSwitch(asked)
     }
 }
