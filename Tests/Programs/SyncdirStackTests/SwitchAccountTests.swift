@@ -54,6 +54,8 @@ extension SyncdirTests {
         func serverMoves() async throws {
             let (ada, bob, group) = try couple(["a.txt": "one", "b/c.txt": "two"])
             let account = try server.newcomer(.dropbox).account
+            // The program is registered with no provider here; the sandbox's account takes its place.
+            #expect(try ada.run("sign-in", "--account", "new", "--server", ada.address, "--dropbox").status == 78)
             try ada.succeed(
                 "sign-in", "--account", "new", "--server", ada.address, "--sandbox", ada.sandbox, "--sandbox-account",
                 account.id)
