@@ -38,6 +38,8 @@ extension SyncServer {
 
         /// What is next.
         public let phase: Phase
+        /// Whether the server moves the files by itself, or may be doing so: they are left to it.
+        public let isServerMoving: Bool
         /// Whether the uploads are paused.
         public let isPaused: Bool
         /// The number of files that this device has uploaded again, or found uploaded.
@@ -95,38 +97,26 @@ extension SyncServer {
     /// May be repeated: if the reply was lost, ``accountSwitch`` is in the phase `confirming`.
     /// - Throws: `noAccountSwitch` if there is no proposal, or none any more; `accountInUse`; others.
     public func confirmAccountSwitch() async throws(SyncError) {
-        let connection = try requireConnection()
-        guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
-        let (switchID, epoch) = try driver.change { machine throws(SyncError) in (try machine.noteConfirmation(), []) }
-        do {
-            let outcome = try await switching { () throws(ServerConnectionError) in
-                try await connection.confirmAccountSwitch(
-                    ConfirmAccountSwitchRequest(switchId: switchID, expectedEpoch: epoch))
-            }
-            try driver.confirmed(outcome, credentials.accountType)
-        } catch {
-            if error.code == .noAccountSwitch || error.code == .accountInUse { try forgetAccountSwitch() }
-            throw error
-        }
+        _ = try await confirmAccountSwitch(movingContentsFrom: nil)
     }
 
     /// Withdraws a proposal. Nothing has changed then; sign in with the former account again.
     /// - Throws: `noAccountSwitch`; `switchConfirmed`; others.
     public func cancelAccountSwitch() async throws(SyncError) {
-        let (connection, switchID) = (try requireConnection(), try switchID())
+        let (connection, switchID) = (try requireConnection(), try switchID(\.switchID))
         try await switching { () throws(ServerConnectionError) in try await connection.cancelAccountSwitch(switchID) }
-        try forgetAccountSwitch()
+        try forgetProposal()
     }
 
     /// Asks the server how many files of a confirmed switch still wait for their bytes, on whatever device, and ends the
     /// switch if none does. The library does so by itself after each sync.
     /// - Throws: `noAccountSwitch`; others.
     public func settleAccountSwitch() async throws(SyncError) -> Int {
-        let (connection, switchID) = (try requireConnection(), try switchID())
+        let (connection, switchID) = (try requireConnection(), try switchID(\.reuploadingSwitchID))
         let awaiting = try await asked { () throws(ServerConnectionError) in
             try await connection.settleAccountSwitch(switchID)
         }
-        if awaiting == 0 { try forgetAccountSwitch() }
+        if awaiting == 0 { try forgetAccountSwitch(switchID) }
         return Int(awaiting)
     }
 
@@ -135,11 +125,11 @@ extension SyncServer {
     ///   for everybody.
     /// - Throws: `noAccountSwitch`; others.
     public func finishAccountSwitch(missing: MissingFiles = .keepGone) async throws(SyncError) {
-        let (connection, switchID) = (try requireConnection(), try switchID())
+        let (connection, switchID) = (try requireConnection(), try switchID(\.reuploadingSwitchID))
         _ = try await switching { () throws(ServerConnectionError) in
             try await connection.finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID, missing: missing))
         }
-        try forgetAccountSwitch()
+        try forgetAccountSwitch(switchID)
     }
 
     /// Starts no further uploads of files that wait, also not after a relaunch, until ``resumeAccountSwitch()``; such as
@@ -165,15 +155,41 @@ extension SyncServer {
 
     // MARK: Parts
 
-    private func switchID() throws(SyncError) -> AccountSwitchID {
-        guard let switchID = driver.state.withLock({ $0.machine.account?.switchID }) else {
+    /// - Parameter oldAccount: Credentials of the account that is left, if the server is to move the files.
+    /// - Returns: Whether it does.
+    func confirmAccountSwitch(movingContentsFrom oldAccount: Credentials?) async throws(SyncError) -> Bool {
+        let connection = try requireConnection()
+        guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
+        let (switchID, epoch) = try driver.change { machine throws(SyncError) in (try machine.noteConfirmation(), []) }
+        let request = ConfirmAccountSwitchRequest(
+            switchId: switchID, expectedEpoch: epoch, moveContents: oldAccount != nil)
+        do {
+            let outcome = try await switching { () throws(ServerConnectionError) in
+                try await connection.confirmAccountSwitch(request, proving: oldAccount)
+            }
+            try driver.confirmed(outcome, credentials.accountType)
+            return outcome.movesContents == true
+        } catch {
+            if error.code == .noAccountSwitch || error.code == .accountInUse { try forgetProposal() }
+            throw error
+        }
+    }
+
+    private func switchID(
+        _ path: KeyPath<AccountState, AccountSwitchID?>
+    ) throws(SyncError) -> AccountSwitchID {
+        guard let switchID = driver.state.withLock({ $0.machine.account?[keyPath: path] }) else {
             throw SyncError(.noAccountSwitch)
         }
         return switchID
     }
 
-    private func forgetAccountSwitch() throws(SyncError) {
-        try driver.change { machine throws(SyncError) in ((), machine.endAccountSwitch()) }
+    private func forgetProposal() throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), machine.endProposal(at: driver.now)) }
+    }
+
+    private func forgetAccountSwitch(_ switchID: AccountSwitchID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), machine.endAccountSwitch(switchID)) }
     }
 
     /// The user's files that the app cannot supply; files whose owner is not known yet count as the user's.
@@ -229,6 +245,7 @@ extension SyncServer.AccountSwitch {
             case .confirming: .confirming
             case .reuploading: .reuploading
             }
+        isServerMoving = account.mayBeMovedByServer && phase == .reuploading
         isPaused = account.isPaused
         done = state.reuploads.count(at: .status(.done))
         total = state.reuploads.count

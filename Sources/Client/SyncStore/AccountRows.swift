@@ -5,21 +5,30 @@ internal import SyncProtocol
 extension AccountState: StoredRow {
     static var table: String { "accountState" }
     static var selectSQL: String {
-        "SELECT userAppId, epoch, switchId, phase, isPaused, reuploadedBytes FROM accountState"
+        """
+        SELECT userAppId, epoch, switchId, phase, formerSwitchId, mayBeMovedByServer, isPaused, reuploadedBytes
+          FROM accountState
+        """
     }
     static var upsertSQL: String {
         """
-        INSERT INTO accountState (id, userAppId, epoch, switchId, phase, isPaused, reuploadedBytes)
-        VALUES (1, ?, ?, ?, ?, ?, ?)
+        INSERT INTO accountState
+          (id, userAppId, epoch, switchId, phase, formerSwitchId, mayBeMovedByServer, isPaused, reuploadedBytes)
+        VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE
            SET userAppId = excluded.userAppId, epoch = excluded.epoch, switchId = excluded.switchId,
-               phase = excluded.phase, isPaused = excluded.isPaused, reuploadedBytes = excluded.reuploadedBytes
+               phase = excluded.phase, formerSwitchId = excluded.formerSwitchId,
+               mayBeMovedByServer = excluded.mayBeMovedByServer, isPaused = excluded.isPaused,
+               reuploadedBytes = excluded.reuploadedBytes
         """
     }
     static var deleteSQL: String { "DELETE FROM accountState WHERE id = ?" }
 
     var values: [(any DatabaseValueConvertible)?] {
-        [userAppID.rawValue, epoch.rawValue, switchID?.rawValue, phase?.rawValue, isPaused, reuploadedBytes]
+        [
+            userAppID.rawValue, epoch.rawValue, switchID?.rawValue, phase?.rawValue, formerSwitchID?.rawValue,
+            mayBeMovedByServer, isPaused, reuploadedBytes,
+        ]
     }
 
     init(stored: ColumnReader) throws {
@@ -28,6 +37,8 @@ extension AccountState: StoredRow {
             epoch: try stored.requiredVersion("epoch"))
         switchID = try stored.optional("switchId") { AccountSwitchID($0) }
         phase = try stored.optional("phase", Phase.init(rawValue:))
+        formerSwitchID = try stored.optional("formerSwitchId") { AccountSwitchID($0) }
+        mayBeMovedByServer = try stored.flag("mayBeMovedByServer")
         isPaused = try stored.flag("isPaused")
         reuploadedBytes = try stored.integer("reuploadedBytes")
     }

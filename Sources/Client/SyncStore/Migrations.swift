@@ -9,6 +9,8 @@ enum Migrations {
         migrator.registerMigration("3 Indexes of references") { db in try db.execute(sql: references) }
         migrator.registerMigration("4 Batches") { db in try db.execute(sql: batches) }
         migrator.registerMigration("5 Account switches") { db in try db.execute(sql: accountSwitches) }
+        migrator.registerMigration("6 Proposals of further switches") { db in try db.execute(sql: furtherSwitches) }
+        migrator.registerMigration("7 Moves by the server") { db in try db.execute(sql: serverMoves) }
         return migrator
     }
 
@@ -127,5 +129,15 @@ enum Migrations {
         ALTER TABLE directoryEntry ADD COLUMN owningUserId INTEGER;
         ALTER TABLE directoryEntry ADD COLUMN awaitingReupload INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE downloadItem ADD COLUMN awaitingReupload INTEGER NOT NULL DEFAULT 0;
+        """
+
+    /// The switch that goes on while a further one is proposed.
+    static let furtherSwitches = """
+        ALTER TABLE accountState ADD COLUMN formerSwitchId TEXT;
+        """
+
+    /// Whether the server may be moving the files of a switch by itself.
+    static let serverMoves = """
+        ALTER TABLE accountState ADD COLUMN mayBeMovedByServer INTEGER NOT NULL DEFAULT 0;
         """
 }

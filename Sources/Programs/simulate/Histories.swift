@@ -50,6 +50,7 @@ struct Histories: ParsableCommand {
             """
             \(sum.events) events, \(sum.commits) commits, \(sum.deliveries) deliveries, \(sum.conflicts) conflicts, \
             \(sum.staleReplies) stale replies, \(sum.deaths) deaths, \(sum.gone) gone, \(sum.failedUploads) failed for good, \
+            \(sum.switches) switches of accounts, \(sum.reuploads) files uploaded again, \
             \(Int(Date().timeIntervalSince(begin))) s
             """)
         close(passed: Int(count) - sum.failures.count, failed: sum.failures.count)
@@ -67,6 +68,8 @@ private struct Totals {
     var deaths = 0
     var gone = 0
     var failedUploads = 0
+    var switches = 0
+    var reuploads = 0
     var failures: [SimulationReport] = []
 
     mutating func add(_ report: SimulationReport) {
@@ -78,6 +81,8 @@ private struct Totals {
         deaths += report.deaths
         gone += report.gone
         failedUploads += report.failedUploads
+        switches += report.switches
+        reuploads += report.reuploads
         if !report.violations.isEmpty { failures.append(report) }
     }
 }

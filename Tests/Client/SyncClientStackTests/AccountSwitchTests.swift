@@ -211,6 +211,86 @@ struct AccountSwitchTests {
         #expect(try server.sandbox.files(of: account).contains { $0.name.hasPrefix(files[0].rawValue) })
     }
 
+    @Test("The server moves the files: devices leave them to it, and upload only what it has left to them")
+    func serverMoves() async throws {
+        let (phone, files) = try await phone("one", "two", "three")
+        let tablet = try await phone.another()
+        _ = try await tablet.received()
+        let old = phone.user.account
+        let changed = try server.sandbox.files(of: old).first { $0.name.hasPrefix(files[1].rawValue) }
+        try server.sandbox.store(Array("CHANGED".utf8), as: #require(changed).name, in: old)
+        try holdUp(files[0])
+        let account = try server.newcomer(.dropbox).account
+        phone.credentials.signIn(account)
+        let former = try #require(await PersonCredentials(old).credentials())
+        _ = try await phone.client.proposeAccountSwitch(provingOldAccount: former)
+        phone.app.change { $0.askedFor = [] }
+
+        #expect(try await phone.client.confirmAccountSwitch(movingContentsFrom: former))
+        await phone.client.stopped()
+        try await phone.sync()
+        tablet.credentials.signIn(account)
+        try await tablet.sync()
+
+        #expect(try await phone.client.accountSwitchServerMove()?.state == .moving)
+        #expect(phone.client.accountSwitch?.isServerMoving == true)
+        for device in [phone, tablet] { #expect(device.app.state.withLock { $0.askedFor }.isEmpty) }
+        try await eventually("the server has tried every file", within: Self.patience) {
+            try letTimePass(for: phone)
+            let state = "SELECT state FROM account_moves WHERE user_id = \(phone.client.syncServerUserID ?? "0")"
+            return try server.askDatabase(state) == "done"
+        }
+        #expect(try await phone.client.accountSwitchServerMove()?.numberFailed == 1)
+        try await switched(phone)
+        let move = try #require(try await phone.client.accountSwitchServerMove())
+        #expect(move.numberMoved == 2 && move.bytesMoved == 8, "\(move)")
+        #expect(phone.app.state.withLock { $0.askedFor } == [files[1]])
+        let index = try phone.user.with(account: account).index(of: phone.group.rawValue)
+        #expect(index.files.allSatisfy { $0.awaitingReupload == nil && $0.fileVersion?.integer == 0 })
+        try await tablet.sync()
+        #expect(phone.app.taken.isEmpty && tablet.app.state.withLock { $0.askedFor }.isEmpty)
+        let friend = try await phone.invited(.microsoft)
+        #expect(try await friend.received().compactMap(\.text).sorted() == ["one", "three", "two"])
+    }
+
+    /// Keeps the server from reading a file in Google's storage for a while.
+    private func holdUp(_ file: FileUUID) throws {
+        let object = try server.askDatabase("SELECT object_id FROM files WHERE file_uuid = '\(file.rawValue)'")
+        var fault = SandboxFault(pathPrefix: "/drive/v3/files/\(object)", method: "GET", status: 503, times: 3)
+        fault.queryContains = "alt=media"
+        try server.sandbox.inject(fault)
+    }
+
+    /// Makes the server try again at once what it has put off.
+    private func letTimePass(for device: Device) throws {
+        _ = try server.askDatabase(
+            """
+            UPDATE account_moves a LEFT JOIN moving_contents m ON m.switch_uuid = a.switch_uuid
+               SET a.available_at = a.available_at - INTERVAL 1 HOUR, m.available_at = m.available_at - INTERVAL 1 HOUR
+             WHERE a.user_id = \(device.client.syncServerUserID ?? "0")
+            """)
+    }
+
+    @Test("Without the former account the server moves nothing, and the files are uploaded")
+    func serverCannotMove() async throws {
+        let (phone, files) = try await phone("one")
+        let old = phone.user.account
+        let former = try #require(await PersonCredentials(old).credentials())
+        let stranger = try #require(await PersonCredentials(server.newcomer(.google).account).credentials())
+        phone.credentials.signIn(try server.newcomer(.dropbox).account)
+        _ = try await phone.client.proposeAccountSwitch()
+        #expect(
+            await refusal { try await phone.client.confirmAccountSwitch(movingContentsFrom: stranger) }
+                == .oldAccountProofRequired)
+        try server.sandbox.revoke(old, .server)
+
+        #expect(try await phone.client.confirmAccountSwitch(movingContentsFrom: former) == false)
+
+        try await switched(phone)
+        #expect(phone.app.state.withLock { $0.askedFor }.contains(files[0]))
+        #expect(try await phone.client.accountSwitchServerMove() == nil)
+    }
+
     @Test("A further switch, begun while files wait, ends the first, and all files go to the newest storage")
     func furtherSwitch() async throws {
         let (phone, files) = try await phone("one", "two")

@@ -120,7 +120,8 @@ private final class Conversation {
             return "file \(contents ?? "?") text \(file.appMetaData ?? "-") \(file.contentsChanged)"
         case .gone(let reason, _, _, _): return "gone \(reason)"
         case .failed(.refused(let status, let code)): return "refused \(status) \(code ?? "-")"
-        case .done, .committed, .appMetaDataDownloaded, .stale, .failed, .reuploaded, .accountSwitchSettled:
+        case .done, .committed, .appMetaDataDownloaded, .stale, .failed, .reuploaded, .serverMove,
+            .accountSwitchSettled:
             return "\(reply)"
         }
     }

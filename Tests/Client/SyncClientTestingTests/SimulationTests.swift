@@ -22,6 +22,24 @@ struct SimulationTests {
         }
     }
 
+    @Test("Users who switch accounts keep all files with their versions, whatever is lost and whenever processes end")
+    func accountSwitches() {
+        var (switches, reuploads) = (0, 0)
+        for seed in UInt64(1)...60 {
+            var options = SimulationOptions(seed: seed)
+            options.hasExtensions = true
+            options.hasAccountSwitches = true
+            options.usesDatabase = seed % 20 == 0
+            let report = Simulation.run(seed: seed, options: options)
+            #expect(report.violations == [], "seed \(seed), with switches of accounts")
+            switches += report.switches
+            reuploads += report.reuploads
+        }
+
+        #expect(switches > 60)
+        #expect(reuploads > 30)
+    }
+
     @Test("A seed gives the same history each time")
     func replay() {
         let first = Simulation.run(seed: 7, logs: true)

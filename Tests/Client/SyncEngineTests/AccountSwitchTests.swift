@@ -8,13 +8,15 @@ struct AccountSwitchTests {
     private static let other = UserAppID("66666666-0000-4000-8000-000000000002")!
     private static let switchID = AccountSwitchID("77777777-0000-4000-8000-000000000001")!
 
+    private static let furtherSwitchID = AccountSwitchID("77777777-0000-4000-8000-000000000002")!
+
     private static func reported(_ epoch: Int64, _ id: UserAppID = identity) -> AccountIdentity {
         AccountIdentity(userAppId: id, accountEpoch: AccountEpoch(epoch), deviceGrant: nil)
     }
 
     /// A device with files of the user's, whose switch is confirmed; the sync that follows asks for the index.
     private static func switching(
-        _ numbers: Int..., fileGroups: [Int: FileGroupUUID] = [:], transfers: Int = 1
+        _ numbers: Int..., fileGroups: [Int: FileGroupUUID] = [:], transfers: Int = 1, isMovedByServer: Bool = false
     ) throws -> Driver {
         var driver = try Driver.member(maximumTransfers: transfers)
         try driver.engine.adopt(reported(0))
@@ -24,7 +26,7 @@ struct AccountSwitchTests {
         driver.replyIndex()
         driver.takeAll()
         driver.replyIndex()
-        driver.confirm()
+        driver.confirm(isMovedByServer: isMovedByServer)
         driver.rows = numbers.map { Driver.row($0, fileGroup: fileGroups[$0], awaits: true) }
         driver.masterVersion = driver.masterVersion.next
         return driver
@@ -382,6 +384,154 @@ struct AccountSwitchTests {
         #expect(driver.reuploads.last?.fileUUID == Driver.file(2))
     }
 
+    @Test("While a further switch is proposed, and after it was withdrawn, the one before goes on and ends by itself")
+    func furtherProposal() throws {
+        var driver = try Self.switching(1, 2)
+        driver.replyIndex()
+        driver.engine.noteProposal(Self.furtherSwitchID, isConfirmed: false)
+        driver.perform([])
+        #expect(driver.engine.account?.switchID == Self.furtherSwitchID)
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        #expect(driver.waitingReupload?.switchID == Self.switchID)
+        driver.relaunch()
+
+        driver.perform(driver.engine.endProposal(at: Driver.now))
+        #expect(driver.engine.account?.phase == .reuploading && driver.engine.account?.switchID == Self.switchID)
+        driver.rows = [Driver.row(1), Driver.row(2, awaits: true)]
+        driver.replyIndex()
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        #expect(driver.waiting?.request == .settleAccountSwitch(Self.switchID))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 0))
+        #expect(driver.engine.account?.phase == nil)
+    }
+
+    @Test("A switch that ends while a further one is proposed leaves the proposal")
+    func endsDuringProposal() throws {
+        var driver = try Self.switching(1)
+        driver.engine.noteProposal(Self.furtherSwitchID, isConfirmed: false)
+        driver.perform([])
+        driver.replyIndex()
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 0))
+
+        #expect(driver.events.last == .accountSwitchFinished)
+        #expect(driver.engine.account?.phase == .proposed)
+        #expect(driver.engine.account?.switchID == Self.furtherSwitchID)
+        #expect(driver.engine.account?.formerSwitchID == nil)
+        driver.perform(driver.engine.endProposal(at: Driver.now))
+        #expect(driver.engine.account?.phase == nil && driver.engine.account?.switchID == nil)
+    }
+
+    @Test("What the server says of a switch ends no further one that was carried out meanwhile")
+    func lateSettlement() throws {
+        var driver = try Self.switching(1)
+        driver.replyIndex()
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        #expect(driver.waiting?.request == .settleAccountSwitch(Self.switchID))
+        driver.engine.noteProposal(Self.furtherSwitchID, isConfirmed: false)
+        _ = try driver.engine.noteConfirmation()
+        // The reply to the confirmation is lost; that it was carried out becomes known before the other reply.
+        try driver.engine.adopt(Self.reported(2))
+        driver.perform([])
+
+        driver.reply(.accountSwitchSettled(numberAwaiting: 0))
+
+        #expect(driver.engine.account?.phase == .reuploading)
+        #expect(driver.engine.account?.switchID == Self.furtherSwitchID)
+    }
+
+    @Test("The confirmation of a further switch ends the one before")
+    func furtherConfirmation() throws {
+        var driver = try Self.switching(1)
+        driver.engine.noteProposal(Self.furtherSwitchID, isConfirmed: false)
+        _ = try driver.engine.noteConfirmation()
+        driver.perform(driver.engine.noteConfirmed(AccountEpoch(2), numberAwaiting: 1, at: Driver.now))
+
+        #expect(driver.engine.account?.phase == .reuploading)
+        #expect(driver.engine.account?.switchID == Self.furtherSwitchID)
+        #expect(driver.engine.account?.formerSwitchID == nil)
+    }
+
+    // MARK: Files that the server moves
+
+    @Test("While the server moves the files, they are left to it, and only what it leaves is uploaded")
+    func serverMoves() throws {
+        var driver = try Self.switching(1, 2, isMovedByServer: true)
+        driver.replyIndex()
+        #expect(driver.waiting?.request == .askForServerMove(Self.switchID))
+        driver.reply(.serverMove(isUnderWay: true))
+        #expect(driver.reuploads.isEmpty && driver.waiting?.request == .settleAccountSwitch(Self.switchID))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 2))
+        #expect(!driver.engine.isSyncing)
+        driver.relaunch()
+
+        // What the server has moved does not raise the master version.
+        driver.rows = [Driver.row(1), Driver.row(2, awaits: true)]
+        try driver.sync()
+        #expect(driver.waiting?.request == .index(.init(sharingGroupUUID: Driver.group, since: nil)))
+        driver.replyIndex()
+        #expect(driver.waiting?.request == .askForServerMove(Self.switchID))
+        driver.reply(.serverMove(isUnderWay: false))
+
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(2)])
+        driver.reply(.reuploaded(.stored(bytes: 1)))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 0))
+        #expect(driver.engine.account?.phase == nil)
+    }
+
+    @Test("When the app learns that the server has stopped, the device goes on by itself")
+    func serverStops() throws {
+        var driver = try Self.switching(1, isMovedByServer: true)
+        driver.replyIndex()
+        driver.reply(.serverMove(isUnderWay: true))
+        driver.reply(.accountSwitchSettled(numberAwaiting: 1))
+
+        #expect(driver.engine.noteServerMove(isUnderWay: true, at: Driver.now).isEmpty)
+        driver.perform(driver.engine.noteServerMove(isUnderWay: false, at: Driver.now))
+        driver.replyIndex()
+
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
+    }
+
+    @Test("While a proposal hides the switch, files are uploaded, and the server is asked again")
+    func hiddenMove() throws {
+        var driver = try Self.switching(1, 2, isMovedByServer: true)
+        driver.replyIndex()
+        driver.reply(.serverMove(isUnderWay: nil))
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
+        driver.reply(.failed(.unreachable))
+
+        try driver.sync()
+        driver.replyIndex()
+
+        #expect(driver.waiting?.request == .askForServerMove(Self.switchID))
+    }
+
+    @Test(
+        "Another device, and one that lost the reply to the confirmation, ask as well; a server without moves moves none"
+    )
+    func othersAsk() throws {
+        var driver = try Driver.member()
+        try driver.engine.adopt(Self.reported(0))
+        try driver.download(1)
+        try driver.engine.adopt(Self.reported(1))
+        driver.perform([])
+        driver.rows = [Driver.row(1, awaits: true)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        #expect(driver.waiting?.request == .askForServerMove(nil))
+
+        driver.reply(.failed(.unreachable))
+        #expect(driver.errors.last == .networkError && driver.reuploads.isEmpty)
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.failed(.refused(status: 404, code: nil)))
+
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
+        #expect(driver.engine.account?.mayBeMovedByServer == false)
+    }
+
     @Test("Files that wait come before ordinary uploads of the group")
     func order() throws {
         var driver = try Self.switching(1)
@@ -456,10 +606,12 @@ extension Driver {
     fileprivate static let switchID = AccountSwitchID("77777777-0000-4000-8000-000000000001")!
 
     /// Proposes and confirms a switch.
-    fileprivate mutating func confirm(awaiting: Int64 = 1) {
+    fileprivate mutating func confirm(awaiting: Int64 = 1, isMovedByServer: Bool = false) {
         engine.noteProposal(Self.switchID, isConfirmed: false)
         _ = try? engine.noteConfirmation()
-        perform(engine.noteConfirmed(AccountEpoch(1), numberAwaiting: awaiting, at: Self.now))
+        perform(
+            engine.noteConfirmed(
+                AccountEpoch(1), numberAwaiting: awaiting, isMovedByServer: isMovedByServer, at: Self.now))
     }
 
     /// What was to be uploaded again, in order.

@@ -210,6 +210,30 @@ struct ConflictTests {
                     Driver.file(1), FileVersion(3), masterVersion: driver.masterVersion,
                     sharingGroupUUID: Driver.group))
     }
+
+    @Test("What was closed before the file was unavailable, and deleted, keeps no deletion from being sent")
+    func deleteGoneWithClosedUploads() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.upload(Driver.attributes(1))
+        try driver.upload(Driver.attributes(2), "other")
+        driver.masterVersion = driver.masterVersion.next
+        driver.rows = [Driver.row(1, version: 1)]
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.gone(.fileRemovedOrRenamed, appMetaData: nil, .google))
+        driver.takeDelivery()
+        driver.replyIndex()
+        #expect(!driver.engine.isSyncing && driver.fileUploads.isEmpty)
+
+        try driver.delete(1)
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+
+        #expect(driver.fileUploads.map(\.fileUUID) == [Driver.file(2)])
+        #expect(driver.engine.state.pendingItems(of: Driver.file(1)).map(\.kind) == [.deletion])
+    }
 }
 
 @Suite("Conflicts with deletions by others")

@@ -50,6 +50,42 @@ extension SyncdirTests {
             #expect(try ada.json("switch-account", ada.directory.path, "--yes").state?.text == "notNeeded")
         }
 
+        @Test("The server moves the files, if the former account is signed in under another name")
+        func serverMoves() async throws {
+            let (ada, bob, group) = try couple(["a.txt": "one", "b/c.txt": "two"])
+            let account = try server.newcomer(.dropbox).account
+            // The program is registered with no provider here; the sandbox's account takes its place.
+            #expect(try ada.run("sign-in", "--account", "new", "--server", ada.address, "--dropbox").status == 78)
+            try ada.succeed(
+                "sign-in", "--account", "new", "--server", ada.address, "--sandbox", ada.sandbox, "--sandbox-account",
+                account.id)
+            let same = try ada.run("switch-account", ada.directory.path, "--yes", "--move-from", "default")
+            #expect(same.status == 64 && same.output.contains("names the former account"), "\(same.output)")
+            let nobody = try ada.run(
+                "switch-account", ada.directory.path, "--account", "new", "--move-from", "nobody", "--yes")
+            #expect(nobody.status == 77, "\(nobody.output)")
+
+            let command = ["switch-account", ada.directory.path, "--account", "new", "--move-from", "default", "--yes"]
+            let first = try ada.run(command)
+            #expect(first.status == 0 && first.output.contains("The server moves 2 files"), "\(first.output)")
+            try await eventually("no file waits any more", within: .seconds(60)) {
+                let status = try ada.run(command + ["--json"])
+                #expect(status.status == 0, "\(status.output)")
+                return JSONValue(Array(status.output.utf8))?.state?.text != "moving"
+            }
+
+            let moved = try server.askDatabase(
+                """
+                SELECT m.files_moved FROM account_moves m JOIN users u ON u.user_id = m.user_id
+                 WHERE u.provider_user_id = '\(account.header("X-account-id") ?? "")'
+                """)
+            #expect(moved == "2")
+            try bob.succeed("sync", bob.directory.path, "--group", group)
+            #expect(try bob.files() == ["a.txt": "one", "b/c.txt": "two"])
+            try ada.write("a.txt", "one and more")
+            #expect(try ada.json("sync", ada.directory.path, "--account", "new").sent?.array?.count == 1)
+        }
+
         @Test("A file that was changed meanwhile goes on as its next version")
         func changed() throws {
             let (ada, bob, group) = try couple(["a.txt": "one", "b.txt": "two"])

@@ -64,7 +64,8 @@ extension SyncDriver {
             try use(accountType, &state)
             try change(&state) { machine throws(SyncError) in
                 let actions = machine.noteConfirmed(
-                    outcome.accountEpoch, numberAwaiting: outcome.numberAwaiting, at: now)
+                    outcome.accountEpoch, numberAwaiting: outcome.numberAwaiting,
+                    isMovedByServer: outcome.movesContents == true, at: now)
                 return ((), actions)
             }
         }

@@ -128,6 +128,8 @@ actor ConnectionPerformer: RequestPerformer {
                     RemoveUserFromSharingGroupRequest(sharingGroupUUID: group, masterVersion: masterVersion))
             ) { .done }
         case .reuploadFile(let upload): return try await reupload(upload, files, progress)
+        case .askForServerMove(let switchID):
+            return .serverMove(isUnderWay: try await connection.accountSwitchStatus(of: switchID).isMoveUnderWay)
         case .settleAccountSwitch(let switchID):
             return .accountSwitchSettled(numberAwaiting: try await connection.settleAccountSwitch(switchID))
         }
@@ -274,6 +276,18 @@ actor ConnectionPerformer: RequestPerformer {
 }
 
 extension ServerConnection {
+    /// How far a switch is; nil if the server knows none.
+    /// - Parameter switchID: The switch; nil for the newest.
+    func accountSwitchStatus(
+        of switchID: AccountSwitchID?
+    ) async throws(ServerConnectionError) -> GetAccountSwitchStatusResponse? {
+        guard
+            case .success(let status) = try await accountSwitchStatus(
+                GetAccountSwitchStatusRequest(switchId: switchID)), status.state != .none
+        else { return nil }
+        return status
+    }
+
     /// Ends a confirmed switch for which no file waits any more. What a lost reply hides is found by asking again.
     /// - Returns: How many files still wait; at none the switch is over.
     func settleAccountSwitch(_ switchID: AccountSwitchID) async throws(ServerConnectionError) -> Int64 {
@@ -283,6 +297,14 @@ extension ServerConnection {
             _ = try await finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID))
         }
         return status.numberAwaiting
+    }
+}
+
+extension GetAccountSwitchStatusResponse? {
+    /// Whether the server moves files of the switch by itself; nil if that is not known, since it is only proposed.
+    var isMoveUnderWay: Bool? {
+        guard let self, self.state == .proposed else { return self?.serverMove?.state == .moving }
+        return nil
     }
 }
 

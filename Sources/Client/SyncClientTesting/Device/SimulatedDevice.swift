@@ -51,6 +51,16 @@ final class SimulatedDevice {
     var leftGroups: Set<SharingGroupUUID> = []
     /// Files for which the app was informed that an upload failed permanently, and about which it has not decided.
     var failedFiles: Set<FileUUID> = []
+    /// The account that the app is signed in with; nil if users cannot switch.
+    var account: ModelAccount?
+    /// What the library has stored of the user.
+    var accountStorage = CloudStorageType.google
+    var isBound = false
+    /// Whether this process knows who is signed in.
+    var isIdentified = false
+    /// The account of the last proposal, and whether a request about it is under way.
+    var proposedAccount: ModelAccount?
+    var isSwitching = false
     var errors: [SyncError] = []
     var locations = 0
 

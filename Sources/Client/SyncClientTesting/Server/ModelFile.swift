@@ -13,10 +13,22 @@ struct ModelFile {
     var bytesInCloud: String?
     var text: AppMetaData?
     var isDeleted = false
+    var content = Content.stored
+    /// Whether the server can still read the bytes in the storage that the owner has left.
+    var isInFormerStorage = false
     let creationDate: WireDate
     var updateDate: WireDate
     /// The master version that the last change led to.
     var changedAt: MasterVersion
+
+    /// Whether the owner's storage has the committed version.
+    enum Content {
+        case stored
+        /// Not yet, since the owner has switched accounts.
+        case awaiting
+        /// Not any more: the owner has given it up.
+        case missing
+    }
 }
 
 /// A change that waits to be committed.
@@ -33,6 +45,8 @@ struct ModelStagedChange {
     let updateDate: WireDate
     let stagedAt: WireDate
     var batch: ModelBatch?
+    /// Whether the contents are lost with the storage that the file's owner has left.
+    var hasLostContents = false
 }
 
 /// What a staged change belongs to.

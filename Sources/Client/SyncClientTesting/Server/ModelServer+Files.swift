@@ -156,6 +156,11 @@ extension ModelServer {
             case .text: known?.isDeleted == false
             case .deletion(let version): known?.version == version
             }
+        if case .upload = change.kind, change.hasLostContents {
+            var refusal = Answer.refused(.fileVersionMismatch)
+            refusal.isExpected = true
+            return refusal
+        }
         let isNextText = change.text.map { $0.version == nextTextVersion(known) } ?? true
         return isNext && isNextText ? nil : contradiction(.fileVersionMismatch)
     }
@@ -178,6 +183,8 @@ extension ModelServer {
             file.version = version
             file.contents = contents
             file.bytesInCloud = nil
+            file.content = .stored
+            file.isInFormerStorage = false
             file.isDeleted = false
             file.updateDate = change.updateDate
             group.files[id] = file
@@ -199,15 +206,19 @@ extension ModelServer {
         guard !file.isDeleted else { return contradiction(.fileDeleted) }
         guard file.version == version else { return contradiction(.fileVersionMismatch) }
         guard file.text?.version == textVersion else { return contradiction(.appMetaDataVersionMismatch) }
-        if revokedUsers.contains(file.owner) {
-            return Answer(.gone(.authTokenExpiredOrRevoked, appMetaData: file.text?.contents, .google))
+        let storage = storage(of: file.owner)
+        if revokedUsers.contains(file.owner) || (file.content == .awaiting && !file.isInFormerStorage) {
+            return Answer(
+                .gone(
+                    .authTokenExpiredOrRevoked, appMetaData: file.text?.contents, storage,
+                    awaitsReupload: file.content == .awaiting))
         }
-        if missingFiles.contains(id) {
-            return Answer(.gone(.fileRemovedOrRenamed, appMetaData: file.text?.contents, .google))
+        if missingFiles.contains(id) || file.content == .missing {
+            return Answer(.gone(.fileRemovedOrRenamed, appMetaData: file.text?.contents, storage))
         }
         let download = ServerReply.FileDownload(
             location: LocalFileLocation(base: .library, path: ""), appMetaData: file.text?.contents,
-            cloudStorageType: .google, contentsChanged: file.bytesInCloud != nil)
+            cloudStorageType: storage, contentsChanged: file.bytesInCloud != nil)
         return Answer(.fileDownloaded(download), contents: file.bytesInCloud ?? file.contents)
     }
 }

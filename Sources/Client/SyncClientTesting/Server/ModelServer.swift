@@ -7,6 +7,8 @@ final class ModelServer {
     struct Answer {
         let reply: ServerReply
         var contents: String?
+        /// Whether it is a refusal that a client may get although it knows all versions.
+        var isExpected = false
 
         init(_ reply: ServerReply, contents: String? = nil) {
             self.reply = reply
@@ -24,6 +26,8 @@ final class ModelServer {
     let capabilities: ServerCapabilities
     var groups: [SharingGroupUUID: ModelGroup] = [:]
     var users: Set<UserID> = []
+    /// What is above the accounts of users who may switch them.
+    var identities: [UserID: ModelIdentity] = [:]
     /// Users who revoked the server's access to their storage.
     var revokedUsers: Set<UserID> = []
     /// Files whose contents their owners removed from the cloud.
@@ -38,11 +42,15 @@ final class ModelServer {
     }
 
     /// Performs a request.
-    /// - Parameter contents: The bytes that come with an upload.
+    /// - Parameters:
+    ///   - contents: The bytes that come with an upload.
+    ///   - signIn: The account, of a user who may switch it.
     func perform(
-        _ request: ServerRequest, from caller: ModelCaller, contents: String?, at now: WireDate
+        _ request: ServerRequest, from caller: ModelCaller, with signIn: ModelSignIn? = nil, contents: String?,
+        at now: WireDate
     ) -> Answer {
         guard users.contains(caller.user) else { return Answer(.failed(.signInRequired)) }
+        if let refusal = refusal(of: signIn, caller.user) { return refusal }
         switch request {
         case .index(let parameters): return index(parameters, caller)
         case .createSharingGroup(let group, let name): return create(group, name, caller)
@@ -73,8 +81,12 @@ final class ModelServer {
             return inGroup(group, caller, needs: .read, version) { group in
                 download(file, fileVersion, textVersion, group)
             }
-        // The model has no accounts, and so no switches of them.
-        case .reuploadFile, .settleAccountSwitch: return .refused(.endpointUnknown)
+        case .reuploadFile(let upload):
+            return inGroup(upload.attributes.sharingGroupUUID, caller, needs: .write, nil) { group in
+                reupload(upload, contents ?? "", caller, &group)
+            }
+        case .askForServerMove(let id): return Answer(.serverMove(isUnderWay: isMoving(id, caller.user)))
+        case .settleAccountSwitch(let id): return settle(id, caller.user)
         case .downloadAppMetaData(let file, let textVersion, let version, let group):
             return inGroup(group, caller, needs: .read, version) { group in
                 guard let known = group.files[file] else { return contradiction(.fileUnknown) }
@@ -126,7 +138,7 @@ final class ModelServer {
             let rows = group.files.filter { $0.value.changedAt > since ?? MasterVersion(-1) }
             files = IndexResponse.Files(
                 masterVersion: group.masterVersion, since: since,
-                fileIndex: rows.map { Self.row($0.key, $0.value, id) }.sorted { $0.fileUUID < $1.fileUUID })
+                fileIndex: rows.map { row($0.key, $0.value, id) }.sorted { $0.fileUUID < $1.fileUUID })
         }
         let mine = groups.filter { $0.value.members[caller.user] != nil }.sorted { $0.key < $1.key }
         let infos = mine.map { id, group in
@@ -137,7 +149,7 @@ final class ModelServer {
         return Answer(.index(IndexResponse(files: files, sharingGroups: infos)))
     }
 
-    private static func row(_ id: FileUUID, _ file: ModelFile, _ group: SharingGroupUUID) -> FileInfo {
+    private func row(_ id: FileUUID, _ file: ModelFile, _ group: SharingGroupUUID) -> FileInfo {
         var row = FileInfo(fileUUID: id, sharingGroupUUID: group, deleted: file.isDeleted)
         row.deviceUUID = file.device
         row.fileGroupUUID = file.fileGroup
@@ -147,7 +159,8 @@ final class ModelServer {
         row.appMetaDataVersion = file.text?.version
         row.fileVersion = file.version
         row.owningUserId = file.owner
-        row.cloudStorageType = .google
+        row.cloudStorageType = storage(of: file.owner)
+        row.awaitingReupload = file.content == .awaiting && !file.isDeleted
         return row
     }
 

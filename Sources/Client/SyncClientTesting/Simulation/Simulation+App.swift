@@ -164,6 +164,7 @@ extension Simulation {
                 report.gone += 1
                 device.seenGone.insert(file)
             case .deletion:
+                checkDeleted(file, in: group, device)
                 device.seenDeletions.insert(file)
                 device.files[file] = nil
             }

@@ -34,9 +34,9 @@ extension Simulation {
     }
 
     /// With a current master version, nothing may be refused because of its versions.
-    func checkRefusal(_ reply: ServerReply, of request: Request) {
+    func checkRefusal(_ reply: ServerReply, isExpected: Bool, of request: Request) {
         guard case .failed(.refused(_, let code?)) = reply, SyncStateMachine.refusalsOfWrongVersions.contains(code),
-            request.replyDelay != nil, devices[request.device].process == request.process
+            !isExpected, request.replyDelay != nil, devices[request.device].process == request.process
         else { return }
         if case .doneUploads = request.request, !options.hasExtensions { return }
         violation("device \(request.device) is refused with \(code) for \(request.request)")
@@ -76,8 +76,16 @@ extension Simulation {
         }
     }
 
+    /// Only what was deleted at some time may be reported as deleted.
+    func checkDeleted(_ file: FileUUID, in group: SharingGroupUUID, _ device: SimulatedDevice) {
+        if server.groups[group]?.history[file]?.contains(where: \.isDeleted) != true {
+            violation("device \(device.index) is told that \(file) is deleted, which it never was")
+        }
+    }
+
     /// At the end all devices agree, and nothing is lost.
     func check() throws {
+        checkAccounts()
         for device in devices {
             guard let engine = device.engine else { continue }
             if engine.isSyncing { violation("device \(device.index) never ends its sync") }

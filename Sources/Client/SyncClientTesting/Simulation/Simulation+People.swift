@@ -4,7 +4,17 @@ internal import SyncProtocol
 // What people do, on the devices and outside of them.
 extension Simulation {
     func step() throws {
+        if options.hasAccountSwitches, random.once(in: 4) { try moveFiles() }
         guard let device = random.pick(devices.filter { $0.engine != nil }) else { return }
+        if options.hasAccountSwitches, random.once(in: 4) {
+            try manageAccount(device)
+            return
+        }
+        // A switch without files is soon over.
+        if options.hasAccountSwitches, device.files.isEmpty {
+            try addFile(device)
+            return
+        }
         switch random.below(100) {
         case 0..<14: try addFile(device)
         case 14..<34: if let file = anyFile(of: device) { try edit(file, device) }

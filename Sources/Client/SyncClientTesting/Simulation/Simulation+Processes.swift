@@ -7,16 +7,19 @@ extension Simulation {
         guard device.engine == nil, !device.isRetired else { return }
         device.process += 1
         let source = commitIDs
-        var engine = SyncStateMachine(
-            state: try device.store.load(),
-            configuration: .init(
-                deviceUUID: device.caller.device, accountStorage: .google, capabilities: server.capabilities,
-                maximumTransfers: 1 + (device.index + device.process) % 4,
-                maximumBatchBytes: device.index % 3 == 2 ? nil : 0, makeCommitID: { source.make() }))
+        var configuration = SyncStateMachine.Configuration(
+            deviceUUID: device.caller.device, accountStorage: device.accountStorage, capabilities: server.capabilities,
+            maximumTransfers: 1 + (device.index + device.process) % 4,
+            maximumBatchBytes: device.index % 3 == 2 ? nil : 0, makeCommitID: { source.make() })
+        configuration.userID = device.isBound ? device.caller.user : nil
+        configuration.reuploadsForOthers = device.index % 3 == 1
+        var engine = SyncStateMachine(state: try device.store.load(), configuration: configuration)
         if try !device.store.isConsistent() { violation("device \(device.index): SQLite and memory disagree") }
         let actions = engine.launch(at: now)
         device.engine = engine
         device.cancelled = []
+        device.isIdentified = !options.hasAccountSwitches
+        device.isSwitching = false
         log("\(device.index) launched")
         try perform(actions, on: device)
         compareGroups(device)
@@ -148,6 +151,10 @@ extension Simulation {
     // MARK: Network
 
     private func send(_ request: ServerRequest, _ token: EngineToken, _ device: SimulatedDevice) {
+        if case .reuploadFile(let upload) = request {
+            sendAgain(upload, token, device)
+            return
+        }
         var contents: String?
         if case .uploadFile(let upload) = request {
             contents = device.storage[upload.source]
@@ -159,6 +166,20 @@ extension Simulation {
                 at: time + 60)
             return
         }
+        transmitOnceIdentified(
+            .init(request: request, token: token, contents: contents, isRepeated: false), device)
+    }
+
+    func transmitOnceIdentified(_ waiting: AccountCall.WaitingRequest, _ device: SimulatedDevice) {
+        if device.isIdentified {
+            transmit(waiting, device)
+        } else {
+            identify(device, for: waiting)
+        }
+    }
+
+    func transmit(_ waiting: AccountCall.WaitingRequest, _ device: SimulatedDevice) {
+        let token = waiting.token
         let faults = options.hasNetworkFaults && !isSettling
         var replyDelay: Double? = delay(600)
         var failure: RequestFailure?
@@ -171,10 +192,10 @@ extension Simulation {
             case 3: failure = .refused(status: 502, code: "cloud_unavailable")
             case 4:
                 // A duplicate arrives later, and no one waits for its reply.
-                plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + delay(20_000))
+                plan(waiting, device, replyDelay: nil, failure: nil, at: time + delay(20_000))
             case 5:
                 // The reply is that of the duplicate.
-                plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + delay(400))
+                plan(waiting, device, replyDelay: nil, failure: nil, at: time + delay(400))
             default: break
             }
         }
@@ -185,23 +206,25 @@ extension Simulation {
         }
         // Some requests arrive only after the client has given up on them.
         if isLost, random.once(in: 2) {
-            plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + 60 + delay(60_000))
+            plan(waiting, device, replyDelay: nil, failure: nil, at: time + 60 + delay(60_000))
         }
         guard !isLost else { return }
         plan(
-            request, token, device, contents, replyDelay: replyDelay, failure: failure,
+            waiting, device, replyDelay: replyDelay, failure: failure,
             at: time + (faults ? delay(800) : delay(50)))
     }
 
     private func plan(
-        _ request: ServerRequest, _ token: EngineToken, _ device: SimulatedDevice, _ contents: String?,
-        replyDelay: Double?, failure: RequestFailure?, at time: Double
+        _ waiting: AccountCall.WaitingRequest, _ device: SimulatedDevice, replyDelay: Double?,
+        failure: RequestFailure?, at time: Double
     ) {
+        let signIn = device.account.map { ModelSignIn(account: $0, epoch: device.engine?.account?.epoch) }
         queue.plan(
             .arrive(
                 Request(
-                    device: device.index, process: device.process, token: token, request: request, contents: contents,
-                    replyDelay: replyDelay, failure: failure)), at: time)
+                    device: device.index, process: device.process, token: waiting.token, request: waiting.request,
+                    contents: waiting.contents, signIn: signIn, isRepeated: waiting.isRepeated, replyDelay: replyDelay,
+                    failure: failure)), at: time)
     }
 
     func arrive(_ request: Request) {
@@ -210,8 +233,10 @@ extension Simulation {
         if let failure = request.failure {
             answer = ModelServer.Answer(.failed(failure))
         } else {
+            if case .reuploadFile(let upload) = request.request { checkLeft(upload, request) }
             let before = request.request.committedGroup.map { (server.groups[$0]?.masterVersion, $0) }
-            answer = server.perform(request.request, from: device.caller, contents: request.contents, at: now)
+            answer = server.perform(
+                request.request, from: device.caller, with: request.signIn, contents: request.contents, at: now)
             if let before, let group = server.groups[before.1], before.0 != group.masterVersion {
                 report.commits += 1
                 checkCommit(in: group, by: device)
@@ -219,18 +244,29 @@ extension Simulation {
         }
         if case .stale = answer.reply { report.staleReplies += 1 }
         log("server: \(request.request) of \(request.device) -> \(answer.reply)")
-        checkRefusal(answer.reply, of: request)
+        checkRefusal(answer.reply, isExpected: answer.isExpected, of: request)
+        if case .reuploaded(.stored) = answer.reply { report.reuploads += 1 }
         guard let replyDelay = request.replyDelay else { return }
         queue.plan(
-            .reply(device: request.device, process: request.process, request.token, answer), at: time + replyDelay)
+            .reply(request, answer), at: time + replyDelay)
     }
 
     /// Passes a reply to the client that waits for it; bytes are first stored as a file of its library.
     func receive(
-        _ answer: ModelServer.Answer, _ device: SimulatedDevice, _ process: Int, _ token: EngineToken
+        _ answer: ModelServer.Answer, to request: Request
     ) throws {
+        let (device, process, token) = (devices[request.device], request.process, request.token)
         guard device.process == process, device.engine != nil, !device.cancelled.contains(token) else { return }
         var reply = answer.reply
+        if case .failed(let failure) = reply, failure.isRefusal(.staleEpoch), !request.isRepeated {
+            // Another device has switched accounts: once it is known, the request is sent again.
+            device.isIdentified = false
+            identify(
+                device,
+                for: .init(
+                    request: request.request, token: token, contents: request.contents, isRepeated: true))
+            return
+        }
         if case .fileDownloaded(let file) = reply {
             let location = device.makeLocation(.library, answer.contents ?? "")
             reply = .fileDownloaded(

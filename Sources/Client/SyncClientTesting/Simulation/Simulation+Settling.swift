@@ -5,6 +5,8 @@ internal import SyncProtocol
 extension Simulation {
     /// More than any history needs: each round, every device syncs every group.
     private static let maximumRounds = 16
+    /// After them, every device has uploaded again what it has of files that wait.
+    private static let roundsBeforeReplacements = 4
 
     func settle() throws {
         isSettling = true
@@ -27,6 +29,10 @@ extension Simulation {
                 device.errors = []
             }
             try runUntilQuiet()
+            if options.hasAccountSwitches {
+                for device in devices { try settleAccount(device) }
+                if round >= Self.roundsBeforeReplacements { try replaceMissing() }
+            }
             for device in devices where device.engine != nil {
                 try tidy(device)
                 let groups = device.engine?.sharingGroups.map(\.sharingGroupUUID) ?? []
@@ -35,13 +41,19 @@ extension Simulation {
                 for group in groups { try sync(device, group, reAttemptGone: true) }
                 try runUntilQuiet()
             }
-            if before == masterVersions, devices.allSatisfy(isAtRest) { return }
+            if before == masterVersions, !isAnyMissing, devices.allSatisfy(isAtRest) { return }
         }
         violation("the clients do not come to rest")
     }
 
     private var masterVersions: [SharingGroupUUID: MasterVersion] {
         server.groups.mapValues(\.masterVersion)
+    }
+
+    private var isAnyMissing: Bool {
+        server.groups.values.contains { group in
+            group.files.values.contains { !$0.isDeleted && $0.content != .stored }
+        }
     }
 
     private func isAtRest(_ device: SimulatedDevice) -> Bool {

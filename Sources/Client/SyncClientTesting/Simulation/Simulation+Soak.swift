@@ -45,6 +45,7 @@ extension Simulation {
         options.maximumFiles = files
         options.hasDepartures = false
         options.hasRefusals = false
+        options.hasAccountSwitches = false
         let simulation = Simulation(seed: seed, options: options, logs: false)
         do {
             try simulation.setUp()

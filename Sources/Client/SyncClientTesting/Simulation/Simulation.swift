@@ -12,11 +12,13 @@ public final class Simulation {
     enum Event {
         case step
         case arrive(Request)
-        case reply(device: Int, process: Int, EngineToken, ModelServer.Answer)
+        case reply(Request, ModelServer.Answer)
         case tell(device: Int, process: Int, EngineEvent)
         case answer(device: Int, process: Int, EngineToken, ContentDownloadConflict)
         case answerDeletions(device: Int, process: Int, EngineToken, [DownloadDeletionConflict])
         case relaunch(device: Int)
+        case arriveAccount(AccountCall)
+        case accountReply(AccountCall, ModelAccountReply)
     }
 
     /// A request on its way.
@@ -26,6 +28,10 @@ public final class Simulation {
         let token: EngineToken
         let request: ServerRequest
         let contents: String?
+        /// With which account, and in which epoch, it was sent.
+        var signIn: ModelSignIn?
+        /// Whether it is sent for the second time.
+        var isRepeated = false
         /// When its reply arrives after it was carried out; nil if the reply is lost.
         let replyDelay: Double?
         /// Whether the reply is that of a server that is closed, or broken.
@@ -52,6 +58,8 @@ public final class Simulation {
     var answers: StoryAnswers?
     /// The number of files that people have created.
     var madeFiles = 0
+    /// The number of accounts that users have had.
+    var madeAccounts = 0
     let commitIDs: CommitIDSource
 
     init(seed: UInt64, options: SimulationOptions, logs: Bool) {
@@ -111,7 +119,9 @@ public final class Simulation {
     }
 
     func setUp() throws {
-        let userCount = 2 + random.below(max(1, options.devices - 1))
+        var userCount = 2 + random.below(max(1, options.devices - 1))
+        // Most users who switch have other devices, too.
+        if options.hasAccountSwitches { userCount = min(userCount, 3) }
         for index in 0..<options.devices {
             guard let uuid = DeviceUUID(makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
             // Some users have several devices.
@@ -128,6 +138,7 @@ public final class Simulation {
                 server.groups[group]?.members[user] = random.once(in: 8) ? .read : random.once(in: 3) ? .admin : .write
             }
         }
+        if options.hasAccountSwitches { setUpAccounts() }
         for device in devices { try launch(device) }
         for device in devices { try sync(device, nil) }
         queue.plan(.step, at: time + 5)
@@ -162,8 +173,9 @@ public final class Simulation {
             remainingSteps -= 1
             if remainingSteps > 0 { queue.plan(.step, at: time + Double(random.below(8_000)) / 1000) }
         case .arrive(let request): arrive(request)
-        case .reply(let index, let process, let token, let answer):
-            try receive(answer, devices[index], process, token)
+        case .reply(let request, let answer): try receive(answer, to: request)
+        case .arriveAccount(let call): arrive(call)
+        case .accountReply(let call, let reply): try receive(reply, to: call)
         case .tell(let index, let process, let event):
             try tell(devices[index], process, event)
         case .answer(let index, let process, let token, let conflict):

@@ -20,10 +20,13 @@ public struct SimulationOptions: Sendable {
     public var hasDepartures = true
     /// Whether the server permanently refuses some contents, until the faults end.
     public var hasRefusals = true
+    /// Whether users switch to other accounts.
+    public var hasAccountSwitches = false
 
     /// The options that belong to a seed: each seed is a different history, under different circumstances.
     ///
-    /// Four of five histories have a server with all extensions; one of 32 uses SQLite.
+    /// Four of five histories have a server with all extensions, and in every other of these users switch accounts; one
+    /// of 32 uses SQLite.
     public init(seed: UInt64) {
         var random = SplitMix64(seed: seed ^ 0x5EED)
         devices = 3 + random.below(6)
@@ -32,6 +35,9 @@ public struct SimulationOptions: Sendable {
         hasNetworkFaults = !random.once(in: 4)
         hasProcessDeaths = !random.once(in: 4)
         usesDatabase = random.once(in: 32)
+        hasAccountSwitches = hasExtensions && random.once(in: 2)
+        // A switch takes several actions of one person.
+        if hasAccountSwitches { steps *= 2 }
     }
 }
 
@@ -59,6 +65,10 @@ public struct SimulationReport: Sendable {
     public internal(set) var gone = 0
     /// The number of uploads that were set aside because the server permanently refused them.
     public internal(set) var failedUploads = 0
+    /// The number of confirmed switches of accounts.
+    public internal(set) var switches = 0
+    /// The number of files that were uploaded again.
+    public internal(set) var reuploads = 0
 
     init(seed: UInt64) {
         self.seed = seed

@@ -29,6 +29,7 @@ final class Story {
         options.hasProcessDeaths = faultSeed != nil
         options.usesDatabase = faultSeed == nil
         options.hasRefusals = false
+        options.hasAccountSwitches = false
         simulation = Simulation(seed: faultSeed ?? 0, options: options, logs: true)
         simulation.answers = answers
         guard let group = SharingGroupUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }

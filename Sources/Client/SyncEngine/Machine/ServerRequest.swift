@@ -65,6 +65,8 @@ package enum ServerRequest: Sendable, Equatable {
     case createSharingGroup(SharingGroupUUID, name: String?)
     case removeUserFromSharingGroup(SharingGroupUUID, masterVersion: MasterVersion)
     case reuploadFile(FileReupload)
+    /// Asks whether the server is moving the files of a switch by itself; of the newest one if it is not known.
+    case askForServerMove(AccountSwitchID?)
     /// Asks how far a confirmed switch of accounts is, and ends it if no file waits any more.
     case settleAccountSwitch(AccountSwitchID)
 
@@ -118,6 +120,8 @@ package enum ServerReply: Sendable {
     /// Permanently out of reach: an upload was refused, or a download has no contents.
     case gone(GoneReason, appMetaData: String?, CloudStorageType?, awaitsReupload: Bool = false)
     case reuploaded(ReuploadResult)
+    /// Whether the server moves files by itself; nil if that is hidden by a proposal that this device does not know.
+    case serverMove(isUnderWay: Bool?)
     /// How many files of a switch still wait; at none it is over.
     case accountSwitchSettled(numberAwaiting: Int64)
     /// The master version is stale; nothing was done.
@@ -187,7 +191,7 @@ package enum RequestFailure: Error, Sendable, Equatable {
 
 extension RequestFailure {
     /// Whether the server refused the request with that code.
-    func isRefusal(_ code: ErrorCode) -> Bool { self == .refused(status: code.status, code: code.rawValue) }
+    package func isRefusal(_ code: ErrorCode) -> Bool { self == .refused(status: code.status, code: code.rawValue) }
 }
 
 extension ErrorCode {

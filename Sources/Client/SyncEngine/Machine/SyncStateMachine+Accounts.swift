@@ -12,24 +12,29 @@ extension SyncStateMachine {
     /// - Throws: `differentUser` for another identity, `serverRestored` for a smaller epoch; then nothing has changed.
     package mutating func adopt(_ identity: AccountIdentity) throws(SyncError) {
         guard let known = account else {
-            state.account.put(AccountState(userAppID: identity.userAppId, epoch: identity.accountEpoch))
+            var account = AccountState(userAppID: identity.userAppId, epoch: identity.accountEpoch)
+            account.mayBeMovedByServer = identity.accountEpoch > AccountEpoch(0)
+            state.account.put(account)
             return
         }
         guard known.userAppID == identity.userAppId else { throw SyncError(.differentUser) }
         guard known.epoch <= identity.accountEpoch else { throw SyncError(.serverRestored) }
         guard known.epoch < identity.accountEpoch else { return }
         let isOwn = known.phase == .confirming && identity.accountEpoch.rawValue == known.epoch.rawValue + 1
-        begin(identity.accountEpoch, isReuploading: isOwn)
+        // Whoever confirmed it, the reply with the server's part in it has not been seen here.
+        begin(identity.accountEpoch, isReuploading: isOwn, mayBeMovedByServer: true)
         planReuploads()
     }
 
-    /// Notes a proposal of this device, or one that it has joined.
+    /// Notes a proposal of this device, or one that it has joined. A switch before it goes on until this one is confirmed.
     /// - Parameter isConfirmed: Whether the switch that it has joined is already confirmed.
     package mutating func noteProposal(_ switchID: AccountSwitchID, isConfirmed: Bool) {
         state.account.update(AccountState.only) {
+            let former = $0.reuploadingSwitchID
+            $0.formerSwitchID = former == switchID ? nil : former
             $0.switchID = switchID
             $0.phase = isConfirmed ? .confirming : .proposed
-            $0.isPaused = false
+            if former == nil { $0.isPaused = false }
         }
     }
 
@@ -45,27 +50,46 @@ extension SyncStateMachine {
     }
 
     /// Notes that the server has carried out the switch.
-    package mutating func noteConfirmed(_ epoch: AccountEpoch, numberAwaiting: Int64, at now: WireDate)
-        -> [EngineAction]
-    {
+    /// - Parameter isMovedByServer: Whether the server moves the files by itself.
+    package mutating func noteConfirmed(
+        _ epoch: AccountEpoch, numberAwaiting: Int64, isMovedByServer: Bool = false, at now: WireDate
+    ) -> [EngineAction] {
         self.now = now
         guard let known = account, known.phase == .confirming else { return [] }
-        begin(epoch, isReuploading: numberAwaiting > 0)
+        begin(epoch, isReuploading: numberAwaiting > 0, mayBeMovedByServer: isMovedByServer)
         if numberAwaiting == 0 { report(.accountSwitchFinished) }
         return takeActions() + resumePendingUploads(at: now)
     }
 
-    /// Notes that the switch is over, withdrawn, or void.
-    package mutating func endAccountSwitch() -> [EngineAction] {
-        guard let known = account, known.phase != nil else { return [] }
+    /// Notes that a proposal is withdrawn, or void: what was there before goes on.
+    package mutating func endProposal(at now: WireDate) -> [EngineAction] {
+        self.now = now
+        guard let known = account, known.phase != nil, known.phase != .reuploading else { return [] }
+        state.account.update(AccountState.only) {
+            $0.switchID = known.formerSwitchID
+            $0.phase = known.formerSwitchID == nil ? nil : .reuploading
+            $0.formerSwitchID = nil
+        }
+        return resumePendingUploads(at: now)
+    }
+
+    /// Notes that the switch whose files were uploaded again is over; a proposal of a further one stays.
+    ///
+    /// Nothing happens if another one has been carried out meanwhile.
+    package mutating func endAccountSwitch(_ switchID: AccountSwitchID) -> [EngineAction] {
+        guard let known = account, known.reuploadingSwitchID == switchID else { return [] }
         removeReuploads()
+        groupsToReupload = []
+        report(.accountSwitchFinished)
+        guard known.phase == .reuploading else {
+            state.account.update(AccountState.only) { $0.formerSwitchID = nil }
+            return takeActions()
+        }
         state.account.update(AccountState.only) {
             $0.switchID = nil
             $0.phase = nil
             $0.isPaused = false
         }
-        groupsToReupload = []
-        if known.phase == .reuploading { report(.accountSwitchFinished) }
         return takeActions()
     }
 
@@ -88,12 +112,14 @@ extension SyncStateMachine {
         return resumePendingUploads(at: now)
     }
 
-    private mutating func begin(_ epoch: AccountEpoch, isReuploading: Bool) {
+    private mutating func begin(_ epoch: AccountEpoch, isReuploading: Bool, mayBeMovedByServer: Bool) {
         removeReuploads()
         state.account.update(AccountState.only) {
             $0.epoch = epoch
             $0.phase = isReuploading ? .reuploading : nil
             if !isReuploading { $0.switchID = nil }
+            $0.formerSwitchID = nil
+            $0.mayBeMovedByServer = mayBeMovedByServer
             $0.isPaused = false
             $0.reuploadedBytes = 0
         }
@@ -112,7 +138,7 @@ extension SyncStateMachine {
     /// Plans a sync of each group that has files, while a switch of this device's is under way. Each is synced once, so
     /// that a group that does not get on does not keep the library busy.
     mutating func planReuploads() {
-        guard let account, account.phase == .reuploading, !account.isPaused else { return }
+        guard let account, account.reuploadingSwitchID != nil, !account.isPaused else { return }
         let groups = Set(state.directory.all.filter { !$0.deletedOnServer }.map(\.sharingGroupUUID))
         groupsToReupload = groups.filter { state.groups[$0]?.removedFromGroup == false }.sorted()
     }
@@ -122,22 +148,21 @@ extension SyncStateMachine {
     /// - Parameter group: The group of the sync that has ended; nil if there was none.
     mutating func continueAccountSwitch(after group: SharingGroupUUID?) {
         groupsToReupload.removeAll { $0 == group }
-        guard let account, account.phase == .reuploading, !account.isPaused, let switchID = account.switchID else {
-            return
-        }
+        guard let account, !account.isPaused, let switchID = account.reuploadingSwitchID else { return }
         if !groupsToReupload.isEmpty {
             begin(SyncRequest(sharingGroupUUID: groupsToReupload.removeFirst()))
         } else if settlement == nil, !state.reuploads.contains(at: .status(.pending)) {
             let token = makeToken()
-            settlement = token
+            settlement = (token, switchID)
             actions.append(.send(token, .settleAccountSwitch(switchID)))
         }
     }
 
     mutating func receiveSettlement(_ reply: ServerReply) {
+        guard let asked = settlement?.switchID else { return }
         settlement = nil
         // Anything else is asked again after the next sync.
         guard case .accountSwitchSettled(let numberAwaiting) = reply, numberAwaiting == 0 else { return }
-        actions += endAccountSwitch()
+        actions += endAccountSwitch(asked)
     }
 }

@@ -244,6 +244,7 @@ extension SyncStateMachine {
         case .leavingGroup(let item): receiveLeaving(reply, item)
         case .committing(let queue), .replayingCommit(let queue): receiveCommit(reply, queue)
         case .replayingBatch(let item): receiveReplayedMember(reply, item)
+        case .askingForServerMove: receiveServerMove(reply)
         case .starting, .downloading, .reuploading, .uploading, .resolvingContent, .resolvingDeletions, .delivering,
             .waiting:
             break

@@ -26,7 +26,7 @@ extension SyncStateMachine {
     private func knownVersion(of group: SharingGroupUUID) -> MasterVersion? {
         // A partial list does not show files whose contents the server has again.
         guard configuration.capabilities.since, !state.directory.contains(at: .wanted(group)),
-            !state.directory.contains(at: .awaited(group))
+            !state.directory.contains(at: .awaited(group)), !hasFilesToReupload(in: group)
         else { return nil }
         return state.groups[group]?.indexedVersion
     }

@@ -1,4 +1,4 @@
-internal import SyncProtocol
+package import SyncProtocol
 
 // Uploads again what waits for its bytes, after the downloads of a group and before its uploads. The versions are
 // committed already: no master version is involved, and nothing is committed.
@@ -28,6 +28,14 @@ extension SyncStateMachine {
         }
     }
 
+    /// Whether this device would upload files of the group again. Others, or the server, may have been faster, which
+    /// changes no master version.
+    func hasFilesToReupload(in group: SharingGroupUUID) -> Bool {
+        state.directory.rows(at: .waiting(group)).contains {
+            isOwn($0.owningUserID) || configuration.reuploadsForOthers
+        }
+    }
+
     private func isOwn(_ owner: UserID?) -> Bool { owner != nil && owner == configuration.userID }
 
     mutating func startReuploads() {
@@ -36,9 +44,51 @@ extension SyncStateMachine {
             startUploads()
             return
         }
+        if account?.mayBeMovedByServer == true, !ownReuploads.isEmpty {
+            send(.askForServerMove(account?.reuploadingSwitchID), .askingForServerMove)
+        } else {
+            beginReuploads()
+        }
+    }
+
+    private mutating func beginReuploads() {
+        guard state.reuploads.contains(at: .waiting(runGroup)) else {
+            startUploads()
+            return
+        }
         run?.step = .reuploading
         run?.token = nil
         continueReuploads()
+    }
+
+    /// The user's own files that are to be uploaded again in the group.
+    private var ownReuploads: [ReuploadItem] {
+        state.reuploads.rows(at: .waiting(runGroup)).filter { isOwn(state.directory[$0.fileUUID]?.owningUserID) }
+    }
+
+    /// Leaves the user's files to the server while it moves them. They are planned again with the next sync.
+    mutating func receiveServerMove(_ reply: ServerReply) {
+        switch reply {
+        case .serverMove(isUnderWay: true):
+            for item in ownReuploads { state.reuploads[item.key] = nil }
+        case .serverMove(isUnderWay: nil): break
+        case .serverMove(isUnderWay: false), .failed(.refused(status: 404, _)):
+            state.account.update(AccountState.only) { $0.mayBeMovedByServer = false }
+        case .failed(let failure):
+            fail(failure)
+            return
+        default:
+            fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+            return
+        }
+        beginReuploads()
+    }
+
+    /// Notes what the server has said about its move; once that is over, what it leaves is uploaded from here.
+    package mutating func noteServerMove(isUnderWay: Bool?, at now: WireDate) -> [EngineAction] {
+        guard isUnderWay == false, account?.mayBeMovedByServer == true else { return [] }
+        state.account.update(AccountState.only) { $0.mayBeMovedByServer = false }
+        return resumePendingUploads(at: now)
     }
 
     private mutating func continueReuploads() {
@@ -55,7 +105,7 @@ extension SyncStateMachine {
                 .reuploadFile(
                     FileReupload(
                         attributes: entry.attributes, fileVersion: item.fileVersion,
-                        cloudStorageType: entry.cloudStorageType, switchID: account?.switchID)))
+                        cloudStorageType: entry.cloudStorageType, switchID: account?.reuploadingSwitchID)))
         }
         if isLineFree { startUploads() }
     }

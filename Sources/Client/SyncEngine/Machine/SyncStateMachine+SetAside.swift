@@ -23,6 +23,28 @@ extension SyncStateMachine {
         }
     }
 
+    /// Drops uploads to files that are out of reach and that the app has since deleted: they would wait, and keep the
+    /// deletion and all that follows it from being sent.
+    mutating func dropWhatIsDeletedAnyway() {
+        let closed = state.closedQueues(of: runGroup)
+        let deleted = Set(
+            closed.flatMap { state.items(in: $0.id) }.filter { $0.kind == .deletion }.compactMap(\.fileUUID))
+        for queue in closed where queue.commitID == nil {
+            let hopeless = state.items(in: queue.id).filter { item in
+                guard item.isContent, let file = item.fileUUID else { return false }
+                return deleted.contains(file) && state.directory[file]?.goneReason != nil
+            }
+            guard !hopeless.isEmpty else { continue }
+            if queue.batchUUID != nil {
+                // The server may still complete a batch of the present version.
+                guard queue.commitVersion != state.groups[runGroup]?.masterVersion else { continue }
+                forgetBatch(of: runGroup)
+                resetItems(of: runGroup)
+            }
+            dropItems(hopeless)
+        }
+    }
+
     /// The uploads of a file that were set aside, or became dead with their group; oldest first.
     package func uploadsSetAside(of file: FileUUID) -> [UploadItem] {
         state.items.rows(at: .file(file)).filter { $0.isContent && state.queues[$0.queueID]?.state == .dead }

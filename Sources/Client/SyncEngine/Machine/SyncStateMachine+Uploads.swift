@@ -4,6 +4,7 @@ internal import SyncProtocol
 extension SyncStateMachine {
     mutating func startUploads() {
         if stopsHere() { return }
+        dropWhatIsDeletedAnyway()
         let queues = state.closedQueues(of: runGroup)
         guard let queue = queues.first(where: { !isParked($0) }) else {
             if !queues.isEmpty, state.groups[runGroup]?.permission == .read {

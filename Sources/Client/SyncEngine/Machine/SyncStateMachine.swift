@@ -54,8 +54,8 @@ package struct SyncStateMachine: Sendable {
     var delayedRequests: [SyncRequest] = []
     /// Groups that are still to be synced because files in them may have to be uploaded again.
     var groupsToReupload: [SharingGroupUUID] = []
-    /// The token of the request that settles a switch of accounts, which no sync waits for.
-    var settlement: EngineToken?
+    /// The request that settles a switch of accounts, which no sync waits for.
+    var settlement: (token: EngineToken, switchID: AccountSwitchID)?
     var isStopping = false
     /// Groups for which the server is known to have staged exactly what the state says.
     var verifiedGroups: Set<SharingGroupUUID> = []
@@ -93,7 +93,7 @@ package struct SyncStateMachine: Sendable {
                 receive(reply, of: transfer)
             } else if run?.token == token {
                 receive(reply)
-            } else if settlement == token {
+            } else if settlement?.token == token {
                 receiveSettlement(reply)
             }
         case .contentConflictResolved(let token, let resolution):
@@ -155,6 +155,7 @@ struct Run: Sendable {
         case replacingStaged(RowID<UploadQueue>)
         case creatingGroup(RowID<UploadItem>)
         case leavingGroup(RowID<UploadItem>)
+        case askingForServerMove
         case reuploading
         case uploading
         case committing(RowID<UploadQueue>)

@@ -20,6 +20,10 @@ package struct AccountState: TableRow {
     package var switchID: AccountSwitchID?
     /// How far it is; nil if there is none.
     package var phase: Phase?
+    /// The switch that is carried out and not over yet, while a further one is proposed; nil if there is none.
+    package var formerSwitchID: AccountSwitchID?
+    /// Whether the server may be moving the files by itself; then it is asked before any of them is uploaded again.
+    package var mayBeMovedByServer = false
     /// Whether the app has paused the uploads.
     package var isPaused = false
     /// How much this device has uploaded again, in bytes.
@@ -30,6 +34,9 @@ package struct AccountState: TableRow {
         self.userAppID = userAppID
         self.epoch = epoch
     }
+
+    /// The switch that the server has carried out, and whose files are uploaded again; nil if there is none.
+    package var reuploadingSwitchID: AccountSwitchID? { phase == .reuploading ? switchID : formerSwitchID }
 
     /// The key of the only row.
     package static let only = RowID<AccountState>(1)

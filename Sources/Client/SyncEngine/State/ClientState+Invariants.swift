@@ -129,6 +129,11 @@ extension ClientState {
         for account in account.all where (account.phase == nil) != (account.switchID == nil) {
             found.append("half a switch of accounts is known")
         }
+        for account in account.all where account.formerSwitchID != nil {
+            if account.phase == nil || account.phase == .reuploading {
+                found.append("a switch of accounts is hidden by none")
+            }
+        }
         return found
     }
 

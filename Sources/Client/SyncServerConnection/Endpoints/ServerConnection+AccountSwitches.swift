@@ -23,10 +23,17 @@ extension ServerConnection {
     }
 
     /// Performs a proposed switch. Repeated, as after a lost reply, the outcome is the same.
+    /// - Parameter oldAccount: Credentials of the account that is left; required if the server is to move the files.
     public func confirmAccountSwitch(
-        _ request: ConfirmAccountSwitchRequest
+        _ request: ConfirmAccountSwitchRequest, proving oldAccount: Credentials? = nil
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<ConfirmAccountSwitchResponse> {
-        try await switching { () throws(ServerConnectionError) in try await perform(request, repetition: .always) }
+        var call = Call(request, repetition: .always)
+        call.headers[RequestHeader.oldAccountProof.fieldName] = oldAccount?.proofText
+        return try await switching { () throws(ServerConnectionError) in
+            try await perform(call) { reply throws(ServerConnectionError) in
+                try reply.message(of: .confirmAccountSwitch)
+            }
+        }
     }
 
     /// Asks how far a switch is, for one page of the files that wait.

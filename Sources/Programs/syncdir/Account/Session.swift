@@ -30,6 +30,20 @@ struct Session {
         return SandboxSignIn(sandbox: sandbox, accountID: id)
     }
 
+    /// Fresh credentials of another account that is signed in on this computer, for a server that asks for them once.
+    /// - Throws: ``Failure`` if nobody is signed in under that name.
+    func freshCredentials(ofAccount name: String) async throws -> Credentials {
+        let files = AccountFiles(try Folders(), name)
+        let provider = try Self.credentials(try files.load(), files, configuration)
+        guard let known = await provider.credentials() else {
+            throw Failure(.noPermission, "nobody is signed in as \(name); use syncdir sign-in --account \(name)")
+        }
+        do { return try await provider.refresh(known) } catch {
+            // They may still be accepted, as those of providers that issue nothing to renew them with.
+            return known
+        }
+    }
+
     /// How people sign in; nil for the sandbox.
     static func scheme(_ kind: Account.Kind, _ configuration: Configuration) throws -> AccountScheme? {
         func missing(_ name: String) -> Failure {

@@ -13,6 +13,9 @@ struct SwitchAccount: AsyncParsableCommand {
             versions of all files; the files are uploaded again from the directory, which was synchronized with the \
             former account. If it is interrupted, the same command continues. Directories of your other groups \
             contribute their files when they are synchronized.
+
+            If you can still use the former account, the server can move the files itself: sign in with the new account \
+            under a name of its own (syncdir sign-in --account new), and name the former one with --move-from.
             """)
 
     enum Missing: String, CaseIterable, ExpressibleByArgument {
@@ -23,6 +26,12 @@ struct SwitchAccount: AsyncParsableCommand {
 
     @Argument(help: "A directory of yours.", completion: .directory)
     var directory = "."
+
+    @Option(
+        help: ArgumentHelp(
+            "Let the server move the files. The former account, by the name under which it is signed in.",
+            valueName: "name"))
+    var moveFrom: String?
 
     @Flag(help: "Do not ask before the switch.")
     var yes = false
@@ -40,25 +49,36 @@ struct SwitchAccount: AsyncParsableCommand {
 
     func validate() throws {
         guard !(cancel && giveUp != nil) else { throw ValidationError("--cancel and --give-up exclude each other.") }
+        guard moveFrom == nil || !(cancel || giveUp != nil) else {
+            throw ValidationError("--move-from is for the switch itself.")
+        }
+        guard moveFrom != options.account else {
+            throw ValidationError("--move-from names the former account, --account the new one.")
+        }
         guard !options.json || yes || cancel || giveUp != nil else {
             throw ValidationError("--json cannot ask: add --yes.")
         }
     }
 
     func run() async throws {
+        let session = try Session(options)
+        var former: Credentials?
+        if let moveFrom { former = try await session.freshCredentials(ofAccount: moveFrom) }
         let directory = try await OpenDirectory(
-            try Session(options), path: directory, group: nil, maximumTransfers: transfer.transfers)
+            session, path: directory, group: nil, maximumTransfers: transfer.transfers)
         let result: AccountSwitchResult
-        do { result = try await perform(in: directory) } catch {
+        do { result = try await perform(in: directory, movingFrom: former) } catch {
             await directory.close()
             throw error
         }
         await directory.close()
         Output.write(result, result.text, asJSON: options.json)
-        if result.waiting > 0 { throw ExitCode(ExitStatus.failed.rawValue) }
+        if result.state == .uploading { throw ExitCode(ExitStatus.failed.rawValue) }
     }
 
-    private func perform(in directory: OpenDirectory) async throws -> AccountSwitchResult {
+    private func perform(
+        in directory: OpenDirectory, movingFrom former: Credentials?
+    ) async throws -> AccountSwitchResult {
         let server = directory.server
         if cancel {
             try await server.cancelAccountSwitch()
@@ -70,29 +90,42 @@ struct SwitchAccount: AsyncParsableCommand {
         }
         switch server.accountSwitch?.phase {
         case .reuploading: break
-        case .confirming: try await server.confirmAccountSwitch()
+        case .confirming: try await confirm(server, movingFrom: former)
         case .proposed, nil:
             guard try await server.checkForExistingUser() == .noUser else {
                 return AccountSwitchResult(state: .notNeeded)
             }
-            let proposal = try await server.proposeAccountSwitch()
-            if !options.json { Output.note(Self.text(proposal, in: directory)) }
+            let proposal = try await server.proposeAccountSwitch(provingOldAccount: former)
+            if !options.json { Output.note(Self.text(proposal, isMoved: former != nil)) }
             guard yes || Self.isConfirmed() else {
                 try await server.cancelAccountSwitch()
                 return AccountSwitchResult(state: .cancelled)
             }
-            try await server.confirmAccountSwitch()
+            try await confirm(server, movingFrom: former)
         }
         return try await upload(from: directory)
     }
 
+    private func confirm(_ server: SyncServer, movingFrom former: Credentials?) async throws {
+        guard let former else {
+            try await server.confirmAccountSwitch()
+            return
+        }
+        let isMoving = try await server.confirmAccountSwitch(movingContentsFrom: former)
+        if !isMoving, !options.json {
+            Output.note("The server does not move the files; they are uploaded from here.")
+        }
+    }
+
     /// What people must know before they confirm.
-    private static func text(_ proposal: SyncServer.AccountSwitchProposal, in directory: OpenDirectory) -> String {
+    private static func text(_ proposal: SyncServer.AccountSwitchProposal, isMoved: Bool) -> String {
         let size = ByteCountFormatStyle(style: .file, locale: Locale(identifier: "en_US"))
             .format(proposal.approximateBytes)
         var lines = [
             "From \(proposal.fromAccountType.rawValue) to \(proposal.toAccountType.rawValue):",
-            "- \(proposal.numberOfFiles) files, about \(size), are uploaded again; that may cost money.",
+            isMoved
+                ? "- The server moves \(proposal.numberOfFiles) files, about \(size); what it cannot is uploaded from here."
+                : "- \(proposal.numberOfFiles) files, about \(size), are uploaded again; that may cost money.",
             "- Your other devices and directories must sign in with the new account.",
             "- The files in the former storage stay there.",
             "- Until they are uploaded, others may not be able to fetch some files.",
@@ -126,6 +159,7 @@ struct SwitchAccount: AsyncParsableCommand {
             }
         }
         defer { display.cancel() }
+        let move = try await server.accountSwitchServerMove()
         try server.resumeAccountSwitch()
         // Also sends what has changed since: a next version needs no upload of the former one.
         for _ in 0..<SyncCommand.maximumRounds {
@@ -135,6 +169,7 @@ struct SwitchAccount: AsyncParsableCommand {
         }
         let progress = server.accountSwitch
         var result = AccountSwitchResult(state: .finished)
+        result.serverMove = move.map { .init($0) }
         if progress != nil {
             do throws(SyncError) { result.waiting = try await server.settleAccountSwitch() } catch {
                 // The library was faster.
@@ -142,7 +177,7 @@ struct SwitchAccount: AsyncParsableCommand {
             }
         }
         guard result.waiting > 0, let progress else { return result }
-        result.state = .uploading
+        result.state = move?.state == .moving ? .moving : .uploading
         for file in progress.unavailable + progress.superseded + progress.failed {
             result.notHere.append(await directory.synchronizer.path(of: file) ?? file.rawValue)
         }
@@ -156,6 +191,8 @@ struct AccountSwitchResult: Encodable {
         /// The server knows the account already: there is nothing to switch.
         case notNeeded
         case cancelled
+        /// The server moves files, and nothing else is to be done.
+        case moving
         /// Files still wait.
         case uploading
         case finished
@@ -166,6 +203,23 @@ struct AccountSwitchResult: Encodable {
     var waiting = 0
     /// Those of this directory that could not be uploaded from it.
     var notHere: [String] = []
+    /// What the server has moved itself; nil if it has no part in it.
+    var serverMove: ServerMove?
+
+    /// How far the server is.
+    struct ServerMove: Encodable {
+        let state: String
+        let numberMoved: Int
+        let bytesMoved: Int64
+        let numberFailed: Int
+
+        init(_ move: SyncServer.ServerMove) {
+            state = "\(move.state)"
+            numberMoved = move.numberMoved
+            bytesMoved = move.bytesMoved
+            numberFailed = move.numberFailed
+        }
+    }
 
     init(state: State) { self.state = state }
 
@@ -175,6 +229,9 @@ struct AccountSwitchResult: Encodable {
         case .notNeeded: return "The server knows this account as yours; there is nothing to switch."
         case .cancelled: return "Nothing was switched."
         case .finished: return "You have switched accounts; no file waits any more."
+        case .moving:
+            return "The server moves the files: \(serverMove?.numberMoved ?? 0) moved, \(waiting) still wait."
+                + " Repeat this command to see how far it is."
         case .uploading:
             let files = notHere.map { "not uploaded from here: \(Output.printable($0))" }
             return

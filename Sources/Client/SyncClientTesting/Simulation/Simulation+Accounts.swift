@@ -1,0 +1,216 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+/// A request about accounts, on its way.
+struct AccountCall {
+    let device: Int
+    let process: Int
+    let account: ModelAccount
+    let request: ModelAccountRequest
+    /// The request that waits until it is known who is signed in.
+    let waiting: WaitingRequest?
+    /// When its reply arrives after it was carried out; nil if it is lost.
+    var replyDelay: Double?
+
+    /// A request that is sent once the user is known.
+    struct WaitingRequest {
+        let request: ServerRequest
+        let token: EngineToken
+        let contents: String?
+        /// Whether it was sent before, with an older epoch.
+        let isRepeated: Bool
+    }
+}
+
+// What the library does around its engine when a user signs in and switches accounts, with processes that end at any
+// step, and requests and replies that are lost.
+extension Simulation {
+    /// Gives every user an identity with one account.
+    func setUpAccounts() {
+        for user in server.users.sorted() {
+            guard let userAppID = UserAppID(makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
+            server.identities[user] = ModelIdentity(userAppID: userAppID, active: makeAccount())
+        }
+        for device in devices {
+            guard let identity = server.identities[device.caller.user] else { continue }
+            device.account = identity.active
+            device.accountStorage = identity.active.storage
+        }
+    }
+
+    func makeAccount() -> ModelAccount {
+        madeAccounts += 1
+        return ModelAccount(number: madeAccounts)
+    }
+
+    // MARK: Requests
+
+    func send(_ request: ModelAccountRequest, _ device: SimulatedDevice, _ waiting: AccountCall.WaitingRequest?) {
+        guard let account = device.account else { return }
+        var call = AccountCall(
+            device: device.index, process: device.process, account: account, request: request, waiting: waiting,
+            replyDelay: delay(600))
+        let faults = options.hasNetworkFaults && !isSettling
+        switch faults ? random.below(20) : 19 {
+        case 0:
+            // It does not arrive, or too late.
+            queue.plan(.accountReply(call, .lost), at: time + 60)
+            guard random.once(in: 2) else { return }
+            call.replyDelay = nil
+            queue.plan(.arriveAccount(call), at: time + 60 + delay(60_000))
+        case 1, 2:
+            queue.plan(.accountReply(call, .lost), at: time + 60)
+            call.replyDelay = nil
+            queue.plan(.arriveAccount(call), at: time + delay(800))
+        case 3:
+            var copy = call
+            copy.replyDelay = nil
+            queue.plan(.arriveAccount(copy), at: time + delay(20_000))
+            queue.plan(.arriveAccount(call), at: time + delay(800))
+        default: queue.plan(.arriveAccount(call), at: time + (faults ? delay(800) : delay(50)))
+        }
+    }
+
+    func arrive(_ call: AccountCall) {
+        let device = devices[call.device]
+        let epoch = server.identities[device.caller.user]?.epoch
+        let before = liveVersions(of: device.caller.user)
+        let reply = server.perform(call.request, from: device.caller, with: call.account, at: now)
+        log("server: \(call.request) of \(call.device) with account \(call.account.number) -> \(reply)")
+        if epoch != server.identities[device.caller.user]?.epoch {
+            report.switches += 1
+            if before != liveVersions(of: device.caller.user) { violation("a switch has changed or deleted files") }
+        }
+        if let delay = call.replyDelay { queue.plan(.accountReply(call, reply), at: time + delay) }
+    }
+
+    private func liveVersions(of user: UserID) -> [FileUUID: FileVersion] {
+        server.groups.values.reduce(into: [:]) { versions, group in
+            for (id, file) in group.files where file.owner == user && !file.isDeleted { versions[id] = file.version }
+        }
+    }
+
+    /// Finds out who is signed in, before the first request of a process and when the server reports another epoch.
+    func identify(_ device: SimulatedDevice, for waiting: AccountCall.WaitingRequest?) {
+        send(.checkCredentials, device, waiting)
+    }
+
+    func receive(_ reply: ModelAccountReply, to call: AccountCall) throws {
+        let device = devices[call.device]
+        guard device.process == call.process, device.engine != nil else { return }
+        if case .checkCredentials = call.request {
+            try receive(signIn: reply, call, device)
+            return
+        }
+        device.isSwitching = false
+        switch reply {
+        case .begun(let id, let state): try noteProposal(id, state, call, device)
+        case .confirmed(let epoch, let numberAwaiting, let isMoved):
+            device.accountStorage = call.account.storage
+            guard var engine = device.engine else { return }
+            engine.use(accountStorage: call.account.storage)
+            let actions = engine.noteConfirmed(
+                epoch, numberAwaiting: numberAwaiting, isMovedByServer: isMoved, at: now)
+            device.engine = engine
+            try perform(actions, on: device)
+        case .done:
+            if case .finish(let id, _) = call.request { try endSwitch(id, device) } else { try endProposal(device) }
+        case .refused(let code):
+            let isOver = code == .switchUnknown || code == .staleEpoch || code == .accountInUse
+            if case .confirm = call.request, isOver { try endProposal(device) }
+        case .lost, .noUser, .retired, .user: break
+        }
+    }
+
+    private func endSwitch(_ id: AccountSwitchID, _ device: SimulatedDevice) throws {
+        guard let actions = device.engine?.endAccountSwitch(id) else { return }
+        try perform(actions, on: device)
+    }
+
+    private func endProposal(_ device: SimulatedDevice) throws {
+        guard let actions = device.engine?.endProposal(at: now) else { return }
+        try perform(actions, on: device)
+    }
+
+    private func noteProposal(
+        _ id: AccountSwitchID, _ state: AccountSwitchState, _ call: AccountCall, _ device: SimulatedDevice
+    ) throws {
+        device.proposedAccount = call.account
+        device.engine?.noteProposal(id, isConfirmed: state != .proposed)
+        try perform([], on: device)
+    }
+
+    private func receive(signIn reply: ModelAccountReply, _ call: AccountCall, _ device: SimulatedDevice) throws {
+        var failure: RequestFailure?
+        switch reply {
+        case .user(let identity):
+            do throws(SyncError) { try device.engine?.adopt(identity) } catch {
+                violation("device \(device.index) does not accept its user: \(error)")
+                return
+            }
+            guard try perform([], on: device), device.process == call.process else { return }
+            device.isBound = true
+            device.accountStorage = call.account.storage
+            device.engine?.use(userID: device.caller.user)
+            device.engine?.use(accountStorage: call.account.storage)
+            device.isIdentified = true
+        case .noUser, .done, .begun, .confirmed, .refused: failure = .signInRequired
+        case .retired(let type): failure = .accountRetired(type)
+        case .lost: failure = .unreachable
+        }
+        guard let waiting = call.waiting else { return }
+        if let failure {
+            try tell(device, call.process, .reply(waiting.token, .failed(failure)))
+        } else if !device.cancelled.contains(waiting.token) {
+            transmit(waiting, device)
+        }
+    }
+
+    /// The server moves a file of somebody's, or the app asks how far it is.
+    func moveFiles() throws {
+        guard let user = random.pick(server.users.sorted()) else { return }
+        server.moveFile(of: user, &random)
+        guard random.once(in: 3), let device = random.pick(devices.filter { $0.caller.user == user }),
+            let account = device.engine?.account, device.account == server.identities[user]?.active
+        else { return }
+        let isUnderWay = server.isMoving(account.reuploadingSwitchID, user)
+        guard let actions = device.engine?.noteServerMove(isUnderWay: isUnderWay, at: now) else { return }
+        try perform(actions, on: device)
+    }
+
+    /// While the server moves a user's files, the user's devices do not upload them again.
+    func checkLeft(_ upload: FileReupload, _ request: Request) {
+        let user = devices[request.device].caller.user
+        guard let identity = server.identities[user], let signIn = request.signIn,
+            identity.active == signIn.account, identity.epoch == signIn.epoch,
+            upload.switchID != nil || !identity.hasWithdrawn,
+            server.groups[upload.attributes.sharingGroupUUID]?.files[upload.attributes.fileUUID]?.owner == user,
+            identity.switches.contains(where: { $0.move == .moving }), identity.switches.last?.state != .proposed
+        else { return }
+        violation("device \(request.device) uploads again what the server moves")
+    }
+
+    // MARK: The app's part
+
+    /// Asks the app for contents to be uploaded again.
+    func sendAgain(_ upload: FileReupload, _ token: EngineToken, _ device: SimulatedDevice) {
+        let file = upload.attributes.fileUUID
+        let known = server.groups[upload.attributes.sharingGroupUUID]?.history[file]?.last {
+            $0.version == upload.fileVersion && $0.contents != nil
+        }
+        var answer = ServerReply.ReuploadResult.notAvailable
+        if let contents = device.files[file]?.contents, isSettling || !random.once(in: 10) {
+            // An app that has something else knows that, or finds out.
+            if contents == known?.contents || random.once(in: 2) {
+                let waiting = AccountCall.WaitingRequest(
+                    request: .reuploadFile(upload), token: token, contents: contents, isRepeated: false)
+                transmitOnceIdentified(waiting, device)
+                return
+            }
+            answer = .differentVersion
+        }
+        queue.plan(
+            .tell(device: device.index, process: device.process, .reply(token, .reuploaded(answer))),
+            at: time + delay(500))
+    }
+}
