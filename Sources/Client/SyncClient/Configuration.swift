@@ -40,6 +40,10 @@ extension SyncServer {
         /// needs no commit request: the server commits it when its last change arrives. If one change is permanently
         /// refused, all are sent once more, which this limits. Nil: each queue is committed by a request.
         public var maximumBatchBytes: Int64? = 33_554_432
+        /// Whether files of 2 MiB and more are sent to the owner's storage directly, not through the server, where server
+        /// and storage permit that. The provider then sees this device's address. Whatever goes wrong with it, the bytes
+        /// go through the server.
+        public var directUploads = false
         /// How requests are retried.
         public var retryPolicy = RetryPolicy()
         /// Where the library logs; without file names, tokens and contents.

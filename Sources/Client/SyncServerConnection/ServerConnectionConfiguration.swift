@@ -19,6 +19,8 @@ public struct ServerConnectionConfiguration: Sendable {
     /// Where requests are logged: endpoints, statuses, durations and the server's request ids; never parameters,
     /// headers or bodies.
     public var logger: Logger
+    /// Whether files of 2 MiB and more are sent to the owner's storage directly, where server and storage permit that.
+    public var directUploads = false
     /// What the device knows about the identity that it belongs to; read before each request, must not block.
     public var identity: @Sendable () -> KnownIdentity
     /// Called for each event, in order, on the connection's executor: it must not block.

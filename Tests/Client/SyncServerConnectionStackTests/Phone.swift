@@ -19,8 +19,10 @@ struct Phone: Sendable {
     private var folder: URL { scratch.url }
 
     /// A device of a person who has an account at a provider.
-    /// - Parameter isOlderServer: Whether it finds the server without its extensions.
-    init(_ user: TestUser, isOlderServer: Bool = false) throws {
+    /// - Parameters:
+    ///   - isOlderServer: Whether it finds the server without its extensions.
+    ///   - directUploads: Whether it sends large files to the storage itself.
+    init(_ user: TestUser, isOlderServer: Bool = false, directUploads: Bool = false) throws {
         self.user = user
         let address =
             isOlderServer
@@ -28,23 +30,27 @@ struct Phone: Sendable {
             : "http://\(user.server.address.host):\(user.server.address.port)\(user.server.address.prefix)"
         credentials = PhoneCredentials(user.account)
         executor = MeddlingExecutor()
+        var configuration = ServerConnectionConfiguration(
+            baseURL: URL(string: address)!, deviceUUID: DeviceUUID(user.device)!,
+            minimumServerVersion: ServerVersion(0, 25, 1))
+        configuration.directUploads = directUploads
         connection = ServerConnection(
-            ServerConnectionConfiguration(
-                baseURL: URL(string: address)!, deviceUUID: DeviceUUID(user.device)!,
-                minimumServerVersion: ServerVersion(0, 25, 1)),
-            credentialProvider: credentials, executor: executor,
+            configuration, credentialProvider: credentials, executor: executor,
             // Pauses would only cost time here; that they are made is tested elsewhere.
             environment: ConnectionEnvironment(
                 sleep: { _ in try Task.checkCancellation() }, randomFraction: { 0 }, now: { Date() }))
+        if directUploads { executor.server.withLock { $0 = user.server } }
         group = SharingGroupUUID(user.group)!
         scratch = try ScratchFolder("phone")
     }
 
     /// Someone who has just signed up, through the library.
     static func signedUp(
-        _ server: TestServer, _ provider: SandboxProvider = .google, isOlderServer: Bool = false
+        _ server: TestServer, _ provider: SandboxProvider = .google, isOlderServer: Bool = false,
+        directUploads: Bool = false
     ) async throws -> Phone {
-        let phone = try Phone(server.newcomer(provider), isOlderServer: isOlderServer)
+        let phone = try Phone(
+            server.newcomer(provider), isOlderServer: isOlderServer, directUploads: directUploads)
         _ = try await phone.connection.addUser(
             AddUserRequest(
                 sharingGroupUUID: phone.group, sharingGroupName: "Tom & Jerry + 100 %",
@@ -175,6 +181,13 @@ final class MeddlingExecutor: HTTPExecutor {
     /// How many requests were sent.
     var count: Int { state.withLock { $0.count } }
 
+    /// Paths of whole files that were sent to somebody else than the server, an owner's storage.
+    let direct = Mutex<[String]>([])
+    /// Whether the storage is out of the phone's reach.
+    let refusesDirect = Mutex(false)
+    /// The server, of a phone that sends to storages as well.
+    let server = Mutex<TestServer?>(nil)
+
     /// Loses the replies of the next requests, once they are there.
     func loseReplies(_ count: Int) { state.withLock { $0.lost = count } }
 
@@ -199,6 +212,25 @@ final class MeddlingExecutor: HTTPExecutor {
         }
     }
 
+    /// Sends a file to the sandbox, which has the storage's name and its own certificate authority.
+    private func sendDirectly(
+        _ exchange: HTTPExchange, _ server: TestServer
+    ) async throws -> SyncServerConnection.HTTPReply {
+        guard case .file(let file) = exchange.body else { throw TransportFailure(.malformed) }
+        let (request, port) = (exchange.request, try server.environment.value("SANDBOX_TLS_PORT"))
+        let url = "\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")"
+        let arguments = [
+            "--silent", "--show-error", "--cacert", server.certificateAuthorityFile, "--connect-to",
+            "::127.0.0.1:\(port)", "--output", "/dev/null", "--write-out",
+            "%{http_code}", "--max-time", "60", "--request", request.method.rawValue, "--data-binary",
+            "@\(file.path)",
+        ]
+        let headers = request.headerFields.flatMap { ["--header", "\($0.name.rawName): \($0.value)"] }
+        let code = try await Threads.run { try Command("/usr/bin/curl", arguments + headers + [url]).output }
+        guard let status = Int(code) else { throw TransportFailure(.interrupted) }
+        return SyncServerConnection.HTTPReply(response: HTTPResponse(status: .init(code: status)))
+    }
+
     func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)?
     ) async throws(TransportFailure) -> SyncServerConnection.HTTPReply {
@@ -207,6 +239,11 @@ final class MeddlingExecutor: HTTPExecutor {
             guard state.lost > 0 else { return false }
             state.lost -= 1
             return true
+        }
+        if let server = server.withLock({ $0 }), exchange.request.authority?.hasPrefix(server.address.host) == false {
+            direct.withLock { $0.append(exchange.request.path ?? "") }
+            if refusesDirect.withLock({ $0 }) { throw TransportFailure(.notConnected) }
+            do { return try await sendDirectly(exchange, server) } catch { throw TransportFailure(.interrupted) }
         }
         if case .part(let file, let range) = exchange.body {
             let cut = cuts.withLock { cuts -> Int? in

@@ -21,6 +21,8 @@ struct PieceSupport: Sendable {
     var isAbsent = false
     /// Groups whose storage takes a file in one piece only.
     var wholeFilesOnly: Set<SharingGroupUUID> = []
+    /// Groups for whose storage the server has given no address to send to.
+    var withoutDirectUploads: Set<SharingGroupUUID> = []
 }
 
 extension ServerConnection {
@@ -31,7 +33,7 @@ extension ServerConnection {
     }
 
     private enum Beginning: Sendable {
-        case begun(UploadUUID, offset: Int64)
+        case begun(UploadUUID, offset: Int64, direct: DirectUpload?)
         /// There is nothing to send.
         case answered(Outcome<StagedFile>)
     }
@@ -46,15 +48,22 @@ extension ServerConnection {
     func uploadInPieces(_ upload: PiecewiseUpload) async throws(ServerConnectionError) -> Outcome<StagedFile>? {
         let group = upload.request.sharingGroupUUID
         guard executor.sendsParts, extensions == .present, !pieces.isAbsent, !pieces.wholeFilesOnly.contains(group),
-            let lengthBytes = Self.length(of: upload.file), lengthBytes >= PiecewiseUpload.smallestFileBytes
+            let lengthBytes = Self.length(of: upload.file), lengthBytes >= smallestFileBytes(in: group)
         else { return nil }
         var beginnings = 0
         while true {
             beginnings += 1
             do throws(ServerConnectionError) {
-                switch try await begin(upload, lengthBytes: lengthBytes) {
+                // What has once gone wrong with an address is not tried again.
+                let asksForAddress = beginnings == 1 && lengthBytes >= DirectUpload.smallestFileBytes
+                switch try await begin(upload, lengthBytes: lengthBytes, direct: asksForAddress) {
                 case .answered(let outcome): return outcome
-                case .begun(let uploadUUID, let offset):
+                case .begun(let uploadUUID, let offset, let direct):
+                    if offset == 0, let direct,
+                        let outcome = try await send(upload, to: direct, uploadUUID, lengthBytes)
+                    {
+                        return outcome
+                    }
                     return try await send(upload, to: Begun(uploadUUID: uploadUUID, offset: offset), lengthBytes)
                 }
             } catch {
@@ -78,18 +87,24 @@ extension ServerConnection {
 
     /// Finds the upload that an earlier call has begun, or begins it.
     private func begin(
-        _ upload: PiecewiseUpload, lengthBytes: Int64
+        _ upload: PiecewiseUpload, lengthBytes: Int64, direct: Bool
     ) async throws(ServerConnectionError) -> Beginning {
-        var call = Call(CreateUploadRequest(upload.request), repetition: .always)
+        let group = upload.request.sharingGroupUUID
+        let isDirect = direct && mayUploadDirectly(in: group)
+        var call = Call(CreateUploadRequest(upload.request, isDirect: isDirect), repetition: .always)
         call.headers[RequestHeader.uploadLength.fieldName] = "\(lengthBytes)"
         call.expectedStatuses = [201]
-        return try await perform(call) { reply throws(ServerConnectionError) in
+        let beginning: Beginning = try await perform(call) { reply throws(ServerConnectionError) in
             switch try reply.message(of: .createUpload, as: CreateUploadResponse.self) {
-            case .created(let uploadUUID, _):
-                return .begun(uploadUUID, offset: try reply.uploadOffset(of: .createUpload, upTo: lengthBytes))
+            case .created(let uploadUUID, let direct):
+                return .begun(
+                    uploadUUID, offset: try reply.uploadOffset(of: .createUpload, upTo: lengthBytes),
+                    direct: isDirect ? direct : nil)
             case .answered(let response): return .answered(Self.staged(response))
             }
         }
+        if isDirect, case .begun(_, _, nil) = beginning { pieces.withoutDirectUploads.insert(group) }
+        return beginning
     }
 
     /// Sends what is missing. After a lost connection it goes on where the storage has the bytes, as long as each
