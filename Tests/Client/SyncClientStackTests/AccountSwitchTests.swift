@@ -258,6 +258,8 @@ struct AccountSwitchTests {
         let object = try server.askDatabase("SELECT object_id FROM files WHERE file_uuid = '\(file.rawValue)'")
         var fault = SandboxFault(pathPrefix: "/drive/v3/files/\(object)", method: "GET", status: 503, times: 3)
         fault.queryContains = "alt=media"
+        // Longer than any test, unless it lets the time pass.
+        fault.retryAfter = 1_800
         try server.sandbox.inject(fault)
     }
 

@@ -493,6 +493,20 @@ struct AccountSwitchTests {
         #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
     }
 
+    @Test("A file that is downloaded from the former storage waits all the same, and is uploaded again from here")
+    func fromFormerStorage() throws {
+        var driver = try Driver.member()
+        driver.rows = [Driver.row(1, awaits: true)]
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile()
+        #expect(driver.deliveries.last?.map(\.kind) != [.fileGone])
+        driver.takeDelivery()
+        driver.replyIndex()
+
+        #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
+    }
+
     @Test("While a proposal hides the switch, files are uploaded, and the server is asked again")
     func hiddenMove() throws {
         var driver = try Self.switching(1, 2, isMovedByServer: true)

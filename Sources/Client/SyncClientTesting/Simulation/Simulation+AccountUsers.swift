@@ -130,6 +130,18 @@ extension Simulation {
         violation("device \(device.index) has the contents of \(file), and does not upload them again")
     }
 
+    /// After a sync, a device has all files that the server has again.
+    func checkFetched(_ device: SimulatedDevice) {
+        guard device.errors.isEmpty, let state = device.engine?.state else { return }
+        for entry in state.directory.inOrder
+        where entry.isAwaited && state.groups[entry.sharingGroupUUID]?.removedFromGroup == false {
+            guard let file = server.groups[entry.sharingGroupUUID]?.files[entry.fileUUID], !file.isDeleted,
+                file.content == .stored
+            else { continue }
+            violation("device \(device.index) does not fetch \(entry.fileUUID), which the server has again")
+        }
+    }
+
     /// At the end no switch is under way, and all devices know the same identity.
     func checkAccounts() {
         for (user, identity) in server.identities where server.users.contains(user) {

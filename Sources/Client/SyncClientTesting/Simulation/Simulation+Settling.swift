@@ -38,8 +38,11 @@ extension Simulation {
                 let groups = device.engine?.sharingGroups.map(\.sharingGroupUUID) ?? []
                 if let open = device.engine?.state.openQueue?.sharingGroupUUID { try sync(device, open) }
                 try sync(device, nil)
-                for group in groups { try sync(device, group, reAttemptGone: true) }
+                // What waits for its bytes is fetched without being asked for.
+                let asksForGone = !options.hasAccountSwitches || round % 2 == 1
+                for group in groups { try sync(device, group, reAttemptGone: asksForGone) }
                 try runUntilQuiet()
+                checkFetched(device)
             }
             if before == masterVersions, !isAnyMissing, devices.allSatisfy(isAtRest) { return }
         }

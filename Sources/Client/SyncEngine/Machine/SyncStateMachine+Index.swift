@@ -203,6 +203,8 @@ extension SyncStateMachine {
         item.cloudStorageType = row.cloudStorageType
         item.creationDate = row.creationDate
         item.updateDate = row.updateDate
+        // The contents may come from the storage that the owner has left, and be wanted in the new one all the same.
+        item.awaitingReupload = row.awaitingReupload
         state.downloads.put(item)
     }
 }

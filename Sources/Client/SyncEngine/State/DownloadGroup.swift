@@ -96,7 +96,8 @@ package struct DownloadItem: TableRow {
     package var contentsChanged = false
     /// Why the contents are out of reach.
     package var goneReason: GoneReason?
-    /// Whether they are out of reach only until they are uploaded again.
+    /// Whether the file waits for its bytes in the owner's present storage: out of reach until they are uploaded again, or
+    /// delivered from the former storage.
     package var awaitingReupload = false
     /// The app's answer to a conflict.
     package var resolution: StoredResolution?
