@@ -82,33 +82,12 @@ extension PrivateStackTests {
             try server.call("DELETE", "Upload", ["uploadUUID": upload.uuid], headers: headers(user, []))
         }
 
-        /// Sends bytes to the storage with a client that knows nothing but the address.
-        /// - Returns: the status.
         private func send(_ bytes: [UInt8], to address: JSONValue) throws -> Int {
-            let folder = try ScratchFolder("direct")
-            let file = folder.url.appending(path: "body")
-            try Data(bytes).write(to: file)
-            var arguments = ["--header", "Content-Type: \(address.contentType?.text ?? "")"]
-            if address.form?.text == "whole" {
-                arguments += ["--request", "POST", "--data-binary", "@\(file.path)"]
-            } else {
-                arguments += ["--upload-file", file.path]
-            }
-            return try curl(arguments, address).status
+            try server.send(bytes, toStorage: address)
         }
 
         private func curl(_ arguments: [String], _ address: JSONValue) throws -> (status: Int, body: [UInt8]) {
-            let folder = try ScratchFolder("direct-reply")
-            let output = folder.url.appending(path: "reply")
-            let command = try Command(
-                "/usr/bin/curl",
-                [
-                    "--silent", "--show-error", "--cacert", server.certificateAuthorityFile, "--connect-to",
-                    "::127.0.0.1:\(try server.environment.value("SANDBOX_TLS_PORT"))", "--output", output.path,
-                    "--write-out", "%{http_code}", "--max-time", "60",
-                ] + arguments + [try #require(address.url?.text)])
-            let body = FileManager.default.contents(atPath: output.path) ?? Data()
-            return (try #require(Int(command.output), "\(command.output)"), Array(body))
+            try server.curl(arguments, toStorage: address)
         }
 
         private func file(_ storage: SandboxProvider, bytes: Int = 700_000) -> TestFile {
@@ -150,6 +129,40 @@ extension PrivateStackTests {
             let again = try send(file.contents, to: upload.address)
             #expect(storage == .google ? again == 200 : again == 410)
             #expect(try alice.stored(file).count == 1)
+        }
+
+        @Test("Two requests at the same moment begin one upload, of which there is one object", arguments: storages)
+        func simultaneous(storage: SandboxProvider) async throws {
+            let alice = try server.signUpOwningUser(storage)
+            for round in 0..<3 {
+                let file = file(storage)
+                let master = Int64(round)
+                let replies = try await Threads.run(2) { _ in try self.create(file, alice, masterVersion: master) }
+                #expect(replies.allSatisfy { $0.status == 201 }, "\(replies)")
+                let uploads = Set(replies.compactMap { $0.messageParameters?.uploadUUID?.text })
+                #expect(uploads.count == 1, "\(replies)")
+                // One of them may have found the other one at work, and has no address then.
+                let begun = try begin(file, alice, masterVersion: master)
+                #expect([begun.uuid] == uploads)
+                let addresses = replies.compactMap { $0.messageParameters?.directUpload }
+                #expect(!addresses.isEmpty && addresses.allSatisfy { $0 == begun.address }, "\(replies)")
+
+                #expect(try send(file.contents, to: begun.address) == 200)
+                #expect(try confirm(begun, file, alice).status == 200)
+                #expect(try alice.commitStaged(masterVersion: master) == 1)
+                expectDownload(try alice.download(file, masterVersion: master + 1), of: file)
+                try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            }
+            // What the request that was too late had reserved is cleared, and nothing else.
+            let intents = "SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND user_id = \(alice.userID)"
+            try await eventually("nothing is to be deleted") {
+                try server.hastenOutbox()
+                return try server.askDatabase(intents) == "0"
+            }
+            let checked = try OperatorTool(server).run([
+                "fsck", "--clouds", "--json", "--owner", "\(alice.userID)",
+            ])
+            #expect(checked.status == 0, "\(checked.output)")
         }
 
         @Test("Other bytes than were announced are refused and deleted", arguments: storages, [0, -1, 1])

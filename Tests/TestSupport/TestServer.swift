@@ -55,7 +55,9 @@ public struct TestServer: Sendable {
                 overrides: #"{"allowedSignInTypes": {"Google": true, "S3": true}, "s3": {"anyPublicServer": true}}"#))
     }
     private static let hangingResult = Result { try TestServer(PrivateStack("hanging", responders: 1)) }
-    private static let conversationResult = Result { try TestServer(PrivateStack("conversation", responders: 3)) }
+    private static let conversationResult = Result {
+        try TestServer(PrivateStack("conversation", responders: 3, overrides: #"{"directTransfers": true}"#))
+    }
     private static let largeResult = Result {
         try TestServer(
             PrivateStack(

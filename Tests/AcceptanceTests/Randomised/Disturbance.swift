@@ -12,6 +12,8 @@ enum Disturbance {
     case cutBody
     /// The upload comes in pieces, of which the first one is cut off.
     case inPieces
+    /// The phone sends the upload's bytes to the storage itself, or begins to.
+    case direct
     /// The provider misbehaves.
     case cloudTrouble(CloudTrouble)
     /// A responder is killed after so many microseconds.
@@ -35,7 +37,7 @@ enum Disturbance {
             return .cloudTrouble(CloudTrouble.random(isUpload: isUpload, among: people, &random))
         }
         if isUpload && random.chance(2) { return .cutBody }
-        if isUpload && random.chance(12) { return .inPieces }
+        if isUpload && random.chance(12) { return random.chance(50) ? .inPieces : .direct }
         // What a killed responder left in a storage is cleared when its lease has run out, so not towards the end.
         let mayKill = progress < 0.6
         return random.pick(weighted: [
@@ -55,6 +57,7 @@ extension Disturbance {
         case .hangUp: "hang-up"
         case .cutBody: "cut body"
         case .inPieces: "in pieces"
+        case .direct: "direct"
         case .cloudTrouble: "cloud trouble"
         case .killedResponder: "killed responder"
         case .simultaneous: "simultaneous"

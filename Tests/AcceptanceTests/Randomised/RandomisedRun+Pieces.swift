@@ -18,15 +18,7 @@ extension RandomisedRun {
         try conversation.send(upload.append(from: 0).head(for: server.address, contentLength: body.count))
         try conversation.send(body.prefix(Int.random(in: 0...max(0, body.count - 1), using: &random)))
         if random.chance(50) { conversation.hangUp() } else { conversation.finishSending() }
-        if random.chance(50) {
-            let other = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
-            if other.caller.person != caller.person {
-                if possibilities.likeliest.users[other.caller.person] == nil {
-                    try cast.signInAgain(other.caller.person)
-                }
-                try make(other.request, by: other.caller, "while \(caller) uploads in pieces")
-            }
-        }
+        try perhapsLetOthersAct(meanwhile: caller)
         let head = try server.address.perform(upload.offset)
         guard head.status == 204, let offset = head.values(of: "upload-offset").first.flatMap({ Int($0) }),
             0...body.count ~= offset
@@ -34,15 +26,27 @@ extension RandomisedRun {
         var rest = upload.append(from: offset)
         rest.body = Array(body[offset...])
         let reply = try server.address.perform(rest)
-        if reply.messageParameters?.creationDate == nil {
-            // What the phone does not go on with must not stay until it expires.
-            let abandoned = try server.address.perform(upload.abandoned)
-            guard [204, 404].contains(abandoned.status) else { throw difference(["abandoned: \(abandoned)"]) }
-        }
+        if reply.messageParameters?.creationDate == nil { try abandon(upload) }
         try end(request, by: caller, with: reply, "from byte \(offset) on")
     }
 
-    private mutating func end(
+    /// Half of the time somebody else makes a request while the caller's upload is on its way.
+    mutating func perhapsLetOthersAct(meanwhile caller: Caller) throws {
+        guard random.chance(50) else { return }
+        let other = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
+        guard other.caller.person != caller.person else { return }
+        if possibilities.likeliest.users[other.caller.person] == nil { try cast.signInAgain(other.caller.person) }
+        try make(other.request, by: other.caller, "while \(caller) uploads in pieces")
+    }
+
+    /// What the phone does not go on with must not stay until it expires.
+    func abandon(_ upload: PieceCalls) throws {
+        let abandoned = try server.address.perform(upload.abandoned)
+        guard [204, 404].contains(abandoned.status) else { throw difference(["abandoned: \(abandoned)"]) }
+    }
+
+    /// Takes the last reply into account, as one to UploadFile.
+    mutating func end(
         _ request: Request, by caller: Caller, with raw: HTTPReply, _ remark: String
     ) throws {
         let call = PhoneCall(request)
@@ -53,7 +57,7 @@ extension RandomisedRun {
 }
 
 /// The requests to one upload in pieces.
-private struct PieceCalls {
+struct PieceCalls {
     private let target: String
     private let headers: [(name: String, value: String)]
 
@@ -67,6 +71,13 @@ private struct PieceCalls {
 
     var offset: HTTPCall { HTTPCall("HEAD", target, headers: headers) }
     var abandoned: HTTPCall { HTTPCall("DELETE", target, headers: headers) }
+
+    /// Says that all bytes are in the storage.
+    func confirmed(ofBytes count: Int) -> HTTPCall {
+        var call = append(from: count)
+        call.target += "&direct=true"
+        return call
+    }
 
     /// The last piece, without its bytes.
     func append(from offset: Int) -> HTTPCall {

@@ -64,6 +64,7 @@ struct RandomisedRun {
         case .cutBody:
             try await cutBody(of: request, by: caller)
         case .inPieces: try uploadInPieces(request, by: caller)
+        case .direct: try uploadDirectly(request, by: caller)
         case .cloudTrouble(let trouble):
             for fault in trouble.faults { try server.sandbox.inject(fault) }
             let exchange = try perform(

@@ -7,6 +7,8 @@ struct Tally: CustomStringConvertible {
     /// Downloads that went on, and those of them whose file had been replaced meanwhile.
     var resumed = 0
     var resumedAfterReplacement = 0
+    /// What phones with an address in a storage did with it.
+    var direct: [String: Int] = [:]
     var disturbed: [String: Int] = [:]
     /// How long they took, with what was looked at afterwards.
     var time: [String: Duration] = [:]
@@ -22,7 +24,7 @@ struct Tally: CustomStringConvertible {
         return """
             \(operations) operations (\(list(endpoints))), of them \(refused) refused and \(stale) stale; \
             \(resumed) downloads resumed, \(resumedAfterReplacement) of them after a replacement; \
-            disturbances: \(list(disturbed)), in ms: \(list(milliseconds)); \(observations) observations; at most \(mostPossibilities) \
+            uploads with an address: \(list(direct)); disturbances: \(list(disturbed)), in ms: \(list(milliseconds)); \(observations) observations; at most \(mostPossibilities) \
             possible states
             """
     }

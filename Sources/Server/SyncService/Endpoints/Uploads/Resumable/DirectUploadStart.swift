@@ -20,8 +20,8 @@ struct DirectUploadStart {
     let context: RequestContext
 
     /// - Returns: `nil` if the bytes are to come through us: the storage has no addresses, or some of them have come, or are
-    ///   coming, already.
-    /// - Throws: ``EndpointError/uploadConflict`` if another request has taken the upload over meanwhile.
+    ///   coming, already, or another request has taken the upload over meanwhile.
+    /// - Throws: ``EndpointError/uploadConflict`` if the upload has ended meanwhile.
     func run(_ found: ResumableUpload) throws -> DirectUpload? {
         guard isFree(found), plan.owner == found.destination?.owner ?? plan.owner else { return nil }
         let storage = try context.storage(of: plan.owner, for: member.user)
@@ -33,6 +33,8 @@ struct DirectUploadStart {
         }
         defer { end(upload, by: writer) }
         guard isFree(upload, except: writer) else { return nil }
+        // Of two requests at the same moment the other one may have got it. Only one address is given out.
+        if let present = try present(of: upload, provider) { return present }
         return try begin(upload, provider, storage, by: writer)
     }
 
@@ -62,22 +64,24 @@ struct DirectUploadStart {
             secondsSince1970: context.now.secondsSince1970 + provider.longestUploadAddressSeconds)
         var upload = upload
         upload.directUntil = until
-        let intent =
-            try upload.destination.map { try UploadIntent.existing(of: upload, $0, storage, by: context.intents) }
-            ?? newIntent(of: upload, storage, by: writer)
-        // Recorded before there is an address: an upload that ends from now on waits until it has ended, too.
-        try record(nil, until, of: upload, by: writer)
+        let existing = try upload.destination.map {
+            try UploadIntent.existing(of: upload, $0, storage, by: context.intents)
+        }
+        guard let intent = try existing ?? newIntent(of: upload, storage, by: writer),
+            // Recorded before there is an address: an upload that ends from now on waits until it has ended, too.
+            try record(nil, until, of: upload, by: writer)
+        else { return nil }
         let address = try provider.beginDirectUpload(
             of: upload.lengthBytes, as: intent.reservation, mimeType: request.mimeType.rawValue, to: storage.access)
-        guard let address else { return nil }
-        try record(address.session, until, of: upload, by: writer)
+        guard let address, try record(address.session, until, of: upload, by: writer) else { return nil }
         return DirectUpload(address, until: min(until, upload.expiresAt))
     }
 
     /// Reserves a place that no other upload uses, and commits the intent to use it.
+    /// - Returns: `nil` if another request has taken the upload over.
     private func newIntent(
         of upload: ResumableUpload, _ storage: UserStorage, by writer: String
-    ) throws -> UploadIntent {
+    ) throws -> UploadIntent? {
         let fileExtension = try request.fileExtension(ofBytes: upload.lengthBytes, context.services.settings)
         let name = request.cloudFileName(from: member.user.device, fileExtension: fileExtension)
         var reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
@@ -90,19 +94,19 @@ struct DirectUploadStart {
         let destination = UploadDestination(of: intent, in: plan.owner)
         guard try context.store.transaction({ try $0.record(destination, of: upload.uploadUUID, by: writer) }) else {
             intent.giveUp()
-            throw EndpointError.uploadConflict
+            return nil
         }
         return intent
     }
 
+    /// - Returns: `false` if another request has taken the upload over.
     private func record(
         _ session: String?, _ until: WireDate, of upload: ResumableUpload, by writer: String
-    ) throws {
+    ) throws -> Bool {
         let sealed = try session.map { try context.services.storage.vault.sealed($0, of: upload.uploadUUID) }
-        let isOurs = try context.store.transaction {
+        return try context.store.transaction {
             try $0.record(directSession: sealed, until: until, of: upload.uploadUUID, by: writer)
         }
-        guard isOurs else { throw EndpointError.uploadConflict }
     }
 
     private func end(_ upload: ResumableUpload, by writer: String) {

@@ -1,0 +1,92 @@
+import SyncModel
+import TestSupport
+
+/// What a phone does with an address in the owner's storage.
+private enum AddressUse: String {
+    case allBytes = "all bytes"
+    case otherBytes = "other bytes"
+    case throughServer = "through the server after all"
+    case neverConfirmed = "never confirmed"
+    case nothing = "nothing"
+}
+
+/// Uploads whose bytes the phone sends to the storage itself (docs/protocol.md, section 8.29): for everybody else they are
+/// the same as in one request.
+extension RandomisedRun {
+    /// The phone asks for an address, others do something meanwhile, and it ends the upload in one way or another.
+    mutating func uploadDirectly(_ request: Request, by caller: Caller) throws {
+        let whole = try httpCall(request, by: caller)
+        guard let body = whole.body, !body.isEmpty else { return try make(request, by: caller) }
+        let creation = HTTPCall(
+            "POST", whole.target.replacing("/UploadFile/", with: "/CreateUpload/") + "&direct=true",
+            headers: whole.headers + [("Upload-Length", String(body.count))])
+        let created = try server.address.perform(creation)
+        guard created.status == 201 else { return try end(request, by: caller, with: created, "not begun") }
+        let upload = try PieceCalls(created, headers: whole.headers)
+        if random.chance(30) {
+            let again = try server.address.perform(creation)
+            guard again.status == 201, again.messageParameters == created.messageParameters else {
+                throw difference(["CreateUpload is \(created), and again \(again)"])
+            }
+        }
+        guard let address = created.messageParameters?.directUpload else {
+            return try sendThroughServer(request, body, upload, by: caller)
+        }
+        let use: AddressUse = random.pick(weighted: [
+            (50, .allBytes), (15, .otherBytes), (15, .throughServer), (10, .neverConfirmed), (10, .nothing),
+        ])
+        tally.direct[use.rawValue, default: 0] += 1
+        switch use {
+        case .allBytes, .neverConfirmed: try send(body, to: address)
+        case .otherBytes: try send([body[0] ^ 1] + body.dropFirst(), to: address)
+        case .throughServer, .nothing: break
+        }
+        try perhapsLetOthersAct(meanwhile: caller)
+        switch use {
+        case .allBytes: try confirm(request, body, upload, by: caller)
+        case .throughServer: try sendThroughServer(request, body, upload, by: caller)
+        case .otherBytes:
+            let reply = try server.address.perform(upload.confirmed(ofBytes: body.count))
+            note("\(caller) \(PhoneCall(request).description) [other bytes than announced] → \(reply.status)")
+            // If the master version has moved on, it says so, and nothing is staged either.
+            guard reply.messageParameters?.creationDate == nil else {
+                throw difference(["other bytes than announced: \(reply)"])
+            }
+            try abandon(upload)
+        case .neverConfirmed, .nothing:
+            note("\(caller) \(PhoneCall(request).description) [direct, \(use.rawValue)]")
+            try abandon(upload)
+        }
+    }
+
+    private func send(_ bytes: [UInt8], to address: JSONValue) throws {
+        let status = try server.send(bytes, toStorage: address)
+        guard status == 200 else { throw difference(["the storage replies \(status) to \(bytes.count) bytes"]) }
+    }
+
+    /// The phone says that all bytes are there, perhaps once more after a lost reply.
+    private mutating func confirm(
+        _ request: Request, _ body: [UInt8], _ upload: PieceCalls, by caller: Caller
+    ) throws {
+        var reply = try server.address.perform(upload.confirmed(ofBytes: body.count))
+        if random.chance(30), reply.messageParameters?.creationDate != nil {
+            reply = try server.address.perform(upload.confirmed(ofBytes: body.count))
+        }
+        // The owner whose storage it was may have gone meanwhile.
+        if reply.json?.code?.text == "upload_offset_mismatch" {
+            return try sendThroughServer(request, body, upload, by: caller)
+        }
+        if reply.messageParameters?.creationDate == nil { try abandon(upload) }
+        try end(request, by: caller, with: reply, "sent to the storage")
+    }
+
+    private mutating func sendThroughServer(
+        _ request: Request, _ body: [UInt8], _ upload: PieceCalls, by caller: Caller
+    ) throws {
+        var piece = upload.append(from: 0)
+        piece.body = body
+        let reply = try server.address.perform(piece)
+        if reply.messageParameters?.creationDate == nil { try abandon(upload) }
+        try end(request, by: caller, with: reply, "through the server")
+    }
+}

@@ -1,0 +1,36 @@
+import Foundation
+
+/// What phones exchange with the emulated storages themselves.
+extension TestServer {
+    /// Sends bytes to a storage with a client that knows nothing but the address.
+    /// - Parameter address: `directUpload` of CreateUpload.
+    /// - Returns: the status.
+    public func send(_ bytes: [UInt8], toStorage address: JSONValue) throws -> Int {
+        let folder = try ScratchFolder("direct")
+        let file = folder.url.appending(path: "body")
+        try Data(bytes).write(to: file)
+        var arguments = ["--header", "Content-Type: \(address.contentType?.text ?? "")"]
+        if address.form?.text == "whole" {
+            arguments += ["--request", "POST", "--data-binary", "@\(file.path)"]
+        } else {
+            arguments += ["--upload-file", file.path]
+        }
+        return try curl(arguments, toStorage: address).status
+    }
+
+    /// Makes a request to an address with curl.
+    /// - Throws: ``StackError`` if there is no reply.
+    public func curl(_ arguments: [String], toStorage address: JSONValue) throws -> (status: Int, body: [UInt8]) {
+        let folder = try ScratchFolder("direct-reply")
+        let output = folder.url.appending(path: "reply")
+        let command = try Command(
+            "/usr/bin/curl",
+            [
+                "--silent", "--show-error", "--cacert", certificateAuthorityFile, "--connect-to",
+                "::127.0.0.1:\(try environment.value("SANDBOX_TLS_PORT"))", "--output", output.path,
+                "--write-out", "%{http_code}", "--max-time", "60",
+            ] + arguments + [address.url?.text ?? ""])
+        guard let status = Int(command.output) else { throw StackError.malformedSetting(command.output) }
+        return (status, Array(FileManager.default.contents(atPath: output.path) ?? Data()))
+    }
+}
