@@ -360,12 +360,17 @@ extension PrivateStackTests {
             let users = try await [signUp(provider), signUp(provider)]
             try server.sandbox.setClock(offsetSeconds: -Self.twoDays)
             let isOver = Atomic(false)
+            let numbersKept = Mutex([0, 0])
 
             async let written = Threads.run(2) { number in
-                try self.write(users[number]) { isOver.load(ordering: .relaxed) }
+                try self.write(users[number]) { kept in
+                    numbersKept.withLock { $0[number] = kept }
+                    return isOver.load(ordering: .relaxed)
+                }
             }
             var reports: [[String: [String]]] = []
-            for _ in 0..<6 {
+            // Until much has been written meanwhile.
+            for round in 0..<60 where round < 6 || numbersKept.withLock({ $0.contains { $0 <= 3 } }) {
                 for user in users { reports.append(findings(try examine(user, "--repair", "--pace", "1000"))) }
             }
             isOver.store(true, ordering: .relaxed)
@@ -381,12 +386,13 @@ extension PrivateStackTests {
         }
 
         /// Publishes files, replaces every second and deletes every third of them, until told to stop.
+        /// - Parameter isOver: gets the number of files that are left so far.
         /// - Returns: the files that are left, in their newest versions.
-        private func write(_ user: TestUser, until isOver: () -> Bool) throws -> [TestFile] {
+        private func write(_ user: TestUser, until isOver: (Int) -> Bool) throws -> [TestFile] {
             var kept: [TestFile] = []
             var version = try user.index().masterVersion ?? 0
             var count = 0
-            while !isOver() {
+            while !isOver(kept.count) {
                 var file = TestFile("file \(version)").stored(at: user.account.provider)
                 try user.publish(file, masterVersion: version)
                 version += 1
