@@ -32,8 +32,7 @@ public final class HeldTokens: AccessTokens {
     public var location: String? { credentials.location }
 
     public func current() throws(CloudStorageError) -> String {
-        guard let token = credentials.usableToken else { throw .authorizationRevoked }
-        return token
+        try account.usableToken(of: credentials)
     }
 
     public func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {

@@ -35,11 +35,8 @@ final class UserTokens: AccessTokens {
     private(set) var location: String?
 
     func current() throws(CloudStorageError) -> String {
-        guard let credentials = try load().credentials, let token = credentials.usableToken else {
-            throw .authorizationRevoked
-        }
-        if account.isResting(credentials) { throw .unavailable(detail: "the password was refused a moment ago") }
-        return token
+        guard let credentials = try load().credentials else { throw .authorizationRevoked }
+        return try account.usableToken(of: credentials)
     }
 
     /// Asks the provider for a new token, unless somebody else already has a newer one or is renewing it; in that case

@@ -93,6 +93,14 @@ public protocol AccountProvider: Sendable {
 }
 
 extension AccountProvider {
+    /// The token with which to ask the provider now.
+    /// - Throws: ``CloudStorageError/authorizationRevoked``; ``CloudStorageError/unavailable(detail:)`` while it has to rest.
+    public func usableToken(of stored: StoredCredentials) throws(CloudStorageError) -> String {
+        guard let token = stored.usableToken else { throw .authorizationRevoked }
+        if isResting(stored) { throw .unavailable(detail: "the password was refused a moment ago") }
+        return token
+    }
+
     public func statedUserID(in presented: PresentedCredentials) -> String? { nil }
 
     public func isResting(_ stored: StoredCredentials) -> Bool { false }
