@@ -67,12 +67,7 @@ extension ServerConnection {
         _ upload: PiecewiseUpload, _ uploadUUID: UploadUUID, _ lengthBytes: Int64
     ) async throws(ServerConnectionError) -> Outcome<StagedFile>? {
         let request = AppendToUploadRequest(uploadUUID, masterVersion: upload.request.masterVersion, isDirect: true)
-        var call = Call(request, repetition: .always)
-        call.headers[RequestHeader.uploadDraftInteropVersion.fieldName] = "6"
-        call.headers[RequestHeader.uploadOffset.fieldName] = "\(lengthBytes)"
-        call.headers[RequestHeader.uploadComplete.fieldName] = "?1"
-        call.headers[.contentType] = "application/partial-upload"
-        call.expectedStatuses = [204]
+        let call = Self.appending(request, from: lengthBytes, isLast: true, repetition: .always)
         do throws(ServerConnectionError) {
             return try await perform(call) { reply throws(ServerConnectionError) in
                 switch try reply.message(of: .appendToUpload, as: AppendToUploadResponse.self) {

@@ -26,6 +26,9 @@ struct PieceSupport: Sendable {
 }
 
 extension ServerConnection {
+    /// The version of the draft that this library speaks.
+    private static let draftInteropVersion = "6"
+
     /// An upload that the server knows, and how far it has got.
     private struct Begun {
         var uploadUUID: UploadUUID
@@ -144,13 +147,9 @@ extension ServerConnection {
     ) async throws(ServerConnectionError) -> PieceReply {
         let request = AppendToUploadRequest(uploadUUID, masterVersion: upload.request.masterVersion)
         // Sent again only if the server has not seen it: otherwise the upload may have got to another position.
-        var call = Call(request, repetition: .ifNotCarriedOut)
-        call.headers[RequestHeader.uploadDraftInteropVersion.fieldName] = "6"
-        call.headers[RequestHeader.uploadOffset.fieldName] = "\(range.lowerBound)"
-        call.headers[RequestHeader.uploadComplete.fieldName] = range.upperBound == lengthBytes ? "?1" : "?0"
-        call.headers[.contentType] = "application/partial-upload"
+        var call = Self.appending(
+            request, from: range.lowerBound, isLast: range.upperBound == lengthBytes, repetition: .ifNotCarriedOut)
         call.body = range.isEmpty ? .none : .part(of: upload.file, range)
-        call.expectedStatuses = [204]
         call.label = upload.label
         if let report = upload.progress {
             call.progress = { part in
@@ -166,12 +165,25 @@ extension ServerConnection {
         }
     }
 
+    /// The call that continues an upload at an offset, without bytes.
+    static func appending(
+        _ request: AppendToUploadRequest, from offset: Int64, isLast: Bool, repetition: Repetition
+    ) -> Call {
+        var call = Call(request, repetition: repetition)
+        call.headers[RequestHeader.uploadDraftInteropVersion.fieldName] = draftInteropVersion
+        call.headers[RequestHeader.uploadOffset.fieldName] = "\(offset)"
+        call.headers[RequestHeader.uploadComplete.fieldName] = isLast ? "?1" : "?0"
+        call.headers[.contentType] = "application/partial-upload"
+        call.expectedStatuses = [204]
+        return call
+    }
+
     /// How many bytes need not be sent again.
     private func offset(
         of uploadUUID: UploadUUID, upTo lengthBytes: Int64
     ) async throws(ServerConnectionError) -> Int64 {
         var call = Call(GetUploadOffsetRequest(uploadUUID), repetition: .always)
-        call.headers[RequestHeader.uploadDraftInteropVersion.fieldName] = "6"
+        call.headers[RequestHeader.uploadDraftInteropVersion.fieldName] = Self.draftInteropVersion
         call.expectedStatuses = [204]
         return try await perform(call) { reply throws(ServerConnectionError) in
             try reply.uploadOffset(of: .getUploadOffset, upTo: lengthBytes)
