@@ -13,27 +13,10 @@ extension PrivateStackTests {
             stack = try #require(server.stack)
         }
 
-        private func headers(_ alice: TestUser, _ more: [(name: String, value: String)]) -> [(
-            name: String, value: String
-        )] {
-            alice.headers + [(name: "Upload-Draft-Interop-Version", value: "6")] + more
-        }
-
-        private func offset(of upload: String, _ alice: TestUser) throws -> Int {
-            let reply = try server.call("HEAD", "Upload", ["uploadUUID": upload], headers: headers(alice, []))
+        private func offset(of upload: PieceCalls) throws -> Int {
+            let reply = try server.address.perform(upload.offset)
             #expect(reply.status == 204, "\(reply)")
             return try #require(reply.values(of: "upload-offset").first.flatMap { Int($0) })
-        }
-
-        private func piece(_ upload: String, from offset: Int, _ alice: TestUser) -> HTTPCall {
-            HTTPCall(
-                "PATCH", "/Upload?uploadUUID=\(upload)",
-                headers: headers(
-                    alice,
-                    [
-                        (name: "Upload-Offset", value: "\(offset)"), (name: "Upload-Complete", value: "?1"),
-                        (name: "Content-Type", value: "application/partial-upload"),
-                    ]))
         }
 
         @Test("The upload goes on in another process, where the provider has the bytes; nothing is left over")
@@ -41,19 +24,14 @@ extension PrivateStackTests {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 9_000_000)
             let created = try server.call(
-                "POST", "CreateUpload",
-                [
-                    "fileUUID": file.uuid, "sharingGroupUUID": alice.group, "mimeType": file.mimeType,
-                    "fileVersion": "0", "masterVersion": "0", "checkSum": file.checkSum,
-                ], headers: headers(alice, [(name: "Upload-Length", value: "\(file.contents.count)")]))
-            #expect(created.status == 201, "\(created)")
-            let address = try #require(created.values(of: "location").first)
-            let upload = try #require(address.split(separator: "=").last.map { String($0) })
+                "POST", "CreateUpload", alice.uploadParameters(file, masterVersion: 0),
+                headers: alice.headers + [("Upload-Length", "\(file.contents.count)")])
+            let upload = try PieceCalls(created, headers: alice.headers)
 
             var offset = 0
             for sent in [3_000_000, 6_000_000] {
                 let responders = try server.processes("syncd_transfer")
-                let call = piece(upload, from: offset, alice)
+                let call = upload.append(from: offset)
                 let conversation = try HTTPConversation(to: server.address)
                 try conversation.send(call.head(for: server.address, contentLength: file.contents.count - offset))
                 try conversation.send(file.contents[offset..<sent])
@@ -63,18 +41,19 @@ extension PrivateStackTests {
                     recorded =
                         Int(
                             try server.askDatabase(
-                                "SELECT stored_bytes FROM resumable_uploads WHERE upload_uuid = '\(upload)'")) ?? 0
+                                "SELECT stored_bytes FROM resumable_uploads WHERE upload_uuid = '\(upload.uploadUUID)'")
+                        ) ?? 0
                     return recorded > offset || sent - offset < 5_000_000
                 }
                 for responder in responders { responder.send(SIGKILL) }
                 try await eventually("they have ended") { !responders.contains(where: \.isRunning) }
                 conversation.hangUp()
                 try await Threads.run { try stack.restore() }
-                offset = try self.offset(of: upload, alice)
+                offset = try self.offset(of: upload)
                 #expect(offset >= recorded && offset <= sent)
             }
 
-            let call = piece(upload, from: offset, alice)
+            let call = upload.append(from: offset)
             var conversation = try HTTPConversation(to: server.address)
             try conversation.send(call.head(for: server.address, contentLength: file.contents.count - offset))
             try conversation.send(file.contents[offset...])

@@ -101,6 +101,19 @@ struct AccountSwitch {
     }
 }
 
+extension TestServer {
+    /// Makes moves, and the deletions that follow them, due at once, whoever has them under lease or has put them off, as if
+    /// the time had passed.
+    func endLeasesOfMoves() throws {
+        _ = try askDatabase(
+            """
+            UPDATE account_moves SET available_at = available_at - INTERVAL 1 HOUR WHERE state = 'moving';
+            UPDATE moving_contents SET available_at = available_at - INTERVAL 1 HOUR;
+            UPDATE outbox SET available_at = available_at - INTERVAL 1 HOUR
+            """)
+    }
+}
+
 extension TestUser {
     /// ReuploadFile, whatever the reply.
     func reupload(

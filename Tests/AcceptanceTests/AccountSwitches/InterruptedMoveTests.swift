@@ -24,16 +24,6 @@ extension PrivateStackTests {
             try server.sandbox.inject(fault)
         }
 
-        /// Makes whatever was put off due at once, as if the time had passed.
-        private func letTimePass() throws {
-            _ = try server.askDatabase(
-                """
-                UPDATE account_moves SET available_at = available_at - INTERVAL 1 HOUR WHERE state = 'moving';
-                UPDATE moving_contents SET available_at = available_at - INTERVAL 1 HOUR;
-                UPDATE outbox SET available_at = available_at - INTERVAL 1 HOUR
-                """)
-        }
-
         /// How many accounts of a person the server can read besides the present one.
         private func formerTokens(of user: TestUser) throws -> String {
             try server.askDatabase(
@@ -65,7 +55,7 @@ extension PrivateStackTests {
 
             for process in try server.processes("syncd_jobs") { process.send(SIGKILL) }
             try server.sandbox.clearFaults()
-            try letTimePass()
+            try server.endLeasesOfMoves()
             try stack.restore()
 
             try await eventually("the switch is finished", within: .seconds(60)) {
@@ -75,7 +65,7 @@ extension PrivateStackTests {
                 expectDownload(try move.after.download(file, masterVersion: 6), of: file)
             }
             try await eventually("nothing is left over", within: .seconds(60)) {
-                try letTimePass()
+                try server.endLeasesOfMoves()
                 return try files.allSatisfy { file in
                     try server.sandbox.files(of: move.after.account).filter { $0.name.contains(file.uuid) }.count == 1
                 }
@@ -106,7 +96,7 @@ extension PrivateStackTests {
             #expect(changed.messageParameters?.goneDetail?.text == "awaitingReupload", "\(changed)")
 
             try server.sandbox.clearFaults()
-            try letTimePass()
+            try server.endLeasesOfMoves()
             try await eventually("the server has seen it") {
                 try move.status(id).json?.serverMove?.numberFailed?.integer == 1
             }
@@ -124,7 +114,7 @@ extension PrivateStackTests {
 
             try server.sandbox.revoke(move.before.account)
             try server.sandbox.clearFaults()
-            try letTimePass()
+            try server.endLeasesOfMoves()
 
             try await eventually("the move has failed") {
                 try move.status(id).json?.serverMove?.state?.text == "failed"
@@ -150,7 +140,7 @@ extension PrivateStackTests {
             #expect(
                 try move.after.reupload(files[2].stored(at: .dropbox)).messageParameters?.result?.text == "stored")
             try server.sandbox.clearFaults()
-            try letTimePass()
+            try server.endLeasesOfMoves()
 
             try await eventually("the switch is finished") { try move.status(id).json?.state?.text == "finished" }
             #expect(try move.status(id).json?.serverMove?.numberMoved?.integer == 1)
@@ -173,7 +163,7 @@ extension PrivateStackTests {
             let id = try next.perform(epoch: 1, moving: true)
 
             try server.sandbox.clearFaults()
-            try letTimePass()
+            try server.endLeasesOfMoves()
 
             try await eventually("the switch is finished") { try next.status(id).json?.state?.text == "finished" }
             let version = try #require(try next.after.index().masterVersion)

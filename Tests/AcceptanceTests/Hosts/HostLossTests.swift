@@ -45,21 +45,6 @@ extension PrivateStackTests {
             #expect(try first.call("GET", "HealthCheck").status == 502)
         }
 
-        /// Makes whatever the lost host has under lease due at once, as if the time had passed.
-        private func letLeasesEnd() throws {
-            _ = try first.askDatabase(
-                """
-                UPDATE account_moves SET available_at = available_at - INTERVAL 1 HOUR WHERE state = 'moving';
-                UPDATE moving_contents SET available_at = available_at - INTERVAL 1 HOUR;
-                UPDATE outbox SET available_at = available_at - INTERVAL 1 HOUR
-                """)
-        }
-
-        private func headers(_ user: TestUser, _ more: [(String, String)] = []) -> [(name: String, value: String)] {
-            user.headers + [(name: "Upload-Draft-Interop-Version", value: "6")]
-                + more.map { (name: $0.0, value: $0.1) }
-        }
-
         // MARK: Uploads in pieces
 
         @Test(
@@ -70,19 +55,9 @@ extension PrivateStackTests {
             let file = TestFile(randomBytes: 9_000_000).stored(at: storage)
             let created = try first.call(
                 "POST", "CreateUpload", alice.uploadParameters(file, masterVersion: 0),
-                headers: headers(alice, [("Upload-Length", "\(file.contents.count)")]))
-            let upload = try #require(created.messageParameters?.uploadUUID?.text, "\(created)")
-            func piece(from offset: Int, isLast: Bool) -> HTTPCall {
-                HTTPCall(
-                    "PATCH", "/Upload?uploadUUID=\(upload)",
-                    headers: headers(
-                        alice,
-                        [
-                            ("Upload-Offset", "\(offset)"), ("Upload-Complete", isLast ? "?1" : "?0"),
-                            ("Content-Type", "application/partial-upload"),
-                        ]))
-            }
-            var call = piece(from: 0, isLast: false)
+                headers: alice.headers + [("Upload-Length", "\(file.contents.count)")])
+            let upload = try PieceCalls(created, headers: alice.headers)
+            var call = upload.append(from: 0, isLast: false)
             call.body = Array(file.contents[..<3_276_800])
             let confirmed = try first.address.perform(call)
             #expect(confirmed.status == 204, "\(confirmed)")
@@ -91,28 +66,27 @@ extension PrivateStackTests {
             // The next piece is on its way when the host ends.
             let conversation = try HTTPConversation(to: first.address)
             try conversation.send(
-                piece(from: kept, isLast: true).head(
-                    for: first.address, contentLength: file.contents.count - kept))
+                upload.append(from: kept).head(for: first.address, contentLength: file.contents.count - kept))
             try conversation.send(file.contents[kept..<6_000_000])
             try await eventually("the piece is being sent on") {
                 try first.askDatabase(
-                    "SELECT writer IS NOT NULL FROM resumable_uploads WHERE upload_uuid = '\(upload)'")
+                    "SELECT writer IS NOT NULL FROM resumable_uploads WHERE upload_uuid = '\(upload.uploadUUID)'")
                     == "1"
             }
             try await loseFirstHost()
             conversation.hangUp()
 
             let there = alice.movedTo(second)
-            let reply = try second.call("HEAD", "Upload", ["uploadUUID": upload], headers: headers(there))
+            let reply = try second.address.perform(upload.offset)
             let offset = try #require(reply.values(of: "upload-offset").first.flatMap { Int($0) }, "\(reply)")
             #expect(kept...6_000_000 ~= offset)
-            call = piece(from: offset, isLast: true)
+            call = upload.append(from: offset)
             call.body = Array(file.contents[offset...])
             let staged = try second.address.perform(call)
             #expect(staged.messageParameters?.creationDate != nil, "\(staged)")
             #expect(try there.commit(masterVersion: 0).status == 200)
             expectDownload(try there.download(file, masterVersion: 1), of: file)
-            try letLeasesEnd()
+            try first.endLeasesOfMoves()
             try await eventually("there is one object") { try alice.stored(file).count == 1 }
         }
 
@@ -176,7 +150,7 @@ extension PrivateStackTests {
 
             try await loseFirstHost()
             try first.sandbox.clearFaults()
-            try letLeasesEnd()
+            try first.endLeasesOfMoves()
             for process in otherJobs { process.thaw() }
 
             move.before = move.before.movedTo(second)
@@ -190,7 +164,7 @@ extension PrivateStackTests {
                 expectDownload(try there.after.download(file, masterVersion: version), of: file)
             }
             try await eventually("nothing is left over", within: .seconds(60)) {
-                try letLeasesEnd()
+                try first.endLeasesOfMoves()
                 return try files.allSatisfy { file in
                     try first.sandbox.files(of: there.after.account).filter { $0.name.contains(file.uuid) }.count == 1
                 }

@@ -55,37 +55,3 @@ extension RandomisedRun {
         try account(for: [answered(Exchange(request, from: caller, serial: nextSerial(), reply: reply))])
     }
 }
-
-/// The requests to one upload in pieces.
-struct PieceCalls {
-    private let target: String
-    private let headers: [(name: String, value: String)]
-
-    init(_ created: HTTPReply, headers: [(name: String, value: String)]) throws {
-        guard let upload = created.messageParameters?.uploadUUID?.text else {
-            throw ImpossibleReply(description: "no upload in \(created)")
-        }
-        target = "/Upload?uploadUUID=\(upload)"
-        self.headers = headers + [("Upload-Draft-Interop-Version", "6")]
-    }
-
-    var offset: HTTPCall { HTTPCall("HEAD", target, headers: headers) }
-    var abandoned: HTTPCall { HTTPCall("DELETE", target, headers: headers) }
-
-    /// Says that all bytes are in the storage.
-    func confirmed(ofBytes count: Int) -> HTTPCall {
-        var call = append(from: count)
-        call.target += "&direct=true"
-        return call
-    }
-
-    /// The last piece, without its bytes.
-    func append(from offset: Int) -> HTTPCall {
-        HTTPCall(
-            "PATCH", target,
-            headers: headers + [
-                ("Upload-Offset", String(offset)), ("Upload-Complete", "?1"),
-                ("Content-Type", "application/partial-upload"),
-            ])
-    }
-}

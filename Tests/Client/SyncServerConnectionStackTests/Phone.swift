@@ -217,17 +217,13 @@ final class MeddlingExecutor: HTTPExecutor {
         _ exchange: HTTPExchange, _ server: TestServer
     ) async throws -> SyncServerConnection.HTTPReply {
         guard case .file(let file) = exchange.body else { throw TransportFailure(.malformed) }
-        let (request, port) = (exchange.request, try server.environment.value("SANDBOX_TLS_PORT"))
+        let request = exchange.request
         let url = "\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")"
-        let arguments = [
-            "--silent", "--show-error", "--cacert", server.certificateAuthorityFile, "--connect-to",
-            "::127.0.0.1:\(port)", "--output", "/dev/null", "--write-out",
-            "%{http_code}", "--max-time", "60", "--request", request.method.rawValue, "--data-binary",
-            "@\(file.path)",
-        ]
         let headers = request.headerFields.flatMap { ["--header", "\($0.name.rawName): \($0.value)"] }
-        let code = try await Threads.run { try Command("/usr/bin/curl", arguments + headers + [url]).output }
-        guard let status = Int(code) else { throw TransportFailure(.interrupted) }
+        let arguments = ["--request", request.method.rawValue, "--data-binary", "@\(file.path)"] + headers
+        let status = try await Threads.run {
+            try server.curl(arguments, toStorage: .object(["url": .string(url)])).status
+        }
         return SyncServerConnection.HTTPReply(response: HTTPResponse(status: .init(code: status)))
     }
 

@@ -1,0 +1,41 @@
+import TestSupport
+
+/// The requests to one upload in pieces.
+struct PieceCalls {
+    let uploadUUID: String
+    private let target: String
+    private let headers: [(name: String, value: String)]
+
+    /// - Parameters:
+    ///   - created: the reply of CreateUpload.
+    ///   - headers: those of the phone.
+    /// - Throws: ``UnexpectedReply`` if there is no upload in the reply.
+    init(_ created: HTTPReply, headers: [(name: String, value: String)]) throws {
+        guard let upload = created.messageParameters?.uploadUUID?.text else {
+            throw UnexpectedReply("CreateUpload", created)
+        }
+        uploadUUID = upload
+        target = "/Upload?uploadUUID=\(upload)"
+        self.headers = headers + [("Upload-Draft-Interop-Version", "6")]
+    }
+
+    var offset: HTTPCall { HTTPCall("HEAD", target, headers: headers) }
+    var abandoned: HTTPCall { HTTPCall("DELETE", target, headers: headers) }
+
+    /// Says that all bytes are in the storage.
+    func confirmed(ofBytes count: Int) -> HTTPCall {
+        var call = append(from: count)
+        call.target += "&direct=true"
+        return call
+    }
+
+    /// A piece, the last one unless something else is said, without its bytes.
+    func append(from offset: Int, isLast: Bool = true) -> HTTPCall {
+        HTTPCall(
+            "PATCH", target,
+            headers: headers + [
+                ("Upload-Offset", String(offset)), ("Upload-Complete", isLast ? "?1" : "?0"),
+                ("Content-Type", "application/partial-upload"),
+            ])
+    }
+}
