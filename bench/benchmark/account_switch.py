@@ -13,7 +13,7 @@ from demonstration.web import query
 from .bench_stack import BenchStack
 from .busy_phone import BusyPhone
 from .load import LoadError
-from .people import Person, ask_with, commit, sign_up
+from .people import Person, commit, sign_up
 from .processor_time import ROLES, processor_seconds
 from .table import Result
 
@@ -85,8 +85,8 @@ class Switch:
         phone.account = account["id"]
         self.person = Person(
             phone, account["id"], self.person.group, self.person.user_id, self.person.group_id, account["accessToken"])
-        begun = self._timed("begin", lambda: ask_with(
-            self.stack, self.person, "POST", "BeginAccountSwitch", {"SyncServer-Device-Grant": identity["deviceGrant"]},
+        begun = self._timed("begin", lambda: phone.ask(
+            "POST", "BeginAccountSwitch", headers={"SyncServer-Device-Grant": identity["deviceGrant"]},
             userAppId=identity["userAppId"], cloudFolderName="Bench"))
         confirmed = self._timed("confirm", lambda: phone.ask(
             "POST", "ConfirmAccountSwitch", switchId=begun["switchId"], expectedEpoch=0))

@@ -9,14 +9,15 @@ import os
 import statistics
 from collections.abc import Callable
 
+from demonstration.check_sums import check_sum
 from demonstration.phone import new_uuid
 from syncstack.processes import run, wait_until
 
 from .bench_stack import BenchStack
 from .load import LoadError
-from .people import Person, ask_with, commit, sign_up
+from .people import Person, commit, sign_up
 from .processor_time import ROLES, spent
-from .provider_requests import STORAGES, Storage
+from .provider_requests import STORAGES, Storage, entries_during
 from .requests import interleaved
 from .table import Result
 
@@ -33,24 +34,19 @@ class Traffic:
         self.stack = stack
         self.log = stack.layout.logs / "nginx-access.log"
 
-    def during(self, action: Callable[[], int]) -> int:
-        """`action` returns how many requests it has sent to the server."""
-        position, last = self.log.stat().st_size, self._last_request()
-        count = action()
+    def during(self, action: Callable[[], object], count: int) -> int:
+        """`count` is how many requests `action` sends to the server."""
+        position = self.log.stat().st_size
+        entries = entries_during(self.stack, action)
         if not wait_until(lambda: len(self._lines(position)) >= count, SECONDS):
             raise LoadError(f"nginx's log has only {len(self._lines(position))} of {count} requests.")
-        phones = sum(int(line["request_bytes"]) + int(line["response_bytes"]) for line in self._lines(position))
-        entries = self.stack.sandbox.json("GET", f"/sandbox/requests?since={last}")
-        return phones + sum(entry["requestBytes"] + entry["responseBytes"] for entry in entries)
+        return (sum(int(line["request_bytes"]) + int(line["response_bytes"]) for line in self._lines(position))
+                + sum(entry["requestBytes"] + entry["responseBytes"] for entry in entries))
 
     def _lines(self, position: int) -> list[dict]:
         with self.log.open(encoding="utf-8") as file:
             file.seek(position)
             return [json.loads(line) for line in file if line.endswith("\n")]
-
-    def _last_request(self) -> int:
-        entries = self.stack.sandbox.json("GET", "/sandbox/requests?since=0")
-        return entries[-1]["number"] if entries else 0
 
 
 class Photographer:
@@ -64,23 +60,23 @@ class Photographer:
         self.file.write_bytes(self.contents)
         self.parameters = {
             "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0, "sharingGroupUUID": self.person.group,
-            "checkSum": storage.check_sum(self.contents)}
+            "checkSum": check_sum(storage.provider, self.contents)}
 
     def upload(self, uuid: str | None = None) -> None:
         self.person.phone.ask("POST", "UploadFile", self.contents, fileUUID=uuid or new_uuid(), **self.parameters)
 
     def upload_directly(self) -> None:
-        begun = ask_with(
-            self.stack, self.person, "POST", "CreateUpload", {"Upload-Length": str(len(self.contents))}, 201,
-            fileUUID=new_uuid(), direct="true", **self.parameters)
+        begun = self.person.phone.ask(
+            "POST", "CreateUpload", status=201, headers={"Upload-Length": str(len(self.contents))}, fileUUID=new_uuid(),
+            direct="true", **self.parameters)
         address = begun.get("directUpload") or {}
         way = ["--request", "POST", "--data-binary", f"@{self.file}"] if address.get("form") == "whole" else [
             "--upload-file", self.file]
         self._past_us(address, "--header", f"Content-Type: {address.get('contentType')}", *way)
-        ask_with(
-            self.stack, self.person, "PATCH", "Upload",
-            {"Upload-Offset": str(len(self.contents)), "Upload-Complete": "?1", "Upload-Draft-Interop-Version": "6",
-             "Content-Type": "application/partial-upload"}, uploadUUID=begun["uploadUUID"], direct="true")
+        self.person.phone.ask(
+            "PATCH", "Upload", uploadUUID=begun["uploadUUID"], direct="true",
+            headers={"Upload-Offset": str(len(self.contents)), "Upload-Complete": "?1",
+                     "Upload-Draft-Interop-Version": "6", "Content-Type": "application/partial-upload"})
 
     def commit(self) -> str:
         """A file that can be downloaded."""
@@ -95,8 +91,7 @@ class Photographer:
             raise LoadError(f"DownloadFile is answered with {reply.status} and {len(reply.body)} bytes.")
 
     def download_directly(self, uuid: str) -> None:
-        message = ask_with(
-            self.stack, self.person, "GET", "DownloadFile", {}, direct="true", **self._download_parameters(uuid))
+        message = self.person.phone.ask("GET", "DownloadFile", direct="true", **self._download_parameters(uuid))
         self._past_us(message.get("directDownload") or {})
 
     def make_room(self) -> None:
@@ -142,8 +137,8 @@ def uploads(stack: BenchStack, storage: Storage, repetitions: int, count: int) -
         lambda _: measure(photographer.upload_directly), lambda _: measure(photographer.upload),
         repetitions=repetitions)
     own_bytes = len(photographer.contents)
-    direct_bytes = traffic.during(lambda: (photographer.upload_directly(), 2)[1]) - own_bytes
-    through_bytes = traffic.during(lambda: (photographer.upload(), 1)[1])
+    direct_bytes = traffic.during(photographer.upload_directly, 2) - own_bytes
+    through_bytes = traffic.during(photographer.upload, 1)
     photographer.make_room()
     return [
         Result(f"P17{letter}", f"CPU time of syncd for each MiB of a direct upload of {FILE_MEBIBYTES} MiB: "

@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass
 
 from demonstration.phone import Phone, new_uuid
-from demonstration.web import query
 
 from .bench_stack import S3_HOST, BenchStack
 from .load import LoadError
@@ -55,19 +54,6 @@ def begin_group(stack: BenchStack, phone: Phone, access_token: str) -> Person:
         f"""SELECT m.user_id, g.sharing_group_id FROM sharing_groups g JOIN memberships m USING (sharing_group_id)
              WHERE g.sharing_group_uuid = '{group}'""").split()
     return Person(phone, phone.account, group, int(user_id), int(group_id), access_token)
-
-
-def ask_with(stack: BenchStack, person: Person, method: str, endpoint: str, headers: dict[str, str], status: int = 200,
-             **parameters) -> dict:
-    """Sends a request without a body that has headers of its own; returns the JSON of its reply, which must be `status`."""
-    phone = person.phone
-    account = stack.sandbox.json("GET", f"/sandbox/accounts/{phone.account}")["headers"]
-    reply = phone.server.call(
-        method, f"/{endpoint}{query(parameters)}",
-        {**account, "SyncServer-Device-UUID": phone.device, "Content-Length": "0", **headers})
-    if reply.status != status:
-        raise LoadError(f"{endpoint} is answered with {reply.status}: {reply.body[:300]!r}")
-    return reply.json()
 
 
 def commit(person: Person, master_version: int = 0) -> int:

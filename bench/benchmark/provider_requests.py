@@ -1,11 +1,11 @@
 """P14: how many requests to the provider an upload of 2 MB takes, from a phone with a slow uplink."""
 
-import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from demonstration.check_sums import check_sum
 from demonstration.phone import new_uuid
 from demonstration.web import Website
 
@@ -16,37 +16,25 @@ from .table import Result
 from .uplink import SlowUplink
 
 PHOTOGRAPH_BYTES = 2_000_000
-DROPBOX_BLOCK_BYTES = 4 << 20
 WARM_UPS = 4
 
 
 @dataclass
 class Storage:
-    """A storage, as the sandbox and as people call it, and the check sum that its users' phones send."""
+    """A storage, as the sandbox and as people call it."""
 
     letter: str
     provider: str
     name: str
-    check_sum: Callable[[bytes], str]
     gate: int
 
 
-def md5(contents: bytes) -> str:
-    return hashlib.md5(contents).hexdigest()
-
-
-def content_hash(contents: bytes) -> str:
-    """Dropbox's: of the hashes of blocks."""
-    blocks = (contents[start:start + DROPBOX_BLOCK_BYTES] for start in range(0, len(contents), DROPBOX_BLOCK_BYTES))
-    return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).hexdigest()
-
-
 STORAGES = (
-    Storage("a", "google", "Google Drive", md5, 2),
-    Storage("b", "dropbox", "Dropbox", content_hash, 2),
-    Storage("c", "microsoft", "OneDrive", lambda contents: hashlib.sha1(contents).hexdigest().upper(), 2),
-    Storage("d", "webdav", "WebDAV (Nextcloud)", md5, 2),
-    Storage("e", "s3", "S3", md5, 1),
+    Storage("a", "google", "Google Drive", 2),
+    Storage("b", "dropbox", "Dropbox", 2),
+    Storage("c", "microsoft", "OneDrive", 2),
+    Storage("d", "webdav", "WebDAV (Nextcloud)", 2),
+    Storage("e", "s3", "S3", 1),
 )
 
 
@@ -70,13 +58,17 @@ def requests_of_one(stack: BenchStack, person: Person, storage: Storage) -> list
     contents = os.urandom(PHOTOGRAPH_BYTES)
     return requests_during(stack, lambda: person.phone.ask(
         "POST", "UploadFile", contents, fileUUID=new_uuid(), fileVersion=0, mimeType="image/jpeg", masterVersion=0,
-        checkSum=storage.check_sum(contents), sharingGroupUUID=person.group))
+        checkSum=check_sum(storage.provider, contents), sharingGroupUUID=person.group))
 
 
 def requests_during(stack: BenchStack, action: Callable[[], object]) -> list[str]:
     """What is asked of any provider meanwhile."""
+    return [f"{entry['method']} {entry['path']}" for entry in entries_during(stack, action)]
+
+
+def entries_during(stack: BenchStack, action: Callable[[], object]) -> list[dict]:
+    """The same, as the sandbox's log has it."""
     entries = stack.sandbox.json("GET", "/sandbox/requests?since=0")
     before = entries[-1]["number"] if entries else 0
     action()
-    entries = stack.sandbox.json("GET", f"/sandbox/requests?since={before}")
-    return [f"{entry['method']} {entry['path']}" for entry in entries]
+    return stack.sandbox.json("GET", f"/sandbox/requests?since={before}")

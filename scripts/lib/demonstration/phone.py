@@ -26,20 +26,21 @@ class Phone:
         self.account = account
         self.device = new_uuid()
 
-    def request(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply:
-        """Sends one request with the credentials that are valid now; any status comes back."""
-        headers = dict(
-            self.credentials or self.sandbox.json("GET", f"/sandbox/accounts/{self.account}")["headers"])
-        headers["SyncServer-Device-UUID"] = self.device
-        reply = self.server.call(method, f"/{endpoint}/{query(parameters)}", headers, body)
+    def request(self, method: str, endpoint: str, body: bytes | None = None, headers: dict[str, str] | None = None,
+                **parameters) -> Reply:
+        """Sends one request with the credentials that are valid now, and perhaps more headers; any status comes back."""
+        own = self.credentials or self.sandbox.json("GET", f"/sandbox/accounts/{self.account}")["headers"]
+        reply = self.server.call(
+            method, f"/{endpoint}/{query(parameters)}",
+            {**own, "SyncServer-Device-UUID": self.device, **(headers or {})}, body)
         if "syncserver-version" not in reply.headers:
             raise Deviation(f"The reply to {endpoint} lacks the header syncserver-version.")
         return reply
 
-    def ask(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> dict:
-        """Sends one request that has to succeed and returns the JSON of its reply."""
+    def ask(self, method: str, endpoint: str, body: bytes | None = None, status: int = 200, **parameters) -> dict:
+        """Sends one request that has to be answered with `status`, and returns the JSON of its reply."""
         reply = self.request(method, endpoint, body, **parameters)
-        if reply.status != 200:
+        if reply.status != status:
             raise Deviation(f"{self.name}: {endpoint} is answered with {reply.status}: {reply.body[:300].decode()}")
         return reply.json()
 

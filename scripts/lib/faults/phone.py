@@ -1,9 +1,9 @@
 """A phone that repeats what failed for the moment, as the app does, and its person's storage."""
 
-import hashlib
 import json
 import time
 
+from demonstration.check_sums import check_sum
 from demonstration.phone import new_uuid
 from demonstration.web import Deviation, Reply, query
 
@@ -17,20 +17,10 @@ CODE_REJECTED = "authorization_code_rejected"
 # 401: the token is not accepted; 409: the code may have been used already; 410: the rights were taken away; 507: the storage
 # is full. All else is for the server to handle, or is retryable.
 EXPECTED = {200, 401, 410, 429, 502, 503, 504, 507}
-DROPBOX_BLOCK = 4 << 20
 
 
 class Finding(Exception):
     """Something that must not be; a sentence for the reader."""
-
-
-def check_sum(provider: str, contents: bytes) -> str:
-    if provider in ("google", "webdav"):
-        return hashlib.md5(contents).hexdigest()
-    if provider == "microsoft":
-        return hashlib.sha1(contents).hexdigest().upper()
-    blocks = (contents[start:start + DROPBOX_BLOCK] for start in range(0, len(contents), DROPBOX_BLOCK))
-    return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).hexdigest()
 
 
 def is_version(name: str, uuid: str, version: int) -> bool:
