@@ -199,6 +199,30 @@ struct ReuploadTests {
             try move.after.download(next.stored(at: .dropbox), masterVersion: 3), of: next.stored(at: .dropbox))
     }
 
+    @Test(
+        "With that checksum an upload in pieces is refused before any bytes, since it could only fail after all of them"
+    )
+    func formerFlavourInPieces() throws {
+        let file = TestFile("one")
+        let move = try AccountSwitch(on: server, files: [file])
+        try move.perform()
+        let next = file.next("two")
+        func create(_ file: TestFile, direct: Bool) throws -> HTTPReply {
+            var parameters = move.after.uploadParameters(file, masterVersion: 2)
+            parameters["direct"] = direct ? "true" : nil
+            return try server.call(
+                "POST", "CreateUpload", parameters,
+                headers: move.after.headers + [("Upload-Length", String(file.contents.count))])
+        }
+
+        for direct in [false, true] {
+            let reply = try create(next, direct: direct)
+            expectError(reply, 422)
+            #expect(reply.json?.code?.text == "checksum_mismatch", "\(reply)")
+            #expect(try create(next.stored(at: .dropbox), direct: direct).status == 201)
+        }
+    }
+
     @Test("A storage that fails in the meantime leaves files waiting, and the account may be switched once more")
     func further() throws {
         let files = [TestFile("one"), TestFile("two")]

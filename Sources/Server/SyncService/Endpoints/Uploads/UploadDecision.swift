@@ -19,6 +19,12 @@ struct UploadPlan: Equatable {
     var checkSum: CheckSum
     /// When the file was created; `nil` if it is a new one.
     var existingCreationDate: WireDate?
+
+    /// Checks that the bytes may come in several requests: they can be compared with a checksum of the present storage's
+    /// flavour only, since no more than that storage's hashes go on from request to request, or are reported by it.
+    func checkMayComeInPieces() throws(EndpointError) {
+        guard checkSum.flavour == owner.storageType.checkSumFlavour else { throw .checkSumMismatch }
+    }
 }
 
 extension UploadDecision {

@@ -31,6 +31,7 @@ struct CreateUploadEndpoint: Endpoint {
                 return .header(CreateUploadResponse.answered(try step.stageAgain()))
             }
         }
+        try plan?.checkMayComeInPieces()
         let upload = try begin(request, lengthBytes: lengthBytes, by: member, in: context)
         if dialect == .tus, lengthBytes == 0, upload.reply == nil {
             // Its clients send nothing more of an empty file.

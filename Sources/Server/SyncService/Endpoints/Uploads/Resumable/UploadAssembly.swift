@@ -80,6 +80,7 @@ struct UploadAssembly {
             }
             plan = decided
         }
+        try plan.checkMayComeInPieces()
         let fileExtension = try request.fileExtension(ofBytes: upload.lengthBytes, context.services.settings)
         let name = request.cloudFileName(from: member.user.device, fileExtension: fileExtension)
         let storage = try context.storage(of: plan.owner, for: member.user)
