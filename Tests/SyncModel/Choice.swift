@@ -102,7 +102,12 @@ extension Group {
 extension Remains {
     fileprivate func learning(_ lesson: Lesson) -> Remains {
         func renamed(_ stored: Set<StoredContent>) -> Set<StoredContent> {
-            Set(stored.map { StoredContent(owner: lesson.name(of: $0.owner), file: $0.file, content: $0.content) })
+            Set(
+                stored.map { stored in
+                    var stored = stored
+                    stored.owner = lesson.name(of: stored.owner)
+                    return stored
+                })
         }
         var remains = self
         // Only users matter here, and they are seldom new.

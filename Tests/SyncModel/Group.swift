@@ -63,6 +63,17 @@ package struct Member: Equatable, Sendable {
     package var invitation: Choice?
 }
 
+/// Whether the owner's account has the bytes of a file.
+package enum ContentState: Sendable {
+    case stored
+    /// The owner has switched accounts since.
+    case awaiting
+    /// Likewise, and the server is moving them: they may be there already.
+    case moving
+    /// The owner has given up on them since.
+    case missing
+}
+
 /// A committed file.
 package struct File: Equatable, Sendable {
     package var version: Int
@@ -73,12 +84,21 @@ package struct File: Equatable, Sendable {
     package let fileGroup: String?
     /// The owner for good, even after they have left.
     package internal(set) var owner: Owner
+    /// The owner's account in which the bytes are, or to which they are to come.
+    package internal(set) var account: Account
+    package internal(set) var contentState = ContentState.stored
     package var metadata: Metadata?
     package var isDeleted = false
     package internal(set) var created: Choice
     package internal(set) var updated: Choice
     /// The master version with which anything about the file changed last.
     var changedAt = 0
+
+    /// Deletes the file, whether or not it has its bytes.
+    mutating func markDeleted() {
+        isDeleted = true
+        contentState = .stored
+    }
 
     /// The version that metadata given next must have.
     package var nextMetadataVersion: Int { metadata.map { $0.version + 1 } ?? 0 }
@@ -113,7 +133,8 @@ package struct StagedChange: Equatable, Sendable {
     /// The part of an upload that is about contents.
     package struct Uploaded: Equatable, Sendable {
         package let content: Content
-        /// Nil for a new file whose owner has left since: then the contents are gone.
+        /// Nil if the contents are gone: those of a new file whose owner has left since, and any whose owner has switched
+        /// accounts since.
         package internal(set) var owner: Owner?
         package let mimeType: String
         package let fileGroup: String?

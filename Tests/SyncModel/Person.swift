@@ -24,18 +24,37 @@ package enum Provider: String, Sendable, CaseIterable {
 package struct Person: Hashable, Sendable, CustomStringConvertible {
     /// The display name; no two people have the same.
     package let name: String
-    /// Where the account is.
-    package let provider: Provider
+    /// Where the account is with which they begin.
+    package let firstProvider: Provider
 
     /// Names a person.
-    package init(_ name: String, _ provider: Provider) {
+    package init(_ name: String, _ firstProvider: Provider) {
         self.name = name
+        self.firstProvider = firstProvider
+    }
+
+    /// With which they begin.
+    package var firstAccount: Account { Account(of: self, number: 0, at: firstProvider) }
+    package var description: String { name }
+}
+
+/// An account of somebody's: the one with which they begin, or one to which they switched.
+package struct Account: Hashable, Sendable, CustomStringConvertible {
+    package let person: Person
+    /// Tells the accounts of a person apart.
+    package let number: Int
+    package let provider: Provider
+
+    /// Describes an account.
+    package init(of person: Person, number: Int, at provider: Provider) {
+        self.person = person
+        self.number = number
         self.provider = provider
     }
 
-    /// Whether the account brings storage.
+    /// Whether it brings storage.
     package var bringsStorage: Bool { provider.storage != nil }
-    package var description: String { name }
+    package var description: String { "\(person)'s account \(number) (\(provider))" }
 }
 
 /// One person at one device: who makes a request, and whose staged changes belong together.

@@ -42,13 +42,28 @@ package struct Possibilities: Sendable {
         for order in Self.orders(of: exchanges) {
             for world in worlds {
                 var branches = [world]
-                for exchange in order { branches = branches.flatMap { $0.branches(after: exchange, &contradictions) } }
+                for exchange in order {
+                    branches = branches.flatMap(\.afterMoves).flatMap { $0.branches(after: exchange, &contradictions) }
+                }
                 for branch in branches where !next.contains(branch) { next.append(branch) }
             }
         }
         guard !next.isEmpty else { return contradictions }
         worlds = next
         return []
+    }
+
+    /// Takes into account that the server has moved everything that it was to move.
+    /// - Returns: whether that can be.
+    package mutating func movesHaveEnded() -> Bool {
+        var ended: [World] = []
+        for world in worlds.flatMap(\.afterMoves)
+        where !world.switches.values.contains(where: \.isMoving) && !ended.contains(world) {
+            ended.append(world)
+        }
+        guard !ended.isEmpty else { return false }
+        worlds = ended
+        return true
     }
 
     private static func orders(of exchanges: [Exchange]) -> [[Exchange]] {
@@ -94,6 +109,7 @@ extension World {
                 return group.masterVersion == 0 ? [] : ["a new group does not start at 0"]
             }
             switch group.masterVersion - old.masterVersion {
+            case 0 where request.mayLeaveMasterVersions && group.differsOnlyByStorage(from: old): return []
             case 0 where group.files == old.files && group.members == old.members && group.name == old.name: return []
             case 0: return ["the model changes \(uuid) without a new master version: \(request)"]
             case 1 where answer.isAcceptance: return []

@@ -20,6 +20,7 @@ extension Refusal {
     static let unknownMIMEType = Refusal(400, "unknown_mime_type")
     static let userUnknown = Refusal(401, "user_unknown")
     static let storageAccountRequired = Refusal(403, "storage_account_required")
+    static let switchUnknown = Refusal(404, "switch_unknown")
     static let fileUnknown = Refusal(404, "file_unknown")
     static let metadataUnknown = Refusal(404, "app_meta_data_unknown")
     static let invitationUnknown = Refusal(404, "invitation_unknown")
@@ -33,6 +34,7 @@ extension Refusal {
     static let commitIDReused = Refusal(409, "commit_id_reused")
     static let batchMismatch = Refusal(409, "batch_mismatch")
     static let alreadyMember = Refusal(409, "already_member")
+    static let staleEpoch = Refusal(409, "stale_epoch")
     static let ownerMissing = Refusal(409, "owner_missing")
     static let fileVersionMismatch = Refusal(409, "file_version_mismatch")
     static let metadataVersionMismatch = Refusal(409, "app_meta_data_version_mismatch")
@@ -44,6 +46,7 @@ extension Refusal {
     static let ownerRemoved = Refusal(410, "owner_removed", gone: "userRemoved")
     static let invitationGone = Refusal(410, "invitation_gone")
     static let checkSumMismatch = Refusal(422, "checksum_mismatch")
+    static let contentMismatch = Refusal(422, "content_mismatch")
 
     /// What a request may get instead while a cloud misbehaves; nothing has changed then.
     package static let cloudFailures = [
@@ -52,4 +55,11 @@ extension Refusal {
     ]
     /// What one of several requests at the same moment may get; nothing has changed then.
     package static let crowding = [Refusal(429, "busy"), Refusal(409, "upload_conflict")]
+}
+
+/// Where a request is wrong in several ways: any of the reasons may be told.
+struct AnyRefusal: Error {
+    let reasons: [Refusal]
+
+    init(_ reasons: [Refusal]) { self.reasons = reasons }
 }

@@ -39,6 +39,11 @@ package enum Request: Hashable, Sendable {
     case getSharingGroupMembers(group: String)
     case updateSharingGroupMember(GroupSelection, user: Int, Permission)
     case removeSharingGroupMember(GroupSelection, user: Int)
+    /// Of a switch that was begun.
+    case confirmAccountSwitch(AccountSwitchConfirmation)
+    case reuploadFile(Reupload)
+    case finishAccountSwitch(id: String, MissingFiles)
+    case getAccountSwitchStatus
 
     /// A group, with the master version that the client knows.
     package struct GroupSelection: Hashable, Sendable {
@@ -61,6 +66,52 @@ package enum Request: Hashable, Sendable {
         package init(_ uuid: String, of count: Int) {
             self.uuid = uuid
             self.count = count
+        }
+    }
+
+    /// What ConfirmAccountSwitch says, and who says it.
+    package struct AccountSwitchConfirmation: Hashable, Sendable {
+        package let id: String
+        package let epoch: Int
+        /// To which the person switches.
+        package let account: Account
+        /// Whether the server is to move the files itself; then the person has files, all of which have their bytes.
+        package let movesContents: Bool
+
+        /// Names a switch that has been begun.
+        package init(_ id: String, at epoch: Int, to account: Account, movesContents: Bool) {
+            self.id = id
+            self.epoch = epoch
+            self.account = account
+            self.movesContents = movesContents
+        }
+    }
+
+    /// What becomes of files that nobody has uploaded again.
+    package enum MissingFiles: String, Sendable, CaseIterable {
+        case keepGone
+        case markDeleted
+    }
+
+    /// What ReuploadFile says.
+    package struct Reupload: Hashable, Sendable {
+        package var file: String
+        package let group: String
+        package var version: Int
+        package var mimeType: String
+        package var content: Content
+        package var checkSum: String
+
+        /// Puts a repeated upload together.
+        package init(
+            _ file: String, in group: String, version: Int, mimeType: String, content: Content, checkSum: String
+        ) {
+            self.file = file
+            self.group = group
+            self.version = version
+            self.mimeType = mimeType
+            self.content = content
+            self.checkSum = checkSum
         }
     }
 

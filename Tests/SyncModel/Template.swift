@@ -35,6 +35,8 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
     case chosen(Choice)
     /// No such member.
     case absent
+    /// Any of these constants.
+    case oneOf([Template])
     /// These members; others, which this model does not know, may be there too.
     case object([String: Template])
     /// These elements in any order; `by` names a text member that tells them apart.
@@ -49,6 +51,7 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
         case .flag(let flag): "\(flag)"
         case .chosen(let choice): "<\(choice)>"
         case .absent: "absent"
+        case .oneOf(let templates): templates.map(\.description).joined(separator: " or ")
         case .object(let members):
             "{\(members.filter { $0.value != .absent }.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", "))}"
         case .list(let elements, _): "\(elements)"
@@ -68,6 +71,9 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
     func differences(from value: Message?, at path: String = "", _ lesson: inout Lesson) -> [String] {
         switch (self, value) {
         case (.absent, nil): return []
+        case (.oneOf(let templates), let value):
+            let differences = templates.map { $0.differences(from: value, at: path, &lesson) }
+            return differences.first(where: \.isEmpty) ?? differences.first ?? []
         case (.integer(let number), .integer(let other)?) where number == other: return []
         case (.text(let text), .text(let other)?) where text == other: return []
         case (.flag(let flag), .flag(let other)?) where flag == other: return []

@@ -1,8 +1,3 @@
-/// Why a commit is refused; any of the reasons may be told.
-struct CommitRefused: Error {
-    var reasons: [Refusal]
-}
-
 /// docs/protocol.md §8.11.
 extension World {
     mutating func commit(
@@ -45,7 +40,7 @@ extension World {
     /// - Returns: the master version that the group has then.
     mutating func apply(
         _ changes: [String: StagedChange], in uuid: String, by caller: Caller
-    ) throws(CommitRefused) -> Int {
+    ) throws(AnyRefusal) -> Int {
         let group = groups[uuid]
         let owner = group?.members[caller.person].flatMap { effectiveOwner(of: caller.person, $0) }
         let version = (group?.masterVersion ?? 0) + 1
@@ -59,7 +54,7 @@ extension World {
                 reasons.append(error)
             }
         }
-        guard reasons.isEmpty else { throw CommitRefused(reasons: reasons) }
+        guard reasons.isEmpty else { throw AnyRefusal(reasons) }
         groups[uuid]?.masterVersion = version
         return version
     }
@@ -83,8 +78,8 @@ extension World {
         case (.deletion, let current?, _):
             guard change.version == current.version else { throw .fileVersionMismatch }
             file = current
-            if !current.isDeleted { doom(uuid, current) }
-            file.isDeleted = true
+            doom(uuid, current)
+            file.markDeleted()
         default: throw .fileVersionMismatch
         }
         groups[group]?.files[uuid] = file
@@ -99,8 +94,8 @@ extension World {
         guard !isLive(uuid, outside: group) else { throw .fileInOtherGroup }
         return File(
             version: 0, device: caller.device, content: upload.content, mimeType: upload.mimeType,
-            fileGroup: upload.fileGroup, owner: owner, metadata: change.metadata, created: created,
-            updated: upload.updated)
+            fileGroup: upload.fileGroup, owner: owner, account: account(of: owner.person), metadata: change.metadata,
+            created: created, updated: upload.updated)
     }
 
     private mutating func nextVersion(
@@ -110,11 +105,14 @@ extension World {
         guard change.version == current.version + 1, change.kind == .undelete || !current.isDeleted,
             change.metadata == nil || change.metadata?.version == current.nextMetadataVersion
         else { throw .fileVersionMismatch }
+        guard upload.owner != nil else { throw .fileVersionMismatch }
         guard isPresent(current.owner, in: group) else { throw .ownerRemoved }
         guard !current.isDeleted || !isLive(uuid, outside: group) else { throw .fileInOtherGroup }
         var file = current
-        if !current.isDeleted { doom(uuid, current) }
+        doom(uuid, current)
         file.version += 1
+        file.account = account(of: current.owner.person)
+        file.contentState = .stored
         file.device = caller.device
         file.content = upload.content
         file.updated = upload.updated
@@ -124,6 +122,6 @@ extension World {
     }
 
     private mutating func doom(_ uuid: String, _ file: File) {
-        remains.doomed.insert(StoredContent(owner: file.owner, file: uuid, content: file.content))
+        if let stored = file.perhapsStored(as: uuid) { remains.doomed.insert(stored) }
     }
 }

@@ -9,15 +9,32 @@ extension World {
         guard !file.isDeleted else { throw .fileDeleted }
         guard version == file.version else { throw .fileVersionMismatch }
         guard metadataVersion == file.metadata?.version else { throw .metadataVersionMismatch }
-        let storage = file.owner.person.provider.storage
+        var places = [file.account.provider.storage]
+        switch file.contentState {
+        case .stored: break
+        case .moving: places.append(switches[file.owner.person]?.former.provider.storage)
+        case .awaiting: return Self.gone("authTokenExpiredOrRevoked", .text("awaitingReupload"), file)
+        case .missing: return Self.gone("fileRemovedOrRenamed", .absent, file)
+        }
         return .file(
             file.content,
             .object([
-                "checkSum": .optional(storage.flatMap { file.content.checkSums[$0] }),
+                "checkSum": .oneOf(places.map { .optional($0.flatMap { file.content.checkSums[$0] }) }),
                 "contentsChanged": .flag(false),
-                "cloudStorageType": .optional(storage),
+                "cloudStorageType": .oneOf(places.map(Template.optional)),
                 "appMetaData": .optional(file.metadata?.contents),
                 "gone": .absent,
+            ]))
+    }
+
+    /// The reply if the bytes are not there.
+    private static func gone(_ reason: String, _ detail: Template, _ file: File) -> Answer {
+        .file(
+            Content(bytes: [], checkSums: [:]),
+            .object([
+                "gone": .text(reason), "goneDetail": detail, "checkSum": .absent,
+                "cloudStorageType": .optional(file.account.provider.storage),
+                "appMetaData": .optional(file.metadata?.contents),
             ]))
     }
 

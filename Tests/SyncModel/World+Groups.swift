@@ -1,7 +1,7 @@
 /// docs/protocol.md §8.17 to §8.20.
 extension World {
     mutating func createGroup(_ uuid: String, name: String?, by person: Person) throws(Refusal) -> Answer {
-        guard person.bringsStorage else { throw .owningAccountRequired }
+        guard account(of: person).bringsStorage else { throw .owningAccountRequired }
         if let existing = groups[uuid] {
             guard let member = existing.members[person], member.permission == .admin, member.invitation == nil else {
                 throw .groupExists

@@ -38,7 +38,8 @@ extension World {
                     .object(["name": .text($0.name), "userId": .optional(users[$0])])
                 },
                 by: "name"),
-            "cloudStorageType": .optional(person.bringsStorage ? nil : member?.owner?.person.provider.storage),
+            "cloudStorageType": .optional(
+                account(of: person).bringsStorage ? nil : member?.owner.flatMap(storage)),
         ])
     }
 
@@ -56,7 +57,19 @@ extension World {
             "appMetaDataVersion": .optional(file.metadata?.version),
             "appMetaData": .absent,
             "owningUserId": .chosen(file.owner.user),
-            "cloudStorageType": .optional(file.owner.person.provider.storage),
+            "cloudStorageType": .optional(file.account.provider.storage),
+            "awaitingReupload": file.contentState.asFlag,
         ])
+    }
+}
+
+extension ContentState {
+    /// `awaitingReupload`.
+    fileprivate var asFlag: Template {
+        switch self {
+        case .stored, .missing: .absent
+        case .awaiting: .flag(true)
+        case .moving: .oneOf([.flag(true), .absent])
+        }
     }
 }

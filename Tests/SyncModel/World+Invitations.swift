@@ -34,16 +34,16 @@ extension World {
             return Self.redeemed(by: user, joined.key)
         }
         guard var invitation = invitations[choice] else { throw .invitationUnknown }
-        guard invitation.allowsSocial || person.bringsStorage else { throw .storageAccountRequired }
+        guard invitation.allowsSocial || account(of: person).bringsStorage else { throw .storageAccountRequired }
         guard groups[invitation.group]?.members[person] == nil else { throw .alreadyMember }
-        guard users[person] != nil || folder != nil || !person.provider.needsFolderName else {
+        guard users[person] != nil || folder != nil || !account(of: person).provider.needsFolderName else {
             throw .missingParameter
         }
         let user = users[person] ?? .user(serial)
+        let owner = account(of: person).bringsStorage ? nil : invitation.owner
         users[person] = user
         groups[invitation.group]?.members[person] = Member(
-            permission: invitation.permission, owner: person.bringsStorage ? nil : invitation.owner,
-            invitation: choice)
+            permission: invitation.permission, owner: owner, invitation: choice)
         groups[invitation.group]?.masterVersion += 1
         invitation.acceptorsLeft -= 1
         invitations[choice] = invitation.acceptorsLeft == 0 ? nil : invitation

@@ -23,10 +23,7 @@ extension World {
                 request.batch, with: bare, changing: request.file, in: request.group.group, by: caller)
             return Self.dates(created: dates.created, updated: dates.updated, committedAs: committed)
         }
-        guard
-            request.checkSum.lowercased()
-                == request.content.checkSums[owner.person.provider.storage ?? ""]?.lowercased()
-        else { throw Refusal.checkSumMismatch }
+        guard isRight(request, in: owner) else { throw Refusal.checkSumMismatch }
 
         let now = Choice.time(serial)
         var change = StagedChange(kind: current?.isDeleted == true ? .undelete : .upload, version: request.version)
@@ -68,6 +65,15 @@ extension World {
         return effectiveOwner
     }
 
+    /// Whether the announced checksum is that of the bytes, in the flavour of the owner's storage, or of one that they may
+    /// have had before.
+    private func isRight(_ request: Request.Upload, in owner: Owner) -> Bool {
+        let checkSums = request.content.checkSums.mapValues { $0.lowercased() }
+        let announced = request.checkSum.lowercased()
+        if checkSums[storage(of: owner) ?? ""] == announced { return true }
+        return switches[owner.person] != nil && checkSums.values.contains(announced)
+    }
+
     /// The reply of the first of two equal uploads, if a commit would still accept what it staged.
     private func repetition(
         of staged: StagedChange, _ request: Request.Upload, _ owner: Owner, _ current: File?
@@ -75,8 +81,7 @@ extension World {
         guard let upload = staged.upload, staged.version == request.version, upload.owner == owner,
             (staged.kind == .undelete) == (current?.isDeleted == true), upload.mimeType == request.mimeType,
             upload.fileGroup == request.fileGroup,
-            upload.content.checkSums[owner.person.provider.storage ?? ""]?.lowercased()
-                == request.checkSum.lowercased()
+            upload.content.checkSums[storage(of: owner) ?? ""]?.lowercased() == request.checkSum.lowercased()
         else { return nil }
         if let metadata = staged.metadata, metadata.version != current?.nextMetadataVersion ?? 0 { return nil }
         if let metadata = request.metadata, metadata != staged.metadata { return nil }
@@ -117,7 +122,7 @@ extension World {
         guard metadata.version == current.nextMetadataVersion else { throw Refusal.metadataVersionMismatch }
         let staged = group.staged[caller]?[selection.file]
         var change = StagedChange(kind: .metadata, metadata: metadata)
-        if let staged, staged.kind == .upload, staged.version == current.version + 1 {
+        if let staged, staged.kind == .upload, staged.upload?.owner != nil, staged.version == current.version + 1 {
             change = staged
             change.metadata = metadata
         } else {

@@ -9,8 +9,8 @@ extension World {
             else { throw .userExists }
             return .success(.object(["userId": .chosen(user)]))
         }
-        guard person.bringsStorage else { throw .owningAccountRequired }
-        guard folder != nil || !person.provider.needsFolderName else { throw .missingParameter }
+        guard account(of: person).bringsStorage else { throw .owningAccountRequired }
+        guard folder != nil || !account(of: person).provider.needsFolderName else { throw .missingParameter }
         guard groups[group] == nil else { throw .groupExists }
         let user = Choice.user(serial)
         users[person] = user
@@ -21,6 +21,7 @@ extension World {
     mutating func removeUser(_ person: Person) -> Answer {
         guard let user = users.removeValue(forKey: person) else { return .done }
         let owner = Owner(person: person, user: user)
+        switches[person] = nil
         for uuid in groups.keys.sorted() {
             let isConcerned = takeOut(person, owner, of: uuid, as: (groups[uuid]?.masterVersion ?? 0) + 1)
             if isConcerned { groups[uuid]?.masterVersion += 1 }
@@ -44,9 +45,9 @@ extension World {
         group.members[person] = nil
         for (member, place) in group.members where place.owner == owner { group.members[member]?.owner = nil }
         for (uuid, file) in group.files where file.owner == owner && !file.isDeleted {
-            group.files[uuid]?.isDeleted = true
+            remains.take(file, as: uuid)
+            group.files[uuid]?.markDeleted()
             group.files[uuid]?.changedAt = version
-            remains.left.insert(StoredContent(owner: owner, file: uuid, content: file.content))
         }
         for (caller, changes) in group.staged {
             for (file, change) in changes
@@ -62,7 +63,7 @@ extension World {
         }
         group.batches = group.batches.filter { $0.key.person != person }
         guard group != before else { return false }
-        group.heirs = Self.heirs(among: group.members)
+        group.heirs = heirs(among: group.members)
         if group.heirs.count == 1 { group.promoteHeir(0) }
         groups[uuid] = group
         invitations = invitations.filter {
@@ -76,9 +77,9 @@ extension World {
     ///
     /// Those with storage come first, among them those with the highest permission. The longest membership decides
     /// between those; how long it is in seconds is not known here.
-    private static func heirs(among members: [Person: Member]) -> [Person] {
+    private func heirs(among members: [Person: Member]) -> [Person] {
         guard members.values.allSatisfy({ $0.permission != .admin }) else { return [] }
-        let owning = members.filter { $0.key.bringsStorage }
+        let owning = members.filter { account(of: $0.key).bringsStorage }
         let highest = owning.values.map(\.permission).max()
         return (owning.isEmpty ? members : owning.filter { $0.value.permission == highest }).keys
             .sorted { $0.name < $1.name }
@@ -99,8 +100,8 @@ extension World {
     mutating func delete(_ uuid: String) {
         guard var group = groups[uuid] else { return }
         for (file, entry) in group.files where !entry.isDeleted {
-            group.files[file]?.isDeleted = true
-            remains.left.insert(StoredContent(owner: entry.owner, file: file, content: entry.content))
+            remains.take(entry, as: file)
+            group.files[file]?.markDeleted()
         }
         for (file, change) in group.staged.values.joined() { discard(change, of: file) }
         group.staged = [:]

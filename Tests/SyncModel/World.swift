@@ -6,6 +6,10 @@ package struct World: Equatable, Sendable {
     package internal(set) var users: [Person: Choice] = [:]
     /// All groups that ever were, by UUID.
     package internal(set) var groups: [String: Group] = [:]
+    /// Who has switched accounts, and to which: they go on with it also after they have removed their user.
+    package internal(set) var accounts: [Person: Account] = [:]
+    /// The newest switch of everybody who is a user and has switched.
+    package internal(set) var switches: [Person: AccountSwitch] = [:]
     /// Open invitations.
     package internal(set) var invitations: [Choice: Invitation] = [:]
     /// What lies in people's storage besides the contents of files and staged changes.
@@ -28,7 +32,7 @@ package struct World: Equatable, Sendable {
                 tidy()
             }
             return .refused([refusal])
-        } catch let refusals as CommitRefused {
+        } catch let refusals as AnyRefusal {
             self = before
             return .refused(refusals.reasons)
         } catch {
@@ -81,6 +85,10 @@ package struct World: Equatable, Sendable {
             return try change(user, in: selection, to: permission, by: caller.person)
         case .removeSharingGroupMember(let selection, let user):
             return try takeOut(user, of: selection, by: caller.person)
+        case .confirmAccountSwitch(let confirmation): return try confirm(confirmation, by: caller.person)
+        case .reuploadFile(let upload): return try reupload(upload, by: caller)
+        case .finishAccountSwitch(let id, let missing): return try finish(id, missing, by: caller.person)
+        case .getAccountSwitchStatus: return status(of: caller.person, user)
         case .healthCheck, .checkPrimaryCreds, .addUser, .redeemSharingInvitation, .getSharingInvitationInfo:
             preconditionFailure("answered above")
         }
@@ -92,6 +100,12 @@ package struct Owner: Hashable, Sendable {
     package let person: Person
     /// Another one if the person has signed up again since.
     package let user: Choice
+
+    /// Names a user.
+    package init(person: Person, user: Choice) {
+        self.person = person
+        self.user = user
+    }
 }
 
 /// An open invitation.
@@ -106,6 +120,12 @@ package struct Invitation: Equatable, Sendable {
 }
 
 extension World {
+    /// The account that a person signs in with.
+    package func account(of person: Person) -> Account { accounts[person] ?? person.firstAccount }
+
+    /// Where an owner's files are, in the wire's word.
+    package func storage(of owner: Owner) -> String? { account(of: owner.person).provider.storage }
+
     /// Whether the owner still is a user.
     func isPresent(_ owner: Owner) -> Bool { users[owner.person] == owner.user }
 
@@ -125,7 +145,7 @@ extension World {
 
     /// Whose storage takes a member's new files; nil once that owner has left.
     func effectiveOwner(of person: Person, _ member: Member) -> Owner? {
-        if person.bringsStorage { return users[person].map { Owner(person: person, user: $0) } }
+        if account(of: person).bringsStorage { return users[person].map { Owner(person: person, user: $0) } }
         return member.owner
     }
 }

@@ -37,7 +37,9 @@ struct Scene {
         #expect(ask(.redeemSharingInvitation(code: code, folder: "F"), person).isSuccess)
     }
 
-    func content(_ text: String) -> Content { Content(bytes: Array(text.utf8), checkSums: ["Google": text]) }
+    func content(_ text: String) -> Content {
+        Content(bytes: Array(text.utf8), checkSums: ["Google": text, "Dropbox": "D" + text])
+    }
 
     /// UploadFile as it is right now, with metadata if given.
     func upload(

@@ -59,15 +59,7 @@ struct AccountSwitch {
     }
 
     /// Credentials of the account that is left, as the header that presents them.
-    func proof() throws -> (name: String, value: String) {
-        let headers = [
-            "accessToken": "access_token", "accountID": "X-account-id",
-            "microsoftAccessToken": "X-microsoft-access-token", "accountDetails": "X-account-details",
-        ]
-        let text = try JSONSerialization.data(
-            withJSONObject: headers.compactMapValues { before.account.header($0) }, options: .sortedKeys)
-        return ("SyncServer-Old-Account-Proof", String(decoding: text, as: UTF8.self))
-    }
+    func proof() throws -> (name: String, value: String) { try before.account.proof() }
 
     /// ConfirmAccountSwitch, whatever the reply; with a proof if the server is to move the files.
     func confirm(_ id: String, epoch: Int64 = 0, moving: Bool = false) throws -> HTTPReply {
@@ -98,6 +90,19 @@ struct AccountSwitch {
     /// FinishAccountSwitch, whatever the reply.
     func finish(_ id: String, missing: String? = nil) throws -> HTTPReply {
         try after.call("POST", "FinishAccountSwitch", ["switchId": id, "missing": missing])
+    }
+}
+
+extension SandboxAccount {
+    /// Credentials of an account that is left, as the header that presents them.
+    func proof() throws -> (name: String, value: String) {
+        let headers = [
+            "accessToken": "access_token", "accountID": "X-account-id",
+            "microsoftAccessToken": "X-microsoft-access-token", "accountDetails": "X-account-details",
+        ]
+        let text = try JSONSerialization.data(
+            withJSONObject: headers.compactMapValues { header($0) }, options: .sortedKeys)
+        return ("SyncServer-Old-Account-Proof", String(decoding: text, as: UTF8.self))
     }
 }
 

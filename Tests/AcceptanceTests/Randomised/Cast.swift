@@ -15,7 +15,10 @@ struct Cast {
     let people: [Person]
     /// Everybody at each of their devices.
     let callers: [Caller]
-    private(set) var accounts: [Person: SandboxAccount] = [:]
+    /// All accounts that anybody has had.
+    private(set) var accounts: [Account: SandboxAccount] = [:]
+    /// With which of them everybody signs in.
+    private var active: [Person: Account] = [:]
     /// Whether the server is a debugging build, which has CheckPrimaryCreds.
     let canCheckPrimaryCreds: Bool
     private let sandbox: SandboxControl
@@ -25,14 +28,15 @@ struct Cast {
         var callers: [Caller] = []
         var people: [Person] = []
         for person in Self.candidates {
-            guard let provider = SandboxProvider(rawValue: person.provider.rawValue) else {
-                throw StackError.malformedSetting("provider \(person.provider)")
+            guard let provider = person.firstProvider.inSandbox else {
+                throw StackError.malformedSetting("provider \(person.firstProvider)")
             }
             let account = try server.sandbox.createAccount(provider, name: person.name)
             let headers = account.headers + [("SyncServer-Device-UUID", random.uuid())]
             let reply = try server.call("GET", "CheckCreds", headers: headers)
             if reply.json?.code?.text == "sign_in_type_not_allowed" { continue }
-            accounts[person] = account
+            accounts[person.firstAccount] = account
+            active[person] = person.firstAccount
             people.append(person)
             for _ in 0..<Self.devicesEach { callers.append(Caller(person, on: random.uuid())) }
         }
@@ -45,19 +49,42 @@ struct Cast {
     /// The devices of one person.
     func callers(of person: Person) -> [Caller] { callers.filter { $0.person == person } }
 
-    func account(of person: Person) throws -> SandboxAccount {
-        guard let account = accounts[person] else { throw StackError.malformedSetting("no account of \(person)") }
-        return account
+    /// With which the person signs in.
+    func activeAccount(of person: Person) -> Account { active[person] ?? person.firstAccount }
+
+    func account(of person: Person) throws -> SandboxAccount { try known(activeAccount(of: person)) }
+
+    func known(_ account: Account) throws -> SandboxAccount {
+        guard let known = accounts[account] else { throw StackError.malformedSetting("no \(account)") }
+        return known
+    }
+
+    /// The storages that people may have.
+    var storages: [Provider] {
+        let providers = Set(people.map(\.firstProvider)).filter { $0.storage != nil }
+        return providers.sorted { $0.rawValue < $1.rawValue }
     }
 
     /// The person signs in on the device once more, as before making a user: their app gets a new code.
-    mutating func signInAgain(_ person: Person) throws {
-        guard person.provider == .google else {
-            accounts[person] = try sandbox.account(account(of: person).id)
-            return
-        }
-        accounts[person] = try sandbox.newAuthorizationCode(of: account(of: person), askingForConsent: true)
+    mutating func signInAgain(_ person: Person) throws { try signInAgain(with: activeAccount(of: person)) }
+
+    mutating func signInAgain(with account: Account) throws {
+        let known = try known(account)
+        accounts[account] =
+            account.provider == .google
+            ? try sandbox.newAuthorizationCode(of: known, askingForConsent: true) : try sandbox.account(known.id)
     }
+
+    /// The person gets another account.
+    mutating func add(_ account: Account) throws {
+        guard let provider = account.provider.inSandbox else {
+            throw StackError.malformedSetting("provider \(account.provider)")
+        }
+        accounts[account] = try sandbox.createAccount(provider, name: account.person.name)
+    }
+
+    /// From now on the person signs in with that account.
+    mutating func take(_ account: Account) { active[account.person] = account }
 
     /// Everything that must never be found in a log.
     func secrets() throws -> [String] {
@@ -68,4 +95,8 @@ struct Cast {
                 .map(\.value) + [account.accessToken, now.accessToken]
         }
     }
+}
+
+extension Provider {
+    fileprivate var inSandbox: SandboxProvider? { SandboxProvider(rawValue: rawValue) }
 }

@@ -28,7 +28,7 @@ struct CloudTrouble {
     ]
 
     static func random(
-        isUpload: Bool, among people: [Person], _ random: inout SeededGenerator
+        isUpload: Bool, at storages: [Provider], _ random: inout SeededGenerator
     ) -> CloudTrouble {
         var fault = SandboxFault(host: "", times: 1)
         var mayFail = true
@@ -62,7 +62,7 @@ struct CloudTrouble {
             mayFail = false
             description = "token refused once"
         }
-        let faults = places.filter { place in people.contains { $0.provider == place.key } }.values.map { place in
+        let faults = places.filter { storages.contains($0.key) }.values.map { place in
             let matching = isUpload ? place.upload : place.download
             var fault = fault
             (fault.host, fault.pathPrefix, fault.method) = (matching.host, matching.pathPrefix, matching.method)

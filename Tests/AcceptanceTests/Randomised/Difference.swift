@@ -7,10 +7,19 @@ struct Difference: Error, CustomStringConvertible {
     /// The end of the list of operations.
     let journal: [String]
 
+    /// The operations that name a file or group which a contradiction names.
+    private var relevant: [String] {
+        let named = Set(
+            contradictions.joined(separator: " ").matches(of: /[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}/).map { $0.0 })
+        return journal.dropLast(30).filter { line in named.contains { line.contains($0) } }
+    }
+
     var description: String {
         """
         The server and the model differ. Seed \(seed), operation \(step).
         \(contradictions.map { "  ! \($0.prefix(900))" }.joined(separator: "\n"))
+        Earlier operations about the same:
+        \(relevant.suffix(30).map { "  \($0)" }.joined(separator: "\n"))
         The last operations, the newest at the end:
         \(journal.suffix(30).map { "  \($0)" }.joined(separator: "\n"))
         """

@@ -27,14 +27,15 @@ enum Disturbance {
 
     /// What may happen to this request, most often nothing.
     static func random(
-        for request: Request, _ random: inout SeededGenerator, among people: [Person], progress: Double
+        for request: Request, _ random: inout SeededGenerator, among cast: Cast, progress: Double
     ) -> Disturbance {
         let isUpload = if case .uploadFile = request { true } else { false }
+        let isReupload = if case .reuploadFile = request { true } else { false }
         let isDownload = if case .downloadFile = request { true } else { false }
         let isCommit = if case .doneUploads = request { true } else { false }
         if isCommit && random.chance(25) { return .watched }
-        if (isUpload || isDownload) && random.chance(12) {
-            return .cloudTrouble(CloudTrouble.random(isUpload: isUpload, among: people, &random))
+        if (isUpload || isReupload || isDownload) && random.chance(12) {
+            return .cloudTrouble(CloudTrouble.random(isUpload: !isDownload, at: cast.storages, &random))
         }
         if isUpload && random.chance(2) { return .cutBody }
         if isUpload && random.chance(12) { return random.chance(50) ? .inPieces : .direct }
@@ -43,7 +44,11 @@ enum Disturbance {
         return random.pick(weighted: [
             (820, .none), (60, .lostReply), (40, .hangUp), (60, .simultaneous),
             (mayKill ? 14 : 0, .killedResponder(delay: Int.random(in: 0...20_000, using: &random))),
-            (6, .expiredTokens(random.pick(people.filter(\.bringsStorage)) ?? people[0])),
+            (
+                6,
+                .expiredTokens(
+                    random.pick(cast.people.filter { cast.activeAccount(of: $0).bringsStorage }) ?? cast.people[0])
+            ),
         ])
     }
 }

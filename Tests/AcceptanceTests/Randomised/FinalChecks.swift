@@ -23,36 +23,37 @@ struct FinalChecks {
         }
     }
 
-    private func everythingStored() throws -> [Person: [StoredFile]] {
-        var found: [Person: [StoredFile]] = [:]
-        for person in run.cast.people where person.bringsStorage {
-            found[person] = try run.server.sandbox.files(of: run.cast.account(of: person))
-                .filter { $0.name != "README.txt" }
+    private func everythingStored() throws -> [Account: [StoredFile]] {
+        var found: [Account: [StoredFile]] = [:]
+        for (account, known) in run.cast.accounts where account.bringsStorage {
+            found[account] = try run.server.sandbox.files(of: known).filter { $0.name != "README.txt" }
         }
         return found
     }
 
-    private static func complaint(about found: [Person: [StoredFile]], in world: World) -> [String] {
+    private static func complaint(about found: [Account: [StoredFile]], in world: World) -> [String] {
         var rest = found
         var complaints: [String] = []
         for stored in world.referenced.union(world.remains.left) {
-            let index = rest[stored.owner.person]?.firstIndex { isSame($0, stored) }
+            let index = rest[stored.account]?.firstIndex { isSame($0, stored) }
             if let index {
-                rest[stored.owner.person]?.remove(at: index)
+                rest[stored.account]?.remove(at: index)
             } else {
-                complaints.append("\(stored.owner.person) lacks \(stored.file), \(stored.content)")
+                complaints.append("\(stored.account) lacks \(stored.file), \(stored.content)")
             }
         }
         for stored in world.remains.uncertain {
-            rest[stored.owner.person]?.removeAll { isSame($0, stored) }
+            rest[stored.account]?.removeAll { isSame($0, stored) }
         }
-        return complaints + rest.flatMap { person, files in files.map { "\(person) has \($0.name) besides" } }
+        // Such as an upload that was cut off, which would have been cleared there.
+        for account in world.remains.abandoned { rest[account] = nil }
+        return complaints + rest.flatMap { account, files in files.map { "\(account) has \($0.name) besides" } }
     }
 
     private static func isSame(_ found: StoredFile, _ stored: StoredContent) -> Bool {
         guard found.name.hasPrefix(stored.file + "."), found.size == stored.content.bytes.count else { return false }
         // The checksum of OneDrive is another one than the wire's.
-        let storage = stored.owner.person.provider.storage ?? ""
+        let storage = stored.account.provider.storage ?? ""
         return storage == "Microsoft" || found.checkSum.lowercased() == stored.content.checkSums[storage]?.lowercased()
     }
 

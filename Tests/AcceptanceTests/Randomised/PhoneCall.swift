@@ -93,6 +93,23 @@ struct PhoneCall {
         case .removeSharingGroupMember(let group, let user):
             (method, endpoint) = ("POST", "RemoveSharingGroupMember")
             parameters = Self.parameters(group, ["userId": String(user)])
+        case .confirmAccountSwitch(let confirmation):
+            (method, endpoint) = ("POST", "ConfirmAccountSwitch")
+            parameters = [
+                "switchId": confirmation.id, "expectedEpoch": String(confirmation.epoch),
+                "moveContents": confirmation.movesContents ? "true" : nil,
+            ]
+        case .reuploadFile(let upload):
+            (method, endpoint) = ("POST", "ReuploadFile")
+            body = upload.content.bytes
+            parameters = [
+                "fileUUID": upload.file, "sharingGroupUUID": upload.group, "fileVersion": String(upload.version),
+                "mimeType": upload.mimeType, "checkSum": upload.checkSum,
+            ]
+        case .finishAccountSwitch(let id, let missing):
+            (method, endpoint) = ("POST", "FinishAccountSwitch")
+            parameters = ["switchId": id, "missing": missing.rawValue]
+        case .getAccountSwitchStatus: (method, endpoint, parameters) = ("GET", "GetAccountSwitchStatus", [:])
         }
     }
 
@@ -118,7 +135,7 @@ struct PhoneCall {
     }
 
     /// Whether the responders for transfers answer it.
-    var isTransfer: Bool { endpoint == "UploadFile" || endpoint == "DownloadFile" }
+    var isTransfer: Bool { ["UploadFile", "ReuploadFile", "DownloadFile"].contains(endpoint) }
 
     /// One line for the list of operations, without contents.
     var description: String {

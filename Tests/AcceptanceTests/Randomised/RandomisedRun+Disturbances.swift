@@ -18,6 +18,21 @@ extension RandomisedRun {
         try account(for: [first, answered(second)])
     }
 
+    /// The provider misbehaves.
+    mutating func make(_ request: Request, by caller: Caller, during trouble: CloudTrouble) throws {
+        for fault in trouble.faults { try server.sandbox.inject(fault) }
+        let exchange = try perform(
+            request, by: caller, "cloud: \(trouble.description)",
+            excuses: trouble.mayFail ? Refusal.cloudFailures : [])
+        try server.sandbox.clearFaults()
+        // A download whose cloud fails in the middle is cut off.
+        if case .downloadFile = request {
+            try account(for: [exchange])
+        } else {
+            try account(for: [answered(exchange)])
+        }
+    }
+
     mutating func cutBody(of request: Request, by caller: Caller) async throws {
         let call = try httpCall(request, by: caller)
         guard let body = call.body, !body.isEmpty, case .uploadFile(let upload) = request else { return }

@@ -60,6 +60,7 @@ extension RandomisedRun {
     /// Asks with the tag of an earlier reply: the present one must be 304 if it would say the same, and only then.
     private mutating func lookAgain(_ request: Request, by caller: Caller, after raw: HTTPReply) throws {
         guard possibilities.worlds.count == 1, case .index(let group, nil) = request,
+            !possibilities.likeliest.switches.values.contains(where: \.isMoving),
             let user = possibilities.likeliest.users[caller.person], let tag = raw.values(of: "etag").first
         else { return }
         var world = possibilities.likeliest

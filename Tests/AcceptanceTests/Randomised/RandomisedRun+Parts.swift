@@ -8,10 +8,15 @@ struct BrokenDownload {
     /// Of the bytes, as the reply named them.
     let tag: String
     let contents: [UInt8]
+    /// Where the file was then; `nil` if that is not known for certain.
+    let account: Account?
     let received: Int
 
     /// - Returns: `nil` if the reply has no bytes.
-    init?(_ request: Request, by caller: Caller, _ reply: HTTPReply, _ random: inout SeededGenerator) {
+    init?(
+        _ request: Request, by caller: Caller, _ reply: HTTPReply, from account: Account?,
+        _ random: inout SeededGenerator
+    ) {
         guard case .downloadFile = request, reply.status == 200, reply.isComplete, !reply.body.isEmpty,
             let tag = reply.values(of: "etag").first
         else { return nil }
@@ -19,6 +24,7 @@ struct BrokenDownload {
         self.caller = caller
         self.tag = tag
         contents = reply.body
+        self.account = account
         received = Int.random(in: 0..<contents.count, using: &random)
     }
 }
@@ -29,7 +35,10 @@ extension RandomisedRun {
 
     /// Takes some of the downloads for ones that were interrupted.
     mutating func interrupt(_ request: Request, by caller: Caller, _ reply: HTTPReply) {
-        guard random.chance(50), let broken = BrokenDownload(request, by: caller, reply, &random) else { return }
+        guard random.chance(50) else { return }
+        let file = entry(of: request)?.file
+        let account = file?.contentState == .stored ? file?.account : nil
+        guard let broken = BrokenDownload(request, by: caller, reply, from: account, &random) else { return }
         if brokenDownloads.count == Self.mostBroken { brokenDownloads.removeFirst() }
         brokenDownloads.append(broken)
     }
@@ -65,21 +74,21 @@ extension RandomisedRun {
         }
     }
 
-    private func entry(of broken: BrokenDownload) -> (group: Group, file: File, version: Int)? {
-        guard possibilities.worlds.count == 1, case .downloadFile(let file, let version, _) = broken.request,
+    private func entry(of download: Request) -> (group: Group, file: File, version: Int)? {
+        guard possibilities.worlds.count == 1, case .downloadFile(let file, let version, _) = download,
             let group = possibilities.likeliest.groups[file.group.group], let entry = group.files[file.file]
         else { return nil }
         return (group, entry, version)
     }
 
     private func isReplaced(_ broken: BrokenDownload) -> Bool {
-        entry(of: broken).map { $0.file.version > $0.version } ?? false
+        entry(of: broken.request).map { $0.file.version > $0.version } ?? false
     }
 
     /// Whether the bytes are there, and the caller may have them.
     private func mustResume(_ broken: BrokenDownload) -> Bool {
-        guard let (group, file, version) = entry(of: broken) else { return false }
+        guard let (group, file, version) = entry(of: broken.request) else { return false }
         return !group.isDeleted && group.members[broken.caller.person] != nil && !file.isDeleted
-            && file.version == version
+            && file.version == version && file.contentState == .stored && file.account == broken.account
     }
 }

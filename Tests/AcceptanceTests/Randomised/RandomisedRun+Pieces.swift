@@ -11,6 +11,9 @@ extension RandomisedRun {
             HTTPCall(
                 "POST", whole.target.replacing("/UploadFile/", with: "/CreateUpload/"),
                 headers: whole.headers + [("Upload-Length", String(body.count))]))
+        if created.json?.code?.text == "checksum_mismatch", request.announcesItsBytes {
+            return try make(request, by: caller, "since it may not come in pieces")
+        }
         guard created.status == 201 else { return try end(request, by: caller, with: created, "not begun") }
         let upload = try PieceCalls(created, headers: whole.headers)
 
@@ -53,5 +56,14 @@ extension RandomisedRun {
         let reply = try Reply(raw, to: call)
         note("\(caller) \(call.description) [in pieces, \(remark)] → \(reply?.description ?? "nothing")")
         try account(for: [answered(Exchange(request, from: caller, serial: nextSerial(), reply: reply))])
+    }
+}
+
+extension Request {
+    /// Whether the announced checksum is that of the bytes, in the flavour of whatever storage: not every way to upload takes
+    /// that of a storage which the owner has left.
+    var announcesItsBytes: Bool {
+        guard case .uploadFile(let upload) = self else { return false }
+        return upload.content.checkSums.values.contains { $0.lowercased() == upload.checkSum.lowercased() }
     }
 }

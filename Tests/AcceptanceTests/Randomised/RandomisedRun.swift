@@ -46,10 +46,11 @@ struct RandomisedRun {
     // MARK: Operations
 
     private mutating func operate(progress: Double) async throws {
+        if random.chance(1) { return try await switchAccount(progress: progress) }
         let (request, caller) = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
         if possibilities.likeliest.users[caller.person] == nil { try cast.signInAgain(caller.person) }
         let call = PhoneCall(request)
-        let disturbance = Disturbance.random(for: request, &random, among: cast.people, progress: progress)
+        let disturbance = Disturbance.random(for: request, &random, among: cast, progress: progress)
         tally.operations += 1
         tally.endpoints[call.endpoint, default: 0] += 1
         tally.disturbed[disturbance.word, default: 0] += 1
@@ -65,18 +66,7 @@ struct RandomisedRun {
             try await cutBody(of: request, by: caller)
         case .inPieces: try uploadInPieces(request, by: caller)
         case .direct: try uploadDirectly(request, by: caller)
-        case .cloudTrouble(let trouble):
-            for fault in trouble.faults { try server.sandbox.inject(fault) }
-            let exchange = try perform(
-                request, by: caller, "cloud: \(trouble.description)",
-                excuses: trouble.mayFail ? Refusal.cloudFailures : [])
-            try server.sandbox.clearFaults()
-            // A download whose cloud fails in the middle is cut off.
-            if case .downloadFile = request {
-                try account(for: [exchange])
-            } else {
-                try account(for: [answered(exchange)])
-            }
+        case .cloudTrouble(let trouble): try make(request, by: caller, during: trouble)
         case .killedResponder(let delay): try await makeWhileKilling(request, by: caller, delay)
         case .simultaneous: try await makeSimultaneously(request, by: caller)
         case .watched: try await commitWatched(request, by: caller)
@@ -103,7 +93,13 @@ struct RandomisedRun {
     // MARK: Details
 
     func httpCall(_ request: Request, by caller: Caller) throws -> HTTPCall {
-        try PhoneCall(request).call(from: caller.device, account: cast.account(of: caller.person))
+        let active = try cast.account(of: caller.person)
+        guard case .confirmAccountSwitch(let confirmation) = request else {
+            return PhoneCall(request).call(from: caller.device, account: active)
+        }
+        var call = try PhoneCall(request).call(from: caller.device, account: cast.known(confirmation.account))
+        if confirmation.movesContents { call.headers.append(try active.proof()) }
+        return call
     }
 
     mutating func perform(
@@ -156,7 +152,7 @@ struct RandomisedRun {
 
 extension Exchange {
     /// The same exchange if the phone never saw the reply.
-    fileprivate var withoutReply: Exchange {
+    var withoutReply: Exchange {
         Exchange(request, from: caller, serial: serial, reply: nil, excuses: excuses)
     }
 }

@@ -16,7 +16,7 @@ struct RandomisedTests {
             try server.sandbox.clearViolations()
             let begin = ContinuousClock.now
             var run = try RandomisedRun(server, seed: seed, settings)
-            let people = run.cast.people.map { "\($0.name) (\($0.provider))" }.joined(separator: ", ")
+            let people = run.cast.people.map { "\($0.name) (\($0.firstProvider))" }.joined(separator: ", ")
             print("Randomised test: seed \(seed), \(settings.operations) operations of \(people)")
 
             do {

@@ -5,7 +5,8 @@ extension Request {
     var group: String? {
         switch self {
         case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .getSharingInvitationInfo,
-            .redeemSharingInvitation, .registerPushNotificationToken:
+            .redeemSharingInvitation, .registerPushNotificationToken, .confirmAccountSwitch, .finishAccountSwitch,
+            .getAccountSwitchStatus:
             nil
         case .index(let group, _): group
         case .addUser(let group, _, _), .getUploads(let group), .createSharingInvitation(let group, _, _, _),
@@ -13,6 +14,7 @@ extension Request {
             .revokeSharingInvitation(let group, _), .getSharingGroupMembers(let group):
             group
         case .uploadFile(let upload): upload.group.group
+        case .reuploadFile(let upload): upload.group
         case .uploadAppMetaData(let file, _, _), .uploadDeletion(let file, _, _), .downloadFile(let file, _, _),
             .downloadAppMetaData(let file, _):
             file.group.group

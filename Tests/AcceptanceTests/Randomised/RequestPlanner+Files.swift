@@ -23,7 +23,7 @@ extension RequestPlanner {
     private func newFile(_ group: String, _ caller: Caller, _ random: inout SeededGenerator) -> Request.Upload {
         let content = newContent(&random)
         let member = world.groups[group]?.members[caller.person]
-        let storage = caller.person.provider.storage ?? member?.owner?.person.provider.storage
+        let storage = world.account(of: caller.person).provider.storage ?? member?.owner.flatMap(world.storage)
         // Seldom the same new file as another device is about to commit.
         let staged = (world.groups[group]?.staged.values.flatMap(\.keys) ?? []).sorted()
         let file = random.chance(5) ? random.pick(staged) : nil
@@ -39,7 +39,7 @@ extension RequestPlanner {
     ) -> Request.Upload {
         let content = newContent(&random)
         let current = world.groups[group]?.files[file]
-        let storage = current?.owner.person.provider.storage
+        let storage = current.flatMap { world.storage(of: $0.owner) }
         return Request.Upload(
             file, in: selection(group, &random), version: (current?.version ?? 0) + 1,
             mimeType: current?.mimeType ?? "text/plain", content: content,
@@ -59,20 +59,21 @@ extension RequestPlanner {
         let content = random.chance(70) ? uploaded.content : newContent(&random)
         return Request.Upload(
             file, in: selection(group, &random), version: change.version ?? 0, mimeType: uploaded.mimeType,
-            content: content, checkSum: content.checkSums[uploaded.owner?.person.provider.storage ?? "Google"] ?? "",
+            content: content, checkSum: content.checkSums[uploaded.owner.flatMap(world.storage) ?? "Google"] ?? "",
             fileGroup: uploaded.fileGroup, metadata: random.chance(70) ? change.metadata : nil,
             undeletes: change.kind == .undelete)
     }
 
     /// Makes one thing wrong.
     private func spoil(_ upload: inout Request.Upload, _ random: inout SeededGenerator) {
-        switch Int.random(in: 0..<7, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
         case 0: upload.version = max(0, upload.version + (random.chance(50) ? 1 : -1))
         case 1: upload.mimeType = random.pick(World.mimeTypes + ["text/html", "unknown"]) ?? "unknown"
         case 2: upload.checkSum = String(upload.checkSum.reversed())
         case 3: upload.undeletes.toggle()
         case 4: upload.metadata = Metadata(Int.random(in: 0...3, using: &random), text(&random))
-        case 5: upload.file = anyFile(upload.group.group, &random)
+        case 5: upload.checkSum = random.pick(upload.content.checkSums.values.sorted()) ?? ""
+        case 6: upload.file = anyFile(upload.group.group, &random)
         default: upload.checkSum = upload.checkSum.uppercased()
         }
         if upload.version != 0 { upload.fileGroup = nil }

@@ -11,7 +11,7 @@ extension RequestPlanner {
         var group = random.uuid()
         if isUser, random.chance(50), let again = random.pick(own.keys.sorted()) { group = again }
         if !isUser, random.chance(5), let taken = random.pick(world.groups.keys.sorted()) { group = taken }
-        let folder = caller.person.provider.needsFolderName && !random.chance(4) ? "Sync" : nil
+        let folder = cast.activeAccount(of: caller.person).provider.needsFolderName && !random.chance(4) ? "Sync" : nil
         return (.addUser(group: group, name: random.chance(70) ? text(&random) : nil, folder: folder), caller)
     }
 
@@ -49,7 +49,7 @@ extension RequestPlanner {
         guard let code = anyInvitation(&random) else { return nil }
         let newcomers = cast.callers.filter { world.users[$0.person] == nil }
         let caller = random.chance(60) ? random.pick(newcomers) ?? anybody(&random) : anybody(&random)
-        let folder = caller.person.provider.needsFolderName && !random.chance(4) ? "Sync" : nil
+        let folder = cast.activeAccount(of: caller.person).provider.needsFolderName && !random.chance(4) ? "Sync" : nil
         return (.redeemSharingInvitation(code: code, folder: folder), caller)
     }
 

@@ -16,6 +16,7 @@ struct RequestPlanner {
         case signUp, commit, upload, metadata, deletion, download, downloadMetadata, look, staged, invite, info, redeem
         case createGroup, rename, removeGroup, leave, removeUser, checkCreds, checkPrimaryCreds, registerPush, health
         case discard, batchMember, invitations, revoke, members, permission, removeMember
+        case reupload, finishSwitch, switchStatus
     }
 
     /// A request and who makes it.
@@ -32,8 +33,9 @@ struct RequestPlanner {
 
     private var weights: [(weight: Int, Kind)] {
         // Whoever is no user yet, or no longer, comes back soon.
-        let areOwnersMissing = cast.people.contains { $0.bringsStorage && world.users[$0] == nil }
-        let areSharersMissing = cast.people.contains { !$0.bringsStorage && world.users[$0] == nil }
+        let missing = cast.people.filter { world.users[$0] == nil }.map(cast.activeAccount)
+        let areOwnersMissing = missing.contains(where: \.bringsStorage)
+        let areSharersMissing = missing.contains { !$0.bringsStorage }
         return [
             (areOwnersMissing ? 120 : 6, .signUp), (160, .commit), (260, .upload), (80, .metadata), (60, .deletion),
             (130, .download), (50, .downloadMetadata), (40, .look), (30, .staged),
@@ -43,7 +45,8 @@ struct RequestPlanner {
             (6, .removeGroup), (12, .leave), (5, .removeUser), (15, .checkCreds),
             (cast.canCheckPrimaryCreds ? 8 : 0, .checkPrimaryCreds), (10, .registerPush), (5, .health),
             (15, .discard), (15, .batchMember), (12, .invitations), (8, .revoke), (12, .members), (20, .permission),
-            (5, .removeMember),
+            (5, .removeMember), (awaiting.isEmpty ? 5 : 200, .reupload), (switchers.isEmpty ? 1 : 6, .finishSwitch),
+            (switchers.isEmpty ? 2 : 15, .switchStatus),
         ]
     }
 
@@ -77,6 +80,9 @@ struct RequestPlanner {
         case .members: place(&random, needing: .read).map { (.getSharingGroupMembers(group: $0.group), $0.caller) }
         case .permission: changePermission(&random)
         case .removeMember: removeMember(&random)
+        case .reupload: reupload(&random)
+        case .finishSwitch: finishSwitch(&random)
+        case .switchStatus: (.getAccountSwitchStatus, random.pick(switchers) ?? anybody(&random))
         }
     }
 

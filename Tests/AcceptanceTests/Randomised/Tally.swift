@@ -9,6 +9,8 @@ struct Tally: CustomStringConvertible {
     var resumedAfterReplacement = 0
     /// What phones with an address in a storage did with it.
     var direct: [String: Int] = [:]
+    /// What became of switches of accounts that were begun.
+    var switches: [String: Int] = [:]
     var disturbed: [String: Int] = [:]
     /// How long they took, with what was looked at afterwards.
     var time: [String: Duration] = [:]
@@ -24,7 +26,7 @@ struct Tally: CustomStringConvertible {
         return """
             \(operations) operations (\(list(endpoints))), of them \(refused) refused and \(stale) stale; \
             \(resumed) downloads resumed, \(resumedAfterReplacement) of them after a replacement; \
-            uploads with an address: \(list(direct)); disturbances: \(list(disturbed)), in ms: \(list(milliseconds)); \(observations) observations; at most \(mostPossibilities) \
+            uploads with an address: \(list(direct)); account switches: \(list(switches)); disturbances: \(list(disturbed)), in ms: \(list(milliseconds)); \(observations) observations; at most \(mostPossibilities) \
             possible states
             """
     }

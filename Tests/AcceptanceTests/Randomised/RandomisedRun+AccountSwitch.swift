@@ -1,0 +1,171 @@
+import SyncModel
+import TestSupport
+
+/// How a switch goes on after it was begun.
+private enum SwitchCourse: String {
+    case confirmed
+    case replyLost = "reply lost"
+    case hungUp = "hung up"
+    case responderKilled = "responder killed"
+    case simultaneous
+    case movedByServer = "moved by the server"
+    case cancelled
+}
+
+/// Switches of accounts (docs/protocol.md, section 5.11): to everybody else the person stays who they are.
+extension RandomisedRun {
+    /// Somebody begins a switch, others act meanwhile, and it is confirmed, whatever goes wrong then.
+    mutating func switchAccount(progress: Double) async throws {
+        let world = possibilities.likeliest
+        guard possibilities.worlds.count == 1,
+            let (caller, next) = RequestPlanner(world: world, cast: cast).accountSwitch(&random)
+        else { return }
+        let former = cast.activeAccount(of: caller.person)
+        let mayMove = cast.accounts[next] == nil && former.bringsStorage && world.hasAllFiles(of: caller.person)
+        if cast.accounts[next] == nil { try cast.add(next) } else { try cast.signInAgain(with: next) }
+        let begun = try begin(by: caller, to: next)
+        for _ in 0..<Int.random(in: 0...2, using: &random) { try letAnybodyAct(duringSwitchOf: caller.person) }
+        let course: SwitchCourse = random.pick(weighted: [
+            (35, .confirmed), (15, .replyLost), (15, .hungUp), (progress < 0.6 ? 15 : 0, .responderKilled),
+            (15, .simultaneous), (mayMove ? 60 : 0, .movedByServer), (15, .cancelled),
+        ])
+        tally.switches[course.rawValue, default: 0] += 1
+        let confirmation = Request.AccountSwitchConfirmation(
+            begun.id, at: begun.epoch, to: next,
+            movesContents: course == .movedByServer && possibilities.likeliest.hasAllFiles(of: caller.person))
+        let request = Request.confirmAccountSwitch(confirmation)
+        switch course {
+        case .confirmed, .movedByServer: try make(request, by: caller)
+        case .replyLost: try account(for: [perform(request, by: caller, "reply lost").withoutReply])
+        case .hungUp: try await makeTwice(request, by: caller)
+        case .responderKilled:
+            try await makeWhileKilling(request, by: caller, Int.random(in: 0...20_000, using: &random))
+        case .simultaneous: try await makeSimultaneously(request, by: caller)
+        case .cancelled: return try cancel(begun.id, to: next, by: caller)
+        }
+        // A phone repeats it until it knows.
+        for _ in 0..<5 where !isConfirmed(confirmation) { try make(request, by: caller, "again") }
+        guard isConfirmed(confirmation) else { throw difference(["a switch is never confirmed"]) }
+        cast.take(next)
+        try expectRetired(former, by: caller)
+        try observe(after: .index(group: nil), by: caller)
+        if confirmation.movesContents { try await actDuringMove(for: caller) }
+    }
+
+    /// Everybody goes on while the server moves the files, until it has moved the last one.
+    private mutating func actDuringMove(for caller: Caller) async throws {
+        for _ in 0..<Int.random(in: 0...12, using: &random) {
+            let (request, other) = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
+            if possibilities.likeliest.users[other.person] == nil { try cast.signInAgain(other.person) }
+            if case .uploadFile = request, random.chance(30) {
+                try make(request, by: other, during: .random(isUpload: true, at: cast.storages, &random))
+            } else {
+                try make(request, by: other, "while the server moves files")
+            }
+            try observe(after: request, by: other)
+        }
+        let begin = ContinuousClock.now
+        try await eventually("the files are moved", within: .seconds(60)) {
+            let reply = try server.address.perform(httpCall(.getAccountSwitchStatus, by: caller))
+            if reply.json?.state?.text == "finished" || reply.json?.code?.text == "user_unknown" { return true }
+            // A trouble meant for a phone may have met it.
+            if begin.duration(to: .now) > .seconds(5) { try server.endLeasesOfMoves() }
+            return false
+        }
+        guard possibilities.movesHaveEnded() else { throw difference(["the end of the moves was not foreseen"]) }
+        try observe(after: .index(group: nil), by: caller)
+    }
+
+    private func isConfirmed(_ confirmation: Request.AccountSwitchConfirmation) -> Bool {
+        possibilities.worlds.allSatisfy { $0.account(of: confirmation.account.person) == confirmation.account }
+    }
+
+    /// The phone has signed in with both accounts.
+    private mutating func begin(by caller: Caller, to account: Account) throws -> (id: String, epoch: Int) {
+        let world = possibilities.likeliest
+        let device = [("SyncServer-Device-UUID", caller.device)]
+        let identity = try server.call(
+            "GET", "CheckCreds", ["reportIdentity": "1"], headers: cast.account(of: caller.person).headers + device)
+        let epoch = world.switches[caller.person]?.epoch ?? 0
+        guard identity.json?.accountEpoch?.integer == Int64(epoch), let id = identity.json?.userAppId?.text,
+            let grant = identity.json?.deviceGrant?.text
+        else { throw difference(["\(caller) is told about the identity, in epoch \(epoch): \(identity)"]) }
+        let begun = try server.call(
+            "POST", "BeginAccountSwitch",
+            ["userAppId": id, "cloudFolderName": account.provider.needsFolderName ? "Sync" : nil],
+            headers: cast.known(account).headers + device + [("SyncServer-Device-Grant", grant)])
+        note("\(caller) begins a switch to \(account) → \(begun.status) \(begun.json?.switchId?.text ?? "nothing")")
+        let files = world.ownedFiles(of: caller.person)
+        let hosted = Set(begun.json?.hostedUsers?.array?.compactMap { $0.name?.text } ?? [])
+        guard begun.status == 200, let switchID = begun.json?.switchId?.text,
+            begun.json?.state?.text == "proposed", begun.json?.numberOfFiles?.integer == Int64(files.count),
+            begun.json?.approximateBytes?.integer == files.reduce(0, { $0 + Int64($1.content.bytes.count) }),
+            hosted == world.hosted(by: caller.person)
+        else {
+            throw difference([
+                "\(caller), who has \(files.count) files and hosts \(world.hosted(by: caller.person)), begins a "
+                    + "switch to \(account): \(begun)"
+            ])
+        }
+        return (switchID, epoch)
+    }
+
+    /// Somebody makes a request while a switch is proposed, which changes nothing but what is told about that.
+    private mutating func letAnybodyAct(duringSwitchOf person: Person) throws {
+        let planner = RequestPlanner(world: possibilities.likeliest, cast: cast)
+        var next = planner.next(&random)
+        while next.caller.person == person, [.removeUser, .getAccountSwitchStatus].contains(next.request) {
+            next = planner.next(&random)
+        }
+        if possibilities.likeliest.users[next.caller.person] == nil { try cast.signInAgain(next.caller.person) }
+        try make(next.request, by: next.caller, "while \(person)'s switch is proposed")
+    }
+
+    private mutating func cancel(_ id: String, to next: Account, by caller: Caller) throws {
+        let accounts = [next, cast.activeAccount(of: caller.person)]
+        for account in random.chance(50) ? accounts : accounts.reversed() {
+            let reply = try server.call(
+                "POST", "CancelAccountSwitch", ["switchId": id],
+                headers: cast.known(account).headers + [("SyncServer-Device-UUID", caller.device)])
+            // The new account is nobody's any more once the switch is withdrawn.
+            guard reply.status == 200 || (account == next && reply.status == 401) else {
+                throw difference(["a switch is cancelled with \(account): \(reply)"])
+            }
+        }
+        note("\(caller) cancels it")
+        try observe(after: .index(group: nil), by: caller)
+    }
+
+    /// Devices that still use the former account are told so.
+    private func expectRetired(_ account: Account, by caller: Caller) throws {
+        let active = cast.activeAccount(of: caller.person)
+        for device in cast.callers(of: caller.person).map(\.device) {
+            let reply = try server.call(
+                "GET", "Index", headers: cast.known(account).headers + [("SyncServer-Device-UUID", device)])
+            guard reply.status == 401, reply.json?.code?.text == "account_retired",
+                reply.values(of: "syncserver-active-account-type") == [active.provider.storage]
+            else { throw difference(["\(account) is retired, \(active) active, but: \(reply)"]) }
+        }
+    }
+}
+
+extension World {
+    /// Whether a person has files, none of which waits for its bytes.
+    fileprivate func hasAllFiles(of person: Person) -> Bool {
+        let files = ownedFiles(of: person)
+        return !files.isEmpty && files.allSatisfy { $0.contentState == .stored }
+            && switches[person]?.isFinished != false
+    }
+
+    /// The live files in a person's storage, or on their way there.
+    fileprivate func ownedFiles(of person: Person) -> [File] {
+        guard let user = users[person] else { return [] }
+        let owner = Owner(person: person, user: user)
+        return groups.values.flatMap(\.files.values).filter { $0.owner == owner && !$0.isDeleted }
+    }
+
+    /// The names of those whose new files come into a person's storage.
+    fileprivate func hosted(by person: Person) -> Set<String> {
+        Set(groups.values.flatMap { $0.members.filter { $0.value.owner?.person == person }.keys.map(\.name) })
+    }
+}
