@@ -27,7 +27,7 @@ enum Disturbance {
 
     /// What may happen to this request, most often nothing.
     static func random(
-        for request: Request, _ random: inout SeededGenerator, among cast: Cast, progress: Double
+        for request: Request, _ random: inout SeededGenerator, among cast: Cast, mayKill: Bool
     ) -> Disturbance {
         let isUpload = if case .uploadFile = request { true } else { false }
         let isReupload = if case .reuploadFile = request { true } else { false }
@@ -39,8 +39,6 @@ enum Disturbance {
         }
         if isUpload && random.chance(2) { return .cutBody }
         if isUpload && random.chance(12) { return random.chance(50) ? .inPieces : .direct }
-        // What a killed responder left in a storage is cleared when its lease has run out, so not towards the end.
-        let mayKill = progress < 0.6
         return random.pick(weighted: [
             (820, .none), (60, .lostReply), (40, .hangUp), (60, .simultaneous),
             (mayKill ? 14 : 0, .killedResponder(delay: Int.random(in: 0...20_000, using: &random))),

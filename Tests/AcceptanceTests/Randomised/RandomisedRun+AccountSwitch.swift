@@ -15,7 +15,7 @@ private enum SwitchCourse: String {
 /// Switches of accounts (docs/protocol.md, section 5.11): to everybody else the person stays who they are.
 extension RandomisedRun {
     /// Somebody begins a switch, others act meanwhile, and it is confirmed, whatever goes wrong then.
-    mutating func switchAccount(progress: Double) async throws {
+    mutating func switchAccount() async throws {
         let world = possibilities.likeliest
         guard possibilities.worlds.count == 1,
             let (caller, next) = RequestPlanner(world: world, cast: cast).accountSwitch(&random)
@@ -26,7 +26,7 @@ extension RandomisedRun {
         let begun = try begin(by: caller, to: next)
         for _ in 0..<Int.random(in: 0...2, using: &random) { try letAnybodyAct(duringSwitchOf: caller.person) }
         let course: SwitchCourse = random.pick(weighted: [
-            (35, .confirmed), (15, .replyLost), (15, .hungUp), (progress < 0.6 ? 15 : 0, .responderKilled),
+            (35, .confirmed), (15, .replyLost), (15, .hungUp), (mayKill ? 15 : 0, .responderKilled),
             (15, .simultaneous), (mayMove ? 60 : 0, .movedByServer), (15, .cancelled),
         ])
         tally.switches[course.rawValue, default: 0] += 1

@@ -10,17 +10,25 @@ private enum AddressUse: String {
     case nothing = "nothing"
 }
 
+/// What goes wrong while a phone asks for an address, or says that all bytes are there.
+private enum DirectTrouble: String {
+    case nothing
+    case cloudFails = "cloud fails"
+    case replyOfCloudLost = "reply of cloud lost"
+    case responderKilled = "responder killed"
+}
+
 /// Uploads whose bytes the phone sends to the storage itself (docs/protocol.md, section 8.29): for everybody else they are
 /// the same as in one request.
 extension RandomisedRun {
     /// The phone asks for an address, others do something meanwhile, and it ends the upload in one way or another.
-    mutating func uploadDirectly(_ request: Request, by caller: Caller) throws {
+    mutating func uploadDirectly(_ request: Request, by caller: Caller) async throws {
         let whole = try httpCall(request, by: caller)
         guard let body = whole.body, !body.isEmpty else { return try make(request, by: caller) }
         let creation = HTTPCall(
             "POST", whole.target.replacing("/UploadFile/", with: "/CreateUpload/") + "&direct=true",
             headers: whole.headers + [("Upload-Length", String(body.count))])
-        let created = try server.address.perform(creation)
+        let created = try await performUntilAnswered(creation)
         if created.json?.code?.text == "checksum_mismatch", request.announcesItsBytes {
             return try make(request, by: caller, "since it may not come in pieces")
         }
@@ -46,7 +54,7 @@ extension RandomisedRun {
         }
         try perhapsLetOthersAct(meanwhile: caller)
         switch use {
-        case .allBytes: try confirm(request, body, upload, by: caller)
+        case .allBytes: try await confirm(request, body, upload, by: caller)
         case .throughServer: try sendThroughServer(request, body, upload, by: caller)
         case .otherBytes:
             let reply = try server.address.perform(upload.confirmed(ofBytes: body.count))
@@ -62,6 +70,32 @@ extension RandomisedRun {
         }
     }
 
+    /// A phone repeats what fails through no fault of its own.
+    private mutating func performUntilAnswered(_ call: HTTPCall) async throws -> HTTPReply {
+        let trouble: DirectTrouble = random.pick(weighted: [
+            (60, .nothing), (15, .cloudFails), (15, .replyOfCloudLost), (mayKill ? 20 : 0, .responderKilled),
+        ])
+        tally.direct[trouble.rawValue, default: 0] += 1
+        switch trouble {
+        case .nothing: break
+        case .cloudFails, .replyOfCloudLost:
+            var fault = SandboxFault(host: nil, status: 503, times: 1)
+            fault.afterEffect = trouble == .replyOfCloudLost
+            try server.sandbox.inject(fault)
+            let reply = try server.address.perform(call)
+            try server.sandbox.clearFaults()
+            note("\(call.method) \(call.target.prefix(40))… [\(trouble.rawValue)] → \(reply.status)")
+            if reply.status < 500 { return reply }
+        case .responderKilled:
+            let part = random.chance(50) ? "syncd_api" : "syncd_transfer"
+            let reply = try await perform(
+                call, whileKilling: part, after: Int.random(in: 0...20_000, using: &random))
+            note("\(call.method) \(call.target.prefix(40))… [\(part) killed] → \(reply?.status ?? 0)")
+            if let reply, reply.isComplete, reply.status < 500 { return reply }
+        }
+        return try server.address.perform(call)
+    }
+
     private func send(_ bytes: [UInt8], to address: JSONValue) throws {
         let status = try server.send(bytes, toStorage: address)
         guard status == 200 else { throw difference(["the storage replies \(status) to \(bytes.count) bytes"]) }
@@ -70,8 +104,8 @@ extension RandomisedRun {
     /// The phone says that all bytes are there, perhaps once more after a lost reply.
     private mutating func confirm(
         _ request: Request, _ body: [UInt8], _ upload: PieceCalls, by caller: Caller
-    ) throws {
-        var reply = try server.address.perform(upload.confirmed(ofBytes: body.count))
+    ) async throws {
+        var reply = try await performUntilAnswered(upload.confirmed(ofBytes: body.count))
         if random.chance(30), reply.messageParameters?.creationDate != nil {
             reply = try server.address.perform(upload.confirmed(ofBytes: body.count))
         }

@@ -51,20 +51,30 @@ extension RandomisedRun {
 
     mutating func makeWhileKilling(_ request: Request, by caller: Caller, _ delay: Int) async throws {
         let part = PhoneCall(request).isTransfer ? "syncd_transfer" : "syncd_api"
+        let raw = try await perform(httpCall(request, by: caller), whileKilling: part, after: delay)
+        let reply = try raw.flatMap { try Reply($0, to: PhoneCall(request)) }
+        note("\(caller) \(PhoneCall(request).description) [responder killed] → \(reply?.description ?? "nothing")")
+        try account(for: [Exchange(request, from: caller, serial: nextSerial(), reply: reply)])
+        if reply == nil { try make(request, by: caller, "again") }
+    }
+
+    /// Makes a request while a responder is killed after so many microseconds.
+    /// - Returns: `nil` if there is no reply.
+    mutating func perform(
+        _ call: HTTPCall, whileKilling part: String, after delay: Int
+    ) async throws -> HTTPReply? {
         let responders = try server.processes(part)
         // The last ones are needed to go on.
-        guard responders.count > 1, let victim = random.pick(responders) else { return try make(request, by: caller) }
-        let call = try httpCall(request, by: caller)
+        guard responders.count > 1, let victim = random.pick(responders) else {
+            return try server.address.perform(call)
+        }
         let server = server
         async let killed: Void = Threads.run { victim.kill(after: .microseconds(delay)) }
         let result = try await Threads.run { Result { try server.address.perform(call) } }
         try await killed
         try await eventually("the responder has ended") { !victim.isRunning }
         try await server.awaitQuietDatabase()
-        let reply = try (try? result.get()).flatMap { try Reply($0, to: PhoneCall(request)) }
-        note("\(caller) \(PhoneCall(request).description) [responder killed] → \(reply?.description ?? "nothing")")
-        try account(for: [Exchange(request, from: caller, serial: nextSerial(), reply: reply)])
-        if reply == nil { try make(request, by: caller, "again") }
+        return try? result.get()
     }
 
     mutating func makeSimultaneously(_ request: Request, by caller: Caller) async throws {

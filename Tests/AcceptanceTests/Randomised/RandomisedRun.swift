@@ -36,21 +36,24 @@ struct RandomisedRun {
     mutating func run() async throws {
         for number in 1...settings.operations {
             step = number
-            try await operate(progress: Double(number) / Double(settings.operations))
+            try await operate()
             if number % 200 == 0 { try observeEverything() }
         }
         try observeEverything()
         try observeAllFiles()
     }
 
+    /// What a killed responder left in a storage is cleared when its lease has run out, so none is killed towards the end.
+    var mayKill: Bool { step * 10 < settings.operations * 6 }
+
     // MARK: Operations
 
-    private mutating func operate(progress: Double) async throws {
-        if random.chance(1) { return try await switchAccount(progress: progress) }
+    private mutating func operate() async throws {
+        if random.chance(1) { return try await switchAccount() }
         let (request, caller) = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
         if possibilities.likeliest.users[caller.person] == nil { try cast.signInAgain(caller.person) }
         let call = PhoneCall(request)
-        let disturbance = Disturbance.random(for: request, &random, among: cast, progress: progress)
+        let disturbance = Disturbance.random(for: request, &random, among: cast, mayKill: mayKill)
         tally.operations += 1
         tally.endpoints[call.endpoint, default: 0] += 1
         tally.disturbed[disturbance.word, default: 0] += 1
@@ -65,7 +68,7 @@ struct RandomisedRun {
         case .cutBody:
             try await cutBody(of: request, by: caller)
         case .inPieces: try uploadInPieces(request, by: caller)
-        case .direct: try uploadDirectly(request, by: caller)
+        case .direct: try await uploadDirectly(request, by: caller)
         case .cloudTrouble(let trouble): try make(request, by: caller, during: trouble)
         case .killedResponder(let delay): try await makeWhileKilling(request, by: caller, delay)
         case .simultaneous: try await makeSimultaneously(request, by: caller)
