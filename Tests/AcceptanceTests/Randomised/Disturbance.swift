@@ -38,6 +38,7 @@ enum Disturbance {
             return .cloudTrouble(CloudTrouble.random(isUpload: !isDownload, at: cast.storages, &random))
         }
         if isUpload && random.chance(2) { return .cutBody }
+        if isReupload && random.chance(15) { return .inPieces }
         if isUpload && random.chance(12) { return random.chance(50) ? .inPieces : .direct }
         return random.pick(weighted: [
             (820, .none), (60, .lostReply), (40, .hangUp), (60, .simultaneous),

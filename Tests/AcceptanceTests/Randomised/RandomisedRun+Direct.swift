@@ -75,7 +75,7 @@ extension RandomisedRun {
         let trouble: DirectTrouble = random.pick(weighted: [
             (60, .nothing), (15, .cloudFails), (15, .replyOfCloudLost), (mayKill ? 20 : 0, .responderKilled),
         ])
-        tally.direct[trouble.rawValue, default: 0] += 1
+        if trouble != .nothing { tally.direct[trouble.rawValue, default: 0] += 1 }
         switch trouble {
         case .nothing: break
         case .cloudFails, .replyOfCloudLost:

@@ -9,6 +9,7 @@ extension RandomisedRun {
         guard let body = whole.body else { return try make(request, by: caller) }
         let created = try server.address.perform(
             HTTPCall(
+                // ReuploadFile itself begins one.
                 "POST", whole.target.replacing("/UploadFile/", with: "/CreateUpload/"),
                 headers: whole.headers + [("Upload-Length", String(body.count))]))
         if created.json?.code?.text == "checksum_mismatch", request.announcesItsBytes {
@@ -29,7 +30,7 @@ extension RandomisedRun {
         var rest = upload.append(from: offset)
         rest.body = Array(body[offset...])
         let reply = try server.address.perform(rest)
-        if reply.messageParameters?.creationDate == nil { try abandon(upload) }
+        if !reply.isUploadComplete { try abandon(upload) }
         try end(request, by: caller, with: reply, "from byte \(offset) on")
     }
 
@@ -57,6 +58,11 @@ extension RandomisedRun {
         note("\(caller) \(call.description) [in pieces, \(remark)] → \(reply?.description ?? "nothing")")
         try account(for: [answered(Exchange(request, from: caller, serial: nextSerial(), reply: reply))])
     }
+}
+
+extension HTTPReply {
+    /// Whether it is the reply that ends an upload.
+    var isUploadComplete: Bool { messageParameters?.creationDate != nil || messageParameters?.result != nil }
 }
 
 extension Request {

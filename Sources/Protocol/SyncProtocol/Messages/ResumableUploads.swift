@@ -140,13 +140,19 @@ public enum AppendToUploadResponse: ResponseMessage {
     case incomplete
     /// All bytes have come: the answer that UploadFile would have given.
     case answered(UploadFileResponse)
+    /// The same for an upload that ReuploadFile began.
+    case reuploaded(ReuploadFileResponse)
 
     private enum CodingKeys: String, CodingKey {
-        case creationDate, masterVersionUpdate
+        case creationDate, masterVersionUpdate, result
     }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        if container.contains(.result) {
+            self = .reuploaded(try ReuploadFileResponse(from: decoder))
+            return
+        }
         self =
             container.contains(.creationDate) || container.contains(.masterVersionUpdate)
             ? .answered(try UploadFileResponse(from: decoder)) : .incomplete
@@ -158,6 +164,7 @@ public enum AppendToUploadResponse: ResponseMessage {
         switch self {
         case .incomplete: writer.object { _ in }
         case .answered(let response): response.write(to: &writer)
+        case .reuploaded(let response): response.write(to: &writer)
         }
     }
 }

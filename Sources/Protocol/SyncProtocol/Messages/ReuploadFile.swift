@@ -82,6 +82,9 @@ public struct SHA256Digits: QueryValue, Hashable {
 
 /// The response to a repeated upload; it is sent in a header.
 public enum ReuploadFileResponse: ResponseMessage {
+    /// The bytes are expected in other requests (status 201), since the request had `Upload-Length`; the headers tell where
+    /// they go.
+    case created(UploadUUID)
     /// The bytes are stored, and the file can be downloaded again.
     case stored
     /// Somebody else was faster, or the file did not wait.
@@ -96,11 +99,15 @@ public enum ReuploadFileResponse: ResponseMessage {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case result, currentVersion
+        case result, currentVersion, uploadUUID
     }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let uploadUUID = try container.decodeIfPresent(UploadUUID.self, forKey: .uploadUUID) {
+            self = .created(uploadUUID)
+            return
+        }
         self =
             switch try container.decode(Word.self, forKey: .result) {
             case .stored: .stored
@@ -114,6 +121,7 @@ public enum ReuploadFileResponse: ResponseMessage {
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             switch self {
+            case .created(let uploadUUID): writer.field("uploadUUID", uploadUUID)
             case .stored: writer.field("result", Word.stored)
             case .alreadyStored: writer.field("result", Word.alreadyStored)
             case .versionAdvanced(let current):

@@ -22,11 +22,10 @@ public struct CheckSumHasher: Sendable {
 
     /// Continues a computation.
     /// - Parameters:
-    ///   - state: ``state`` of another hasher for the same storage.
+    ///   - state: ``state`` of another hasher of the same flavour.
     ///   - length: how many bytes it had taken in.
     /// - Returns: `nil` if it is not one.
-    init?(for storageType: CloudStorageType, state: [UInt8], length: Int64) {
-        let flavour = storageType.checkSumFlavour
+    public init?(flavour: CheckSum.Flavour, state: [UInt8], length: Int64) {
         if flavour == .dropboxContentHash {
             guard let hash = DropboxContentHash(state: state, length: length) else { return nil }
             computation = .dropbox(hash)
@@ -36,8 +35,8 @@ public struct CheckSumHasher: Sendable {
         }
     }
 
-    /// What is needed to continue the computation elsewhere, besides the number of bytes.
-    var state: [UInt8] {
+    /// What is needed to continue the computation elsewhere, besides the number of bytes: at most 224 bytes.
+    public var state: [UInt8] {
         switch computation {
         case .digest(let digest, _): digest.state
         case .dropbox(let hash): hash.state
@@ -102,7 +101,8 @@ public struct ContentHasher: Sendable {
         self.init(for: storageType)
         let size = checkSum.state.count
         guard state.count >= size,
-            let checkSum = CheckSumHasher(for: storageType, state: Array(state[..<size]), length: lengthBytes)
+            let checkSum = CheckSumHasher(
+                flavour: storageType.checkSumFlavour, state: Array(state[..<size]), length: lengthBytes)
         else { return nil }
         self.checkSum = checkSum
         if quickXor != nil {

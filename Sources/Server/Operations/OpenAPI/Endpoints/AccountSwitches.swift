@@ -73,17 +73,21 @@ extension ReuploadFileRequest: DescribedRequest {
             "oneOf": [
                 Schemas.object(["result": ["type": "string", "enum": ["stored", "alreadyStored", "deleted"]]]),
                 Schemas.object(["result": ["const": "versionAdvanced"], "currentVersion": Schemas.int32]),
+                Schemas.object(["uploadUUID": Schemas.uuid]),
             ]
         ],
+        statuses: [200, 201],
         body: [
-            "required": true, "description": "The file, byte for byte.",
+            "required": false,
+            "description": "The file, byte for byte; none with Upload-Length, which begins an upload in pieces.",
             "content": ["application/octet-stream": ["schema": ["type": "string", "format": "binary"]]],
         ],
         errors: ErrorCode.storage.union([
             .lengthRequired, .unknownMimeType, .fileUnknown, .fileVersionMismatch, .mimeTypeChanged, .uploadConflict,
             .ownerRemoved, .checksumMismatch, .contentMismatch, .bodyLengthMismatch, .transferTooSlow,
-            .tooManyTransfers, .reuploadByOwnerOnly,
-        ]))
+            .tooManyTransfers, .reuploadByOwnerOnly, .quotaStagedChanges, .protocolVersionUnsupported,
+        ]),
+        requestHeaders: [.uploadLength: "How many bytes an upload in pieces has in all."])
 }
 
 extension FinishAccountSwitchRequest: DescribedRequest {

@@ -4,11 +4,11 @@ import SyncProtocol
 
 /// Proves, while bytes stream through, that they are those of a version that was uploaded before: by its checksum, which may
 /// be in the flavour of another storage, and by SHA-256, as far as either is known.
-final class ContentIdentity {
+struct ContentIdentity: Sendable {
     private let checkSum: CheckSum?
     private let sha256: [[UInt8]]
     private var hasher: CheckSumHasher?
-    private var digest: IncrementalDigest?
+    private var digest: StorableDigest?
 
     /// - Parameters:
     ///   - checkSum: in the canonical form of a flavour, which its length tells; `nil` if it is not known.
@@ -18,11 +18,35 @@ final class ContentIdentity {
         self.checkSum = flavour == nil ? nil : checkSum
         self.sha256 = sha256
         hasher = flavour.map { CheckSumHasher(flavour: $0) }
-        digest = sha256.isEmpty ? nil : IncrementalDigest(.sha256)
+        digest = sha256.isEmpty ? nil : StorableDigest(.sha256)
     }
 
+    /// The same proof, after the first bytes.
+    /// - Parameters:
+    ///   - state: ``state`` of a proof of the same content.
+    ///   - length: how many bytes it had taken in.
+    /// - Returns: `nil` if it is not one.
+    func continued(from state: [UInt8], length: Int64) -> ContentIdentity? {
+        var copy = self
+        let size = hasher?.state.count ?? 0
+        guard state.count >= size else { return nil }
+        if let flavour = checkSum?.flavour {
+            guard let hasher = CheckSumHasher(flavour: flavour, state: Array(state[..<size]), length: length) else {
+                return nil
+            }
+            copy.hasher = hasher
+        }
+        guard digest != nil else { return state.count == size ? copy : nil }
+        guard let digest = StorableDigest(.sha256, state: state[size...]) else { return nil }
+        copy.digest = digest
+        return copy
+    }
+
+    /// What is needed to continue the proof elsewhere, besides the number of bytes.
+    var state: [UInt8] { (hasher?.state ?? []) + (digest?.state ?? []) }
+
     /// Takes in the next bytes.
-    func update(_ bytes: Span<UInt8>) {
+    mutating func update(_ bytes: Span<UInt8>) {
         hasher?.update(bytes)
         digest?.update(bytes)
     }
@@ -30,9 +54,8 @@ final class ContentIdentity {
     /// Ends the computation.
     /// - Throws: ``EndpointError/contentMismatch`` if these were other bytes.
     func verify() throws(EndpointError) {
-        if let hasher = hasher.take(), hasher.finish() != checkSum { throw .contentMismatch }
-        guard let digest = digest.take() else { return }
-        let hash = digest.finish()
+        if let hasher, hasher.finish() != checkSum { throw .contentMismatch }
+        guard let hash = digest?.finish() else { return }
         guard sha256.allSatisfy({ $0 == hash }) else { throw .contentMismatch }
     }
 }

@@ -23,12 +23,11 @@ final class PhoneUpload: UploadContent {
     private let budget: PartBudget
     private let keepAlive: () throws -> Void
     private let beforeEnd: () throws -> Void
-    private var hasher: ContentHasher
-    /// The hashes where the part begins that was handed out last.
-    private var hasherBefore: ContentHasher
+    private var arriving: ArrivingHashes
+    /// The same where the part begins that was handed out last.
+    private var arrivingBefore: ArrivingHashes
     /// Whether what has arrived is known to be wrong.
     private var isWrong = false
-    private let identity: ContentIdentity?
     /// The part that was handed out last.
     private var window: PartWindow?
     private var pace: PartPace
@@ -45,7 +44,7 @@ final class PhoneUpload: UploadContent {
     /// - Parameters:
     ///   - lengthBytes: the value of `Content-Length`.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
-    ///   - identity: what else is known of the bytes, which must be theirs as well.
+    ///   - identity: what else is known of the bytes, which must be theirs as well; a recorder knows it itself.
     ///   - keepAlive: called after every 16 KiB; an error that it throws ends the upload.
     ///   - beforeEnd: called when everything has arrived and is verified, before the end of the content, which creates
     ///     the object, is passed on; an error that it throws ends the upload.
@@ -60,20 +59,19 @@ final class PhoneUpload: UploadContent {
         self.body = body
         self.lengthBytes = lengthBytes
         self.expected = expected
-        self.identity = identity
         self.budget = budget
         self.keepAlive = keepAlive
         self.beforeEnd = beforeEnd
         self.now = now
         pace = PartPace(now: now)
         self.recorder = recorder
-        hasher = recorder?.hasher ?? ContentHasher(for: storageType)
-        hasherBefore = hasher
-        piece = hasher.lengthBytes..<(recorder?.pieceEnd ?? lengthBytes)
+        arriving = recorder?.arriving ?? ArrivingHashes(for: storageType, provenBy: identity)
+        arrivingBefore = arriving
+        piece = arriving.lengthBytes..<(recorder?.pieceEnd ?? lengthBytes)
     }
 
     /// How much of the content has arrived, in this request and those before.
-    private var arrivedBytes: Int64 { hasher.lengthBytes }
+    private var arrivedBytes: Int64 { arriving.lengthBytes }
 
     deinit {
         budget.putBack(reservedBytes)
@@ -134,7 +132,7 @@ final class PhoneUpload: UploadContent {
     /// - Parameter size: decides how large the part will be, of which as many bytes have arrived as it is told.
     private func handOut(isSliding: Bool = false, size: (Int) throws -> Int) throws -> UploadPart {
         let offset = arrivedBytes
-        hasherBefore = hasher
+        arrivingBefore = arriving
         var buffer = window?.takeBuffer() ?? budget.takeBuffer()
         window = nil
         observe(0)
@@ -194,8 +192,7 @@ final class PhoneUpload: UploadContent {
             // Fewer bytes than requested arrive only if the body ends.
             guard try body.read(into: &buffer, chunk) == chunk.count else { throw EndpointError.bodyLengthMismatch }
             pace.received(in: began.duration(to: now()))
-            hasher.update(buffer.span.extracting(chunk))
-            identity?.update(buffer.span.extracting(chunk))
+            arriving.update(buffer.span.extracting(chunk))
             observe(chunk.upperBound)
             try keepAlive()
         }
@@ -206,13 +203,12 @@ final class PhoneUpload: UploadContent {
     private func verifyEnd() throws {
         var surplus: [UInt8] = [0]
         guard try body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }
-        let hashes = hasher.finish()
-        guard hashes.checkSum == expected else {
+        do {
+            hashes = try arriving.finish(expecting: expected)
+        } catch {
             isWrong = true
-            throw EndpointError.checkSumMismatch
+            throw error
         }
-        try identity?.verify()
-        self.hashes = hashes
         try beforeEnd()
     }
 }
@@ -234,7 +230,7 @@ extension PhoneUpload: UploadResumption {
         var buffer = [UInt8](repeating: 0, count: Self.chunkBytes)
         while arrivedBytes < position {
             guard arrivedBytes < piece.upperBound else {
-                try recorder?.record(session, hasher, isCertain: false)
+                try recorder?.record(session, arriving, isCertain: false)
                 throw PieceEnded(keepsMultiplesOf: 1)
             }
             let count = min(Int64(Self.chunkBytes), min(position, piece.upperBound) - arrivedBytes)
@@ -243,21 +239,21 @@ extension PhoneUpload: UploadResumption {
     }
 
     func record(session: String) throws {
-        try recorder?.record(session, hasher)
+        try recorder?.record(session, arriving)
     }
 
     func arrived(granularity: Int) -> UploadPart? {
         guard !isWrong else { return nil }
         // What is not handed out here has to come again.
-        hasher = hasherBefore
+        arriving = arrivingBefore
         guard let window else { return nil }
-        let offset = hasherBefore.lengthBytes
+        let offset = arrivingBefore.lengthBytes
         // Never the end: that creates the object.
         let most = min(window.arrivedBytes, Int(lengthBytes - 1 - offset))
         let count = most - most % granularity
         guard count > 0 else { return nil }
         let bytes = window.arrived(count)
-        hasher.update(bytes.span)
+        arriving.update(bytes.span)
         return UploadPart(bytes: bytes, offset: offset, isLast: false)
     }
 

@@ -100,7 +100,7 @@ struct FileMove {
         if !isSmall, let known = former.checkSum?.canonical(as: owner.storageType.checkSumFlavour) {
             return .inParts(hash: known.rawValue, sha256: sha256)
         }
-        let identity = identity(object, sha256)
+        var identity = identity(object, sha256)
         var hasher = ContentHasher(for: owner.storageType)
         var window: [UInt8] = []
         repeat {

@@ -13,7 +13,7 @@ final class MovedContent: UploadContent {
     private let source: MoveSource
     /// What the provider must report, if that is known beforehand.
     private let expectedHash: String?
-    private let identity: ContentIdentity
+    private var identity: ContentIdentity
     private let beforeEnd: () throws -> Void
     private var hasher: ContentHasher
     /// What was read and not handed out yet, from a position on.

@@ -14,7 +14,7 @@ struct AppendToUploadEndpoint: TransferEndpoint {
         // Nothing is waited for here: this role has few threads.
         let upload = try context.presentUpload(request.uploadUUID, of: caller.userID, on: caller.device)
         let piece = try Piece(of: upload, context.head, isDirect: request.isDirect)
-        _ = try caller.member(of: try upload.uploadFile(request).sharingGroupUUID, in: context.store)
+        _ = try caller.member(of: try UploadPurpose(stored: upload.request).sharingGroupUUID, in: context.store)
         guard upload.reply == nil, upload.writer.map(\.isAnnounced) ?? true else { return }
         if !piece.confirmsDirectUpload(upload) { try piece.check(against: upload) }
         // Whoever asks for the offset from now on waits for this piece.
@@ -28,22 +28,13 @@ struct AppendToUploadEndpoint: TransferEndpoint {
         let upload = try context.resumableUpload(request.uploadUUID, of: caller.userID, on: caller.device)
         let piece = try Piece(of: upload, context.head, isDirect: request.isDirect)
         if let reply = upload.reply { return piece.reply(reply, of: upload, in: context) }
-        let assembly = try UploadAssembly(
-            request: try upload.uploadFile(request), caller: caller, piece: piece, context: context)
-        return try assembly.run(upload)
+        let goal = try UploadPurpose(stored: upload.request).goal(from: request.masterVersion, by: caller, in: context)
+        return try UploadAssembly(goal: goal, caller: caller, piece: piece, context: context).run(upload)
     }
 }
 
 extension AppendToUploadRequest: AdmittedRequest {
     typealias Handler = AppendToUploadEndpoint
-}
-
-extension ResumableUpload {
-    /// What is uploaded.
-    fileprivate func uploadFile(_ request: AppendToUploadRequest) throws -> UploadFileRequest {
-        let created = try CreateUploadRequest(query: self.request).upload
-        return request.masterVersion.map { created.from($0) } ?? created
-    }
 }
 
 /// What a request says about its piece of an upload.

@@ -11,7 +11,8 @@ struct DirectUploadCheck {
     /// An object that is not found is looked for once more: providers are eventually consistent.
     private static let secondLookPause: Duration = .seconds(1)
 
-    let request: UploadFileRequest
+    /// The announced one.
+    let checkSum: CheckSum
     let storage: UserStorage
     let intent: UploadIntent
     let context: RequestContext
@@ -26,7 +27,7 @@ struct DirectUploadCheck {
         guard let hash = object.providerHash else {
             throw CloudStorageError.unavailable(detail: "no hash of what a client has sent there")
         }
-        guard let expected = request.checkSum.canonical(as: owner.storageType.checkSumFlavour),
+        guard let expected = checkSum.canonical(as: owner.storageType.checkSumFlavour),
             object.sizeBytes == upload.lengthBytes, hash == expected.rawValue
         else { throw EndpointError.checkSumMismatch }
         return StoredContent(

@@ -6,15 +6,15 @@ import Vault
 
 /// The work of one request on an upload that comes in pieces.
 struct UploadAssembly {
-    let request: UploadFileRequest
+    let goal: any UploadGoal
     let caller: GroupCaller
     let piece: Piece
     let context: RequestContext
     /// This request, as the row names it.
     let writer: String
 
-    init(request: UploadFileRequest, caller: GroupCaller, piece: Piece, context: RequestContext) throws {
-        self.request = request
+    init(goal: any UploadGoal, caller: GroupCaller, piece: Piece, context: RequestContext) throws {
+        self.goal = goal
         self.caller = caller
         self.piece = piece
         self.context = context
@@ -31,7 +31,7 @@ struct UploadAssembly {
         try piece.digest?.check(context.body, lengthBytes: piece.lengthBytes)
         if let text = upload.content, let destination = upload.destination {
             let content = try KeptContent(text).stored(in: destination.owner)
-            let member = try caller.member(of: request.sharingGroupUUID, in: context.store)
+            let member = try caller.member(of: goal.sharingGroupUUID, in: context.store)
             let storage = try context.storage(of: destination.owner, for: member.user)
             return try stage(
                 content, try UploadIntent.existing(of: upload, destination, storage, by: context.intents), upload)
@@ -39,16 +39,10 @@ struct UploadAssembly {
         if piece.confirmsDirectUpload(upload), let destination = upload.destination {
             return try confirm(upload, at: destination)
         }
-        let target: Target
-        if let destination = upload.destination {
-            target = try existing(upload, destination)
-        } else {
-            switch try begin(upload) {
-            case .answered(let response): return .header(AppendToUploadResponse.answered(response))
-            case .begun(let new): target = new
-            }
+        switch try upload.destination.map({ try existing(upload, $0) }) ?? begin(upload) {
+        case .answered(let response): return .header(response)
+        case .decided(let target): return try transfer(upload, to: target)
         }
-        return try transfer(upload, to: target)
     }
 
     private struct Target {
@@ -58,33 +52,17 @@ struct UploadAssembly {
         var recorder: UploadRecorder
     }
 
-    private enum Beginning {
-        /// There is nothing to upload any more.
-        case answered(UploadFileResponse)
-        case begun(Target)
-    }
-
     // MARK: Where the bytes go
 
     /// Reserves a place at the provider for the first bytes, and commits the intent to use it.
-    private func begin(_ upload: ResumableUpload) throws -> Beginning {
-        let plan: UploadPlan
-        let member: Member
-        switch try UploadCheck(request: request, caller: caller, context: context).run() {
+    private func begin(_ upload: ResumableUpload) throws -> UploadAnswer<Target> {
+        let plan: UploadDestinationPlan
+        switch try goal.destination(ofBytes: upload.lengthBytes) {
         case .answered(let response): return .answered(response)
-        case .decided(let decision, let grounds):
-            member = grounds.member
-            guard case .upload(let decided) = decision else {
-                let step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
-                return .answered(try step.stageAgain())
-            }
-            plan = decided
+        case .decided(let decided): plan = decided
         }
-        try plan.checkMayComeInPieces()
-        let fileExtension = try request.fileExtension(ofBytes: upload.lengthBytes, context.services.settings)
-        let name = request.cloudFileName(from: member.user.device, fileExtension: fileExtension)
-        let storage = try context.storage(of: plan.owner, for: member.user)
-        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        let storage = try context.storage(of: plan.owner, for: plan.member.user)
+        let reservation = try storage.provider.reserve(name: plan.name.rawValue, in: storage.access)
         let intent = try UploadIntent.commit(
             toStore: reservation, in: plan.owner, storage, of: upload, by: context.intents)
         let destination = UploadDestination(of: intent, in: plan.owner)
@@ -95,32 +73,42 @@ struct UploadAssembly {
         }
         var fresh = upload
         fresh.progress = .none
-        guard let recorder = try recorder(fresh, plan.owner) else { throw EndpointError.uploadConflict }
-        return .begun(Target(storage: storage, owner: plan.owner, intent: intent, recorder: recorder))
+        guard let recorder = try recorder(fresh, plan.owner, plan.identity) else { throw EndpointError.uploadConflict }
+        return .decided(Target(storage: storage, owner: plan.owner, intent: intent, recorder: recorder))
     }
 
-    private func existing(_ upload: ResumableUpload, _ destination: UploadDestination) throws -> Target {
-        let member = try caller.member(of: request.sharingGroupUUID, in: context.store)
-        guard let recorder = try recorder(upload, destination.owner) else {
+    private func existing(
+        _ upload: ResumableUpload, _ destination: UploadDestination
+    ) throws -> UploadAnswer<Target> {
+        let member = try caller.member(of: goal.sharingGroupUUID, in: context.store)
+        let storage = try context.storage(of: destination.owner, for: member.user)
+        let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
+        let identity: ContentIdentity?
+        switch try goal.identity(ofBytes: upload.lengthBytes) {
+        case .answered(let response):
+            intent.giveUp()
+            try context.store.transaction { try $0.record(reply: response.headerText, of: upload.uploadUUID) }
+            return .answered(response)
+        case .decided(let known): identity = known
+        }
+        guard let recorder = try recorder(upload, destination.owner, identity) else {
             _ = try context.store.transaction { try $0.record(.none, of: upload.uploadUUID, by: writer) }
             throw EndpointError.uploadOffsetMismatch(current: 0)
         }
-        let storage = try context.storage(of: destination.owner, for: member.user)
-        return Target(
-            storage: storage, owner: destination.owner,
-            intent: try UploadIntent.existing(of: upload, destination, storage, by: context.intents), recorder: recorder
-        )
+        return .decided(Target(storage: storage, owner: destination.owner, intent: intent, recorder: recorder))
     }
 
-    private func recorder(_ upload: ResumableUpload, _ owner: OwningUser) throws -> UploadRecorder? {
+    private func recorder(
+        _ upload: ResumableUpload, _ owner: OwningUser, _ identity: ContentIdentity?
+    ) throws -> UploadRecorder? {
         try UploadRecorder(
-            of: upload, into: owner.storageType, by: writer, pieceEnd: piece.end, context: context)
+            of: upload, into: owner.storageType, provenBy: identity, by: writer, pieceEnd: piece.end, context: context)
     }
 
     // MARK: Bytes
 
     private func transfer(_ upload: ResumableUpload, to target: Target) throws -> EndpointReply {
-        guard let expected = request.checkSum.canonical(as: target.owner.storageType.checkSumFlavour) else {
+        guard let expected = goal.checkSum.canonical(as: target.owner.storageType.checkSumFlavour) else {
             throw EndpointError.checkSumMismatch
         }
         let content = PhoneUpload(
@@ -129,17 +117,17 @@ struct UploadAssembly {
             keepAlive: { try target.recorder.keepAlive() }, beforeEnd: { try target.intent.confirm() })
         let stored: StoredObject
         do {
-            stored = try target.storage.upload(content, as: target.intent.reservation, request.mimeType)
+            stored = try target.storage.upload(content, as: target.intent.reservation, goal.mimeType)
         } catch let ended as PieceEnded {
             let storedBytes = target.recorder.progress.storedBytes
             guard storedBytes > piece.offset || piece.lengthBytes == 0 else {
                 throw EndpointError.pieceTooSmall(minimumBytes: ended.keepsMultiplesOf)
             }
             return piece.reply(storedBytes: storedBytes, of: upload, in: context)
-        } catch EndpointError.checkSumMismatch {
+        } catch let error as EndpointError where error == .checkSumMismatch || error == .contentMismatch {
             // The bytes are not those of the upload, which can therefore never succeed.
             forget(upload, target.intent)
-            throw EndpointError.checkSumMismatch
+            throw error
         } catch CloudStorageError.contentMismatch {
             forget(upload, target.intent)
             throw CloudStorageError.contentMismatch
@@ -154,10 +142,10 @@ struct UploadAssembly {
     /// Stages what the client has sent to the owner's storage itself, if that is what it has announced.
     private func confirm(_ upload: ResumableUpload, at destination: UploadDestination) throws -> EndpointReply {
         let owner = destination.owner
-        let member = try caller.member(of: request.sharingGroupUUID, in: context.store)
+        let member = try caller.member(of: goal.sharingGroupUUID, in: context.store)
         let storage = try context.storage(of: owner, for: member.user)
         let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
-        let check = DirectUploadCheck(request: request, storage: storage, intent: intent, context: context)
+        let check = DirectUploadCheck(checkSum: goal.checkSum, storage: storage, intent: intent, context: context)
         do {
             return try stage(recorded: try check.run(upload, in: owner), intent, upload)
         } catch EndpointError.checkSumMismatch {
@@ -179,38 +167,29 @@ struct UploadAssembly {
         return try stage(content, intent, upload)
     }
 
-    /// Stages the file whose bytes are all there; if the master version is stale, they stay for the next request.
+    /// Makes the object what it was uploaded for; if the master version is stale, they stay for the next request.
     private func stage(
         _ content: StoredContent, _ intent: UploadIntent, _ upload: ResumableUpload
     ) throws -> EndpointReply {
-        let response: UploadFileResponse
+        let completion: UploadCompletion
         do {
-            switch try UploadCheck(request: request, caller: caller, context: context).run() {
-            case .answered(let answer):
-                if answer.isStale { return answered(answer, upload) }
-                intent.giveUp()
-                response = answer
-            case .decided(_, let grounds):
-                let step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
-                let outcome = try step.stage(content, intent)
-                if outcome.response.isStale { return answered(outcome.response, upload) }
-                if !outcome.isObjectUsed { intent.giveUp() }
-                response = outcome.response
-            }
+            completion = try goal.complete(with: content, intent)
         } catch let error as EndpointError {
             // What is wrong now stays wrong.
             forget(upload, intent)
             throw error
         }
-        let text = response.headerText
+        if completion.response.isStale { return stale(completion.response, upload) }
+        if !completion.isObjectUsed { intent.giveUp() }
+        let text = completion.response.headerText
         try context.store.transaction { try $0.record(reply: text, of: upload.uploadUUID) }
         return piece.reply(text, of: upload, in: context)
     }
 
-    private func answered(_ response: UploadFileResponse, _ upload: ResumableUpload) -> EndpointReply {
+    private func stale(_ response: any ResponseMessage, _ upload: ResumableUpload) -> EndpointReply {
         context.replyHeaders = piece.dialect.headers(
             storedBytes: upload.lengthBytes, of: upload.lengthBytes, isComplete: false)
-        return .header(AppendToUploadResponse.answered(response))
+        return .header(response)
     }
 
     // MARK: Ends

@@ -10,7 +10,7 @@ final class UploadRecorder {
 
     let upload: ResumableUpload
     /// Where the hashes of the bytes stand that have come before.
-    let hasher: ContentHasher
+    let arriving: ArrivingHashes
     /// The position in the content behind the last byte of this request.
     let pieceEnd: Int64
     private(set) var progress: UploadProgress
@@ -21,21 +21,21 @@ final class UploadRecorder {
 
     /// - Parameters:
     ///   - upload: as it was when this request took it over, with its destination.
+    ///   - identity: what the bytes must turn out to be besides.
     ///   - writer: this request.
     /// - Returns: `nil` if what was recorded cannot be used; all bytes must come again then.
     init?(
-        of upload: ResumableUpload, into storageType: CloudStorageType, by writer: String, pieceEnd: Int64,
-        context: RequestContext
+        of upload: ResumableUpload, into storageType: CloudStorageType, provenBy identity: ContentIdentity?,
+        by writer: String, pieceEnd: Int64, context: RequestContext
     ) throws {
         let progress = upload.progress
         if progress.storedBytes == 0 {
-            hasher = ContentHasher(for: storageType)
+            arriving = ArrivingHashes(for: storageType, provenBy: identity)
         } else {
-            guard
-                let known = ContentHasher(
-                    for: storageType, state: progress.hashState, lengthBytes: progress.storedBytes)
-            else { return nil }
-            hasher = known
+            let known = ArrivingHashes(
+                for: storageType, provenBy: identity, state: progress.hashState, lengthBytes: progress.storedBytes)
+            guard let known else { return nil }
+            arriving = known
         }
         if let sealed = progress.session {
             guard let opened = try context.services.storage.vault.opened(sealed, of: upload.uploadUUID) else {
@@ -52,13 +52,13 @@ final class UploadRecorder {
 
     /// Records what the provider keeps.
     /// - Parameters:
-    ///   - hasher: where the hashes stand there.
+    ///   - arriving: where the hashes stand there.
     ///   - isCertain: whether it keeps no more.
     /// - Throws: ``EndpointError/uploadConflict`` if another request has taken the upload over; ``StoreError``.
-    func record(_ session: String?, _ hasher: ContentHasher, isCertain: Bool = true) throws {
+    func record(_ session: String?, _ arriving: ArrivingHashes, isCertain: Bool = true) throws {
         let sealed = try session.map { try context.services.storage.vault.sealed($0, of: upload.uploadUUID) }
         let new = UploadProgress(
-            storedBytes: hasher.lengthBytes, isCertain: isCertain, hashState: hasher.state, session: sealed)
+            storedBytes: arriving.lengthBytes, isCertain: isCertain, hashState: arriving.state, session: sealed)
         try requireOwnership { try $0.record(new, of: upload.uploadUUID, by: writer) }
         progress = new
         self.session = session

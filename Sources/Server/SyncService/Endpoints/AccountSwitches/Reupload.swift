@@ -1,0 +1,104 @@
+import Providers
+import Store
+import SyncProtocol
+
+/// Brings back the bytes of a version that waits for them.
+///
+/// The bytes are those of the version only if everything that is known of it says so: the stored checksum, which is that of
+/// the storage in which the version was, and SHA-256 where it is known. Version and dates stay, and so does the master
+/// version. Of several uploads of the same version, even at the same moment, the first wins; the others discard only their
+/// own object.
+struct Reupload {
+    enum Check {
+        case answered(ReuploadFileResponse)
+        case upload(ReuploadPlan)
+    }
+
+    let request: ReuploadFileRequest
+    let caller: GroupCaller
+    let context: RequestContext
+
+    /// The checks before a byte is sent.
+    func check(ofBytes length: Int64) throws -> Check {
+        guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: request.mimeType) else {
+            throw EndpointError.unknownMIMEType
+        }
+        return try context.store.snapshot { session in
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+            guard let file = try session.file(request.fileUUID, in: member.groupID) else {
+                throw EndpointError.fileUnknown
+            }
+            if let answer = try answer(about: file) { return .answered(answer) }
+            guard try session.isMember(file.owningUser.userID, of: member.groupID) else {
+                throw EndpointError.ownerRemoved
+            }
+            let sha256 = try session.sha256(of: request.fileUUID, in: member.groupID)
+            return .upload(
+                try ReuploadPlan(request, file, sha256: sha256, length: length, member, fileExtension: fileExtension))
+        }
+    }
+
+    /// The reply to a request that need not, or cannot, be carried out; `nil` if the file waits for just this version.
+    private func answer(about file: FileRecord) throws(EndpointError) -> ReuploadFileResponse? {
+        guard !file.isDeleted else { return .deleted }
+        guard request.fileVersion <= file.fileVersion else { throw .fileVersionMismatch }
+        guard request.fileVersion == file.fileVersion else { return .versionAdvanced(current: file.fileVersion) }
+        guard request.mimeType == file.mimeType else { throw .mimeTypeChanged }
+        return file.contentState == .stored ? .alreadyStored : nil
+    }
+
+    /// Writes the row, after everything has been checked again under the group's lock.
+    /// - Returns: ``ReuploadFileResponse/stored``; anything else if the object is not needed.
+    func store(_ content: StoredContent, from intent: UploadIntent, _ plan: ReuploadPlan) throws -> ReuploadFileResponse
+    {
+        try context.store.transaction { session in
+            let version = try session.lockMasterVersionExclusive(of: plan.member.groupID)
+            let member = try caller.member(plan.member, lockedAt: version, using: &session)
+            guard let file = try session.file(request.fileUUID, in: member.groupID, locked: true) else {
+                throw EndpointError.fileUnknown
+            }
+            if let answer = try answer(about: file) { return answer }
+            guard file.owningUser == content.owningUser,
+                try session.isMember(file.owningUser.userID, of: member.groupID)
+            else { throw EndpointError.uploadConflict }
+            try session.restoreContent(
+                content, of: request.fileUUID, from: member.user.device, in: member.groupID)
+            try intent.end(storing: content, using: &session)
+            return .stored
+        }
+    }
+}
+
+/// A valid repeated upload.
+struct ReuploadPlan {
+    let member: Member
+    let owner: OwningUser
+    /// Of the object.
+    let name: CloudFileName
+    /// The announced checksum in the canonical form of the owner's storage.
+    let checkSum: CheckSum
+    let identity: ContentIdentity
+
+    /// - Throws: ``EndpointError/contentMismatch`` if what is announced cannot be the version's bytes.
+    fileprivate init(
+        _ request: ReuploadFileRequest, _ file: FileRecord, sha256: [UInt8]?, length: Int64, _ member: Member,
+        fileExtension: String
+    ) throws(EndpointError) {
+        let flavour = file.owningUser.storageType.checkSumFlavour
+        guard let checkSum = request.checkSum.canonical(as: flavour) else { throw .checkSumMismatch }
+        if let size = file.sizeBytes, size != length { throw .contentMismatch }
+        if let known = file.checkSum, known.flavour == flavour, known != checkSum { throw .contentMismatch }
+        let announced = request.contentSHA256?.bytes
+        if let sha256, let announced, sha256 != announced { throw .contentMismatch }
+        if file.checkSum == nil, sha256 == nil, file.owningUser.userID != member.userID {
+            throw .reuploadByOwnerOnly
+        }
+        self.member = member
+        owner = file.owningUser
+        name = CloudFileName(
+            fileUUID: request.fileUUID, deviceUUID: member.user.device, fileVersion: request.fileVersion,
+            fileExtension: fileExtension)
+        self.checkSum = checkSum
+        identity = ContentIdentity(checkSum: file.checkSum, sha256: [sha256, announced].compactMap(\.self))
+    }
+}

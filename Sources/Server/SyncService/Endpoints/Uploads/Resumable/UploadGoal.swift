@@ -1,0 +1,161 @@
+import Store
+import SyncProtocol
+
+/// What an upload in pieces is for, as its row keeps it.
+enum UploadPurpose {
+    /// A new version, which is staged.
+    case staging(UploadFileRequest)
+    /// The bytes of a version that waits for them.
+    case reupload(ReuploadFileRequest)
+
+    private static let reuploadPrefix = "\(EndpointName.reuploadFile.rawValue)?"
+
+    /// - Throws: `RequestError` if the text is not ``stored``.
+    init(stored text: String) throws(RequestError) {
+        if text.hasPrefix(Self.reuploadPrefix) {
+            self = .reupload(try ReuploadFileRequest(query: String(text.dropFirst(Self.reuploadPrefix.count))))
+        } else {
+            self = .staging(try CreateUploadRequest(query: text).upload)
+        }
+    }
+
+    var stored: String {
+        switch self {
+        case .staging(let request): CreateUploadRequest(request).encodedQuery(.unreserved)
+        case .reupload(let request): Self.reuploadPrefix + request.encodedQuery(.unreserved)
+        }
+    }
+
+    var sharingGroupUUID: SharingGroupUUID {
+        switch self {
+        case .staging(let request): request.sharingGroupUUID
+        case .reupload(let request): request.sharingGroupUUID
+        }
+    }
+
+    /// The upload as a request that sends bytes of it sees it.
+    /// - Parameter masterVersion: the present one, if the request says so.
+    func goal(
+        from masterVersion: MasterVersion?, by caller: GroupCaller, in context: RequestContext
+    ) -> any UploadGoal {
+        switch self {
+        case .staging(let request):
+            StagingGoal(
+                request: masterVersion.map { request.from($0) } ?? request, caller: caller, context: context)
+        case .reupload(let request):
+            ReuploadGoal(reupload: Reupload(request: request, caller: caller, context: context))
+        }
+    }
+}
+
+/// What an upload in pieces leads to.
+protocol UploadGoal {
+    var sharingGroupUUID: SharingGroupUUID { get }
+    var mimeType: MIMEType { get }
+    var checkSum: CheckSum { get }
+
+    /// Where the bytes go, or the reply if none are wanted.
+    func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan>
+
+    /// What is known of the bytes besides their checksum, before more of them come, or the reply if none are wanted any more.
+    func identity(ofBytes lengthBytes: Int64) throws -> UploadAnswer<ContentIdentity?>
+
+    /// Makes the object that holds all of the bytes what it was uploaded for.
+    func complete(with content: StoredContent, _ intent: UploadIntent) throws -> UploadCompletion
+}
+
+/// A reply in the words of the request that would have sent all bytes at once, or what is needed to go on.
+enum UploadAnswer<Decision> {
+    case answered(any ResponseMessage)
+    case decided(Decision)
+}
+
+/// Where the bytes of an upload go.
+struct UploadDestinationPlan {
+    let owner: OwningUser
+    let member: Member
+    /// Of the object.
+    let name: CloudFileName
+    let identity: ContentIdentity?
+}
+
+/// What has become of the object of an upload.
+struct UploadCompletion {
+    let response: any ResponseMessage
+    /// Whether a file, or a staged change, has the object now.
+    let isObjectUsed: Bool
+}
+
+/// A new version, which is staged.
+struct StagingGoal: UploadGoal {
+    let request: UploadFileRequest
+    let caller: GroupCaller
+    let context: RequestContext
+
+    var sharingGroupUUID: SharingGroupUUID { request.sharingGroupUUID }
+    var mimeType: MIMEType { request.mimeType }
+    var checkSum: CheckSum { request.checkSum }
+
+    func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan> {
+        switch try UploadCheck(request: request, caller: caller, context: context).run() {
+        case .answered(let response): return .answered(response)
+        case .decided(let decision, let grounds):
+            guard case .upload(let plan) = decision else {
+                let step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
+                return .answered(try step.stageAgain())
+            }
+            try plan.checkMayComeInPieces()
+            let fileExtension = try request.fileExtension(ofBytes: lengthBytes, context.services.settings)
+            let name = request.cloudFileName(from: grounds.member.user.device, fileExtension: fileExtension)
+            return .decided(UploadDestinationPlan(owner: plan.owner, member: grounds.member, name: name, identity: nil))
+        }
+    }
+
+    func identity(ofBytes lengthBytes: Int64) -> UploadAnswer<ContentIdentity?> { .decided(nil) }
+
+    func complete(with content: StoredContent, _ intent: UploadIntent) throws -> UploadCompletion {
+        switch try UploadCheck(request: request, caller: caller, context: context).run() {
+        case .answered(let answer): return UploadCompletion(response: answer, isObjectUsed: false)
+        case .decided(_, let grounds):
+            let step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
+            let outcome = try step.stage(content, intent)
+            return UploadCompletion(response: outcome.response, isObjectUsed: outcome.isObjectUsed)
+        }
+    }
+}
+
+/// The bytes of a version that waits for them.
+struct ReuploadGoal: UploadGoal {
+    let reupload: Reupload
+
+    var sharingGroupUUID: SharingGroupUUID { reupload.request.sharingGroupUUID }
+    var mimeType: MIMEType { reupload.request.mimeType }
+    var checkSum: CheckSum { reupload.request.checkSum }
+
+    func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan> {
+        switch try reupload.check(ofBytes: lengthBytes) {
+        case .answered(let response): .answered(response)
+        case .upload(let plan):
+            .decided(
+                UploadDestinationPlan(
+                    owner: plan.owner, member: plan.member, name: plan.name, identity: plan.identity))
+        }
+    }
+
+    func identity(ofBytes lengthBytes: Int64) throws -> UploadAnswer<ContentIdentity?> {
+        switch try reupload.check(ofBytes: lengthBytes) {
+        case .answered(let response): .answered(response)
+        case .upload(let plan): .decided(plan.identity)
+        }
+    }
+
+    func complete(with content: StoredContent, _ intent: UploadIntent) throws -> UploadCompletion {
+        guard let length = content.sizeBytes else { throw EndpointError.contentMismatch }
+        switch try reupload.check(ofBytes: length) {
+        case .answered(let response): return UploadCompletion(response: response, isObjectUsed: false)
+        case .upload(let plan):
+            let response = try reupload.store(content, from: intent, plan)
+            return UploadCompletion(response: response, isObjectUsed: response == .stored)
+        }
+    }
+}
