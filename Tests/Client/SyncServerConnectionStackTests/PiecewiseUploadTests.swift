@@ -47,6 +47,43 @@ struct PiecewiseUploadTests {
         try await expectDownload(phone, masterVersion: 1)
     }
 
+    @Test("A file that is uploaded again after a switch of accounts goes on likewise")
+    func uploadedAgain() async throws {
+        let before = try await phone()
+        #expect(try await before.upload(bytes, as: uuid, masterVersion: 0).value != nil)
+        #expect(try await before.commit(0) == .success(1))
+        let phone = try Phone(switched(before.user, to: server.newcomer(.dropbox).account))
+        _ = try await phone.files()
+        let cuts = [3_000_000, 700_000, 2_000_000]
+        phone.executor.cutParts(after: cuts)
+        let file = try phone.file(bytes)
+
+        let outcome = try await phone.connection.reuploadFile(
+            ReuploadFileRequest(
+                fileUUID: uuid, sharingGroupUUID: phone.group, fileVersion: .first, mimeType: MIMEType("text/plain")!,
+                checkSum: try await CheckSum.ofFile(at: file, flavour: .dropboxContentHash),
+                contentSHA256: try await SHA256Digits.ofFile(at: file)), from: file)
+
+        #expect(outcome == .success(.stored))
+        let again = phone.executor.sentPartBytes - Int64(bytes.count)
+        #expect(again >= 0 && again <= Int64(cuts.count) * Self.mostSentTwice, "\(again) bytes were sent twice")
+        try await expectDownload(phone, masterVersion: 2)
+    }
+
+    /// The same person and device, who have switched to another account.
+    private func switched(_ user: TestUser, to account: SandboxAccount) throws -> TestUser {
+        let next = user.with(account: account)
+        let identity = try server.call("GET", "CheckCreds", ["reportIdentity": "1"], headers: user.headers)
+        let begun = try server.call(
+            "POST", "BeginAccountSwitch", ["userAppId": identity.json?.userAppId?.text],
+            headers: next.headers + [("SyncServer-Device-Grant", identity.json?.deviceGrant?.text ?? "")])
+        let confirmed = try server.call(
+            "POST", "ConfirmAccountSwitch", ["switchId": begun.json?.switchId?.text, "expectedEpoch": "0"],
+            headers: next.headers)
+        #expect(confirmed.json?.numberAwaiting?.integer == 1, "\(begun) \(confirmed)")
+        return next
+    }
+
     @Test("A call that fails is continued by the next one")
     func continued() async throws {
         let phone = try await phone()

@@ -11,6 +11,10 @@ struct PiecewiseUploadTests {
     private static let staged = HTTPReply.message(
         UploadFileResponse.staged(creationDate: Sample.date, updateDate: Sample.date))
 
+    private static let reupload = ReuploadFileRequest(
+        fileUUID: Sample.file, sharingGroupUUID: Sample.group, fileVersion: FileVersion(3),
+        mimeType: MIMEType("text/plain")!, checkSum: CheckSum("b10a8db164e0754105b7a99be72e3fe5")!)
+
     private let file = FileManager.default.temporaryDirectory.appending(path: "piecewise-\(UUID().uuidString)")
 
     private static func created(at offset: String?) -> HTTPReply {
@@ -26,7 +30,7 @@ struct PiecewiseUploadTests {
     /// What is sent for a file if the server replies like this, after a reply to Index.
     private func sent(
         _ replies: [Result<HTTPReply, TransportFailure>], index: HTTPReply = Bench.index, sendsParts: Bool = true,
-        lengthBytes: Int = lengthBytes
+        lengthBytes: Int = lengthBytes, again: Bool = false
     ) async throws -> (exchanges: [HTTPExchange], error: ServerConnectionError?) {
         try Data().write(to: file)
         let handle = try FileHandle(forWritingTo: file)
@@ -39,7 +43,11 @@ struct PiecewiseUploadTests {
         let bench = Bench(executor)
         _ = try await bench.connection.index(IndexRequest())
         let error = await failure { () throws(ServerConnectionError) in
-            try await bench.connection.uploadFile(Sample.upload, from: file)
+            if again {
+                _ = try await bench.connection.reuploadFile(Self.reupload, from: file)
+            } else {
+                _ = try await bench.connection.uploadFile(Sample.upload, from: file)
+            }
         }
         return (Array(executor.exchanges.dropFirst()), error)
     }
@@ -71,6 +79,25 @@ struct PiecewiseUploadTests {
         let complete = exchanges.map { $0.request.headerFields[HTTPField.Name("Upload-Complete")!] }
         #expect(complete == [nil, "?0", "?1"])
         #expect(exchanges[1].request.headerFields[.contentType] == "application/partial-upload")
+    }
+
+    @Test("What is uploaded again after a switch of accounts comes in pieces, too")
+    func uploadedAgain() async throws {
+        let stored = HTTPReply.message(ReuploadFileResponse.stored)
+        let (exchanges, error) = try await sent(
+            [.success(Self.created(at: "0")), .lost, .success(Self.incomplete(at: "5242880")), .success(stored)],
+            again: true)
+
+        #expect(error == nil)
+        #expect(
+            summary(exchanges) == [
+                "POST ReuploadFile", "PATCH Upload 0..<16777216", "HEAD Upload", "PATCH Upload 5242880..<20971520",
+            ])
+        #expect(exchanges[0].request.headerFields[HTTPField.Name("Upload-Length")!] == "20971520")
+        #expect(exchanges[1].request.path?.contains("masterVersion") == false)
+        #expect(summary(try await sent([.success(stored)], again: true).exchanges) == ["POST ReuploadFile"])
+        let small = try await sent([.success(stored)], lengthBytes: 4_000_000, again: true)
+        #expect(summary(small.exchanges) == ["POST ReuploadFile whole"])
     }
 
     @Test("After a lost connection it goes on at the offset that the server tells")

@@ -221,6 +221,8 @@ actor ConnectionPerformer: RequestPerformer {
             switch $0 {
             case .stored: .reuploaded(.stored(bytes: length))
             case .alreadyStored: .reuploaded(.alreadyStored)
+            // Not a reply to bytes.
+            case .created: .failed(.unreachable)
             case .versionAdvanced, .deleted: .reuploaded(.outdated)
             }
         }

@@ -59,7 +59,8 @@ extension ServerConnection {
         }
     }
 
-    /// Uploads again the bytes of a version that waits for them.
+    /// Uploads again the bytes of a version that waits for them; large files in pieces, as
+    /// ``uploadFile(_:from:label:progress:)`` does.
     /// - Parameters:
     ///   - file: The version's contents, which must not change meanwhile.
     ///   - progress: Called while the bytes are sent.
@@ -72,7 +73,9 @@ extension ServerConnection {
         call.body = .file(file)
         call.progress = progress
         return try await outcome { () throws(ServerConnectionError) in
-            .success(
+            let upload = PiecewiseUpload(request: request, file: file, label: nil, progress: progress)
+            if let outcome = try await uploadInPieces(upload) { return outcome }
+            return .success(
                 try await perform(call) { reply throws(ServerConnectionError) in
                     try reply.message(of: .reuploadFile)
                 })

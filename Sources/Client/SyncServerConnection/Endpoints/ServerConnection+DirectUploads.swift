@@ -33,15 +33,15 @@ extension ServerConnection {
 
     /// The size from which on files are not sent in one request to the server.
     func smallestFileBytes(in group: SharingGroupUUID) -> Int64 {
-        mayUploadDirectly(in: group) ? DirectUpload.smallestFileBytes : PiecewiseUpload.smallestFileBytes
+        mayUploadDirectly(in: group) ? DirectUpload.smallestFileBytes : PieceSupport.smallestFileBytes
     }
 
     /// Sends a file to the storage, and has the server verify it there.
     /// - Returns: nil if the bytes must go through the server, from the beginning on.
     /// - Throws: if the upload has ended, or the task was cancelled.
-    func send(
-        _ upload: PiecewiseUpload, to direct: DirectUpload, _ uploadUUID: UploadUUID, _ lengthBytes: Int64
-    ) async throws(ServerConnectionError) -> Outcome<StagedFile>? {
+    func send<Request: PiecewiseRequest>(
+        _ upload: PiecewiseUpload<Request>, to direct: DirectUpload, _ uploadUUID: UploadUUID, _ lengthBytes: Int64
+    ) async throws(ServerConnectionError) -> Outcome<Request.Done>? {
         // Only tests have a server, and so a storage, without TLS.
         let schemes: Set = ["https", configuration.baseURL.scheme ?? "https"]
         guard direct.expires.secondsSince1970 > Int64(environment.now().timeIntervalSince1970),
@@ -63,17 +63,15 @@ extension ServerConnection {
     }
 
     /// Tells the server that the storage has all bytes.
-    private func confirm(
-        _ upload: PiecewiseUpload, _ uploadUUID: UploadUUID, _ lengthBytes: Int64
-    ) async throws(ServerConnectionError) -> Outcome<StagedFile>? {
-        let request = AppendToUploadRequest(uploadUUID, masterVersion: upload.request.masterVersion, isDirect: true)
+    private func confirm<Request: PiecewiseRequest>(
+        _ upload: PiecewiseUpload<Request>, _ uploadUUID: UploadUUID, _ lengthBytes: Int64
+    ) async throws(ServerConnectionError) -> Outcome<Request.Done>? {
+        let request = AppendToUploadRequest(
+            uploadUUID, masterVersion: upload.request.presentMasterVersion, isDirect: true)
         let call = Self.appending(request, from: lengthBytes, isLast: true, repetition: .always)
         do throws(ServerConnectionError) {
             return try await perform(call) { reply throws(ServerConnectionError) in
-                switch try reply.message(of: .appendToUpload, as: AppendToUploadResponse.self) {
-                case .incomplete: return nil
-                case .answered(let response): return Self.staged(response)
-                }
+                upload.request.outcome(of: try reply.message(of: .appendToUpload, as: AppendToUploadResponse.self))
             }
         } catch {
             if error.serverCode == .uploadOffsetMismatch || error.serverCode == .uploadConflict { return nil }

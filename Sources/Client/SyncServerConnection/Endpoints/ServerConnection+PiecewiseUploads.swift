@@ -3,13 +3,8 @@ import HTTPTypes
 import SyncProtocol
 
 /// An upload of a file whose bytes are sent in several requests (docs/protocol.md, section 8.29).
-struct PiecewiseUpload: Sendable {
-    /// The size from which on files are sent in pieces; of smaller ones little can be lost.
-    static let smallestFileBytes: Int64 = 4 << 20
-    /// The size of a piece. It is in memory while it is sent, and a multiple of what all storages keep.
-    static let pieceBytes: Int64 = 16 << 20
-
-    let request: UploadFileRequest
+struct PiecewiseUpload<Request: PiecewiseRequest>: Sendable {
+    let request: Request
     let file: URL
     let label: String?
     let progress: (@Sendable (TransferProgress) -> Void)?
@@ -17,6 +12,11 @@ struct PiecewiseUpload: Sendable {
 
 /// What a connection has found out about uploads in pieces.
 struct PieceSupport: Sendable {
+    /// The size from which on files are sent in pieces; of smaller ones little can be lost.
+    static let smallestFileBytes: Int64 = 4 << 20
+    /// The size of a piece. It is in memory while it is sent, and a multiple of what all storages keep.
+    static let pieceBytes: Int64 = 16 << 20
+
     /// Whether the server does not take any.
     var isAbsent = false
     /// Groups whose storage takes a file in one piece only.
@@ -35,20 +35,22 @@ extension ServerConnection {
         var offset: Int64
     }
 
-    private enum Beginning: Sendable {
+    private enum Beginning<Done: Sendable>: Sendable {
         case begun(UploadUUID, offset: Int64, direct: DirectUpload?)
         /// There is nothing to send.
-        case answered(Outcome<StagedFile>)
+        case answered(Outcome<Done>)
     }
 
-    private enum PieceReply: Sendable {
+    private enum PieceReply<Done: Sendable>: Sendable {
         case incomplete(offset: Int64)
-        case answered(Outcome<StagedFile>)
+        case answered(Outcome<Done>)
     }
 
     /// Sends a file in pieces.
     /// - Returns: nil if it must be sent whole.
-    func uploadInPieces(_ upload: PiecewiseUpload) async throws(ServerConnectionError) -> Outcome<StagedFile>? {
+    func uploadInPieces<Request: PiecewiseRequest>(
+        _ upload: PiecewiseUpload<Request>
+    ) async throws(ServerConnectionError) -> Outcome<Request.Done>? {
         let group = upload.request.sharingGroupUUID
         guard executor.sendsParts, extensions == .present, !pieces.isAbsent, !pieces.wholeFilesOnly.contains(group),
             let lengthBytes = Self.length(of: upload.file), lengthBytes >= smallestFileBytes(in: group)
@@ -89,21 +91,21 @@ extension ServerConnection {
     }
 
     /// Finds the upload that an earlier call has begun, or begins it.
-    private func begin(
-        _ upload: PiecewiseUpload, lengthBytes: Int64, direct: Bool
-    ) async throws(ServerConnectionError) -> Beginning {
+    private func begin<Request: PiecewiseRequest>(
+        _ upload: PiecewiseUpload<Request>, lengthBytes: Int64, direct: Bool
+    ) async throws(ServerConnectionError) -> Beginning<Request.Done> {
         let group = upload.request.sharingGroupUUID
         let isDirect = direct && mayUploadDirectly(in: group)
-        var call = Call(CreateUploadRequest(upload.request, isDirect: isDirect), repetition: .always)
+        var call = upload.request.beginning(isDirect: isDirect)
         call.headers[RequestHeader.uploadLength.fieldName] = "\(lengthBytes)"
         call.expectedStatuses = [201]
-        let beginning: Beginning = try await perform(call) { reply throws(ServerConnectionError) in
-            switch try reply.message(of: .createUpload, as: CreateUploadResponse.self) {
-            case .created(let uploadUUID, let direct):
+        let beginning: Beginning<Request.Done> = try await perform(call) { reply throws(ServerConnectionError) in
+            switch try upload.request.begun(by: reply) {
+            case .expected(let uploadUUID, let direct):
                 return .begun(
                     uploadUUID, offset: try reply.uploadOffset(of: .createUpload, upTo: lengthBytes),
                     direct: isDirect ? direct : nil)
-            case .answered(let response): return .answered(Self.staged(response))
+            case .done(let outcome): return .answered(outcome)
             }
         }
         if isDirect, case .begun(_, _, nil) = beginning { pieces.withoutDirectUploads.insert(group) }
@@ -112,14 +114,14 @@ extension ServerConnection {
 
     /// Sends what is missing. After a lost connection it goes on where the storage has the bytes, as long as each
     /// ``RetryPolicy/maximumAttempts`` attempts bring it further.
-    private func send(
-        _ upload: PiecewiseUpload, to begun: Begun, _ lengthBytes: Int64
-    ) async throws(ServerConnectionError) -> Outcome<StagedFile> {
+    private func send<Request: PiecewiseRequest>(
+        _ upload: PiecewiseUpload<Request>, to begun: Begun, _ lengthBytes: Int64
+    ) async throws(ServerConnectionError) -> Outcome<Request.Done> {
         var offset = begun.offset
         var failures = 0
         while true {
             do throws(ServerConnectionError) {
-                let end = min(offset + PiecewiseUpload.pieceBytes, lengthBytes)
+                let end = min(offset + PieceSupport.pieceBytes, lengthBytes)
                 switch try await append(upload, offset..<end, to: begun.uploadUUID, of: lengthBytes) {
                 case .answered(let outcome): return outcome
                 case .incomplete(let next):
@@ -142,10 +144,10 @@ extension ServerConnection {
         }
     }
 
-    private func append(
-        _ upload: PiecewiseUpload, _ range: Range<Int64>, to uploadUUID: UploadUUID, of lengthBytes: Int64
-    ) async throws(ServerConnectionError) -> PieceReply {
-        let request = AppendToUploadRequest(uploadUUID, masterVersion: upload.request.masterVersion)
+    private func append<Request: PiecewiseRequest>(
+        _ upload: PiecewiseUpload<Request>, _ range: Range<Int64>, to uploadUUID: UploadUUID, of lengthBytes: Int64
+    ) async throws(ServerConnectionError) -> PieceReply<Request.Done> {
+        let request = AppendToUploadRequest(uploadUUID, masterVersion: upload.request.presentMasterVersion)
         // Sent again only if the server has not seen it: otherwise the upload may have got to another position.
         var call = Self.appending(
             request, from: range.lowerBound, isLast: range.upperBound == lengthBytes, repetition: .ifNotCarriedOut)
@@ -157,11 +159,9 @@ extension ServerConnection {
             }
         }
         return try await perform(call) { reply throws(ServerConnectionError) in
-            switch try reply.message(of: .appendToUpload, as: AppendToUploadResponse.self) {
-            case .incomplete:
-                return .incomplete(offset: try reply.uploadOffset(of: .appendToUpload, upTo: lengthBytes))
-            case .answered(let response): return .answered(Self.staged(response))
-            }
+            let response = try reply.message(of: .appendToUpload, as: AppendToUploadResponse.self)
+            if let outcome = upload.request.outcome(of: response) { return .answered(outcome) }
+            return .incomplete(offset: try reply.uploadOffset(of: .appendToUpload, upTo: lengthBytes))
         }
     }
 
