@@ -78,6 +78,8 @@ class WalkthroughTests(unittest.TestCase):
         page = self.chapter("README.md", "demonstration")
         written = page.type("make run", run, shown=False)
         self.assertIn("everything arrived as it was sent", written)
+        # In another folder than that of make.
+        self.assertIn("`scripts/stack down ~/.stack/run` stops it", written)
         addresses = self.chapter("docs/syncdir.md", "demonstration-addresses")
         self.assertIn("SYNC_HTTP_URL=", addresses.type("scripts/stack env .stack/run", shown=False))
         page.type("make stop", {"make stop": "scripts/stack down .stack/run"})
