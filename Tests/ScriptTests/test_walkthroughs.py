@@ -92,6 +92,18 @@ class WalkthroughTests(unittest.TestCase):
         self.assertIn("usage: ", page.type("scripts/lib/resolver --help", shown=False))
         page.compare()
 
+    def test_faults(self) -> None:
+        """docs/faults.md: a cell of the catalogue by itself."""
+        page = self.chapter("docs/faults.md", "faults")
+        self.assertIn("1 passed, 0 failed", page.type("scripts/faults --provider google", shown=False))
+        page.compare()
+
+    def test_attack(self) -> None:
+        """CONTRIBUTING: one attack by its name; here for a few seconds."""
+        page = self.chapter("CONTRIBUTING.md", "attack")
+        page.type("scripts/attack NAME", {"NAME": "large_headers --small"}, shown=False)
+        page.compare()
+
     def test_stack(self) -> None:
         """README: a stack of one's own, the server's health, and a person."""
         page = self.chapter("README.md", "stack")
