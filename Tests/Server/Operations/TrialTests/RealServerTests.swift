@@ -20,14 +20,64 @@ struct FaultOfRealServer: Sendable, CustomTestStringConvertible {
 }
 
 extension FaultOfRealServer {
-    static let all = s3 + webDAV
+    static let all = common(.s3Rclone) + s3 + common(.rcloneWebDAV) + webDAV
+
+    // MARK: Any server
+
+    private static func common(_ server: StorageServerProcess.Kind) -> [FaultOfRealServer] {
+        [
+            FaultOfRealServer(
+                name: "a wrong secret", server: server, step: "identity", words: "the token is rejected",
+                prepare: { $0.password = "another-secret-of-the-tests" }),
+            FaultOfRealServer(
+                name: "a page for people instead of data", server: server, step: "identity", words: "a page for people",
+                deceptions: {
+                    Deceptions { request in
+                        request.call.operation == .identity
+                            ? .saying(Reply(200, "<html></html>", headers: [.contentType: "text/html"])) : .none
+                    }
+                }),
+            FaultOfRealServer(
+                name: "a full storage", server: server, step: "smallUpload", words: "quota exceeded",
+                deceptions: { Deceptions { $0.sendsBytes ? .saying(Reply(507)) : .none } }),
+            FaultOfRealServer(
+                name: "bytes that change on the way", server: server, step: "smallUpload",
+                words: "computed: 3000 bytes",
+                deceptions: { Deceptions { $0.sendsBytes ? .asking($0.changed) : .none } }),
+            FaultOfRealServer(
+                name: "other bytes", server: server, step: "download", words: "other bytes come",
+                deceptions: { Deceptions { $0.isDownload(of: "small.bin") ? .saying(.zeros) : .none } }),
+            FaultOfRealServer(
+                name: "the whole file instead of a range", server: server, step: "range",
+                words: "the whole file is sent",
+                deceptions: {
+                    Deceptions { request in
+                        request.call.operation == .download && request.headers[.range] != nil
+                            ? .asking(request.without(.range)) : .none
+                    }
+                }),
+            FaultOfRealServer(
+                name: "a download that cannot be resumed", server: server, step: "resumedDownload",
+                words: "connection lost", deceptions: { Deceptions { $0.resumesDownload ? .silence : .none } }),
+            FaultOfRealServer(
+                name: "a deletion that does not delete", server: server, step: "deletion", words: "is still there",
+                deceptions: { Deceptions { $0.deletesObject ? .saying(Reply(204)) : .none } }, leavesNothing: false),
+            FaultOfRealServer(
+                name: "a second deletion that is refused", server: server, step: "repeatedDeletion", words: "403",
+                deceptions: {
+                    let deletions = Memory(0)
+                    return Deceptions { request in
+                        guard request.deletesObject else { return .none }
+                        deletions.value += 1
+                        return deletions.value == 2 ? .saying(Reply(403)) : .none
+                    }
+                }),
+        ]
+    }
 
     // MARK: S3
 
     private static let s3 = [
-        FaultOfRealServer(
-            name: "a wrong secret", server: .s3Rclone, step: "identity", words: "the token is rejected",
-            prepare: { $0.password = "another-secret-of-the-tests" }),
         FaultOfRealServer(
             name: "a bucket that is not there", server: .s3Rclone, step: "identity", words: "rejected",
             prepare: { $0.bucket = "elsewhere" }),
@@ -35,14 +85,6 @@ extension FaultOfRealServer {
             name: "a bucket's name that cannot be one", server: .s3Rclone, step: "identity",
             words: "must have a bucket",
             prepare: { $0.bucket = "b" }),
-        FaultOfRealServer(
-            name: "a page for people instead of XML", server: .s3Rclone, step: "identity", words: "a page for people",
-            deceptions: {
-                Deceptions { request in
-                    request.call.operation == .identity
-                        ? .saying(Reply(200, "<html></html>", headers: [.contentType: "text/html"])) : .none
-                }
-            }),
         // moto takes any key.
         FaultOfRealServer(name: "any key is accepted", server: .s3Moto, step: "forgery", words: "is accepted"),
         FaultOfRealServer(
@@ -52,19 +94,6 @@ extension FaultOfRealServer {
                     request.method == .put && request.call.operation == .metadata
                         ? .saying(Reply(403, "<Error><Code>AccessDenied</Code></Error>")) : .none
                 }
-            }),
-        FaultOfRealServer(
-            name: "a full bucket", server: .s3Rclone, step: "smallUpload", words: "quota exceeded",
-            deceptions: {
-                Deceptions { request in
-                    request.method == .put && request.call.operation == .upload
-                        ? .saying(Reply(507, "<Error><Code>XMinioStorageFull</Code></Error>")) : .none
-                }
-            }),
-        FaultOfRealServer(
-            name: "bytes that change on the way", server: .s3Rclone, step: "smallUpload", words: "computed: 3000 bytes",
-            deceptions: {
-                Deceptions { $0.method == .put && $0.call.operation == .upload ? .asking($0.changed) : .none }
             }),
         FaultOfRealServer(
             name: "a wrong hash", server: .s3Rclone, step: "smallUpload", words: "computed: 3000 bytes with the hash",
@@ -80,18 +109,6 @@ extension FaultOfRealServer {
                 Deceptions { request in
                     request.call.operation == .metadata && request.headers[.range] != nil
                         ? .turning { $0.replacing(.contentRange, by: "bytes 0-0/3001") } : .none
-                }
-            }),
-        FaultOfRealServer(
-            name: "other bytes", server: .s3Rclone, step: "download", words: "other bytes come",
-            deceptions: { Deceptions { $0.isDownload(of: "small.bin") ? .saying(.zeros) : .none } }),
-        FaultOfRealServer(
-            name: "the whole object instead of a range", server: .s3Rclone, step: "range",
-            words: "the whole file is sent",
-            deceptions: {
-                Deceptions { request in
-                    request.call.operation == .download && request.headers[.range] != nil
-                        ? .asking(request.without(.range)) : .none
                 }
             }),
         FaultOfRealServer(
@@ -112,9 +129,6 @@ extension FaultOfRealServer {
                 }
             }),
         FaultOfRealServer(
-            name: "a download that cannot be resumed", server: .s3Rclone, step: "resumedDownload",
-            words: "connection lost", deceptions: { Deceptions { $0.resumesDownload ? .silence : .none } }),
-        FaultOfRealServer(
             name: "a listing that is empty", server: .s3Rclone, step: "listing", words: "missing in the listing",
             deceptions: {
                 let asked = Memory(0)
@@ -125,37 +139,11 @@ extension FaultOfRealServer {
                     return asked.value <= 7 ? .saying(Reply(200, "<ListBucketResult></ListBucketResult>")) : .none
                 }
             }),
-        FaultOfRealServer(
-            name: "a deletion that does not delete", server: .s3Rclone, step: "deletion", words: "is still there",
-            deceptions: { Deceptions { $0.deletesObject ? .saying(.noContent) : .none } }, leavesNothing: false),
-        FaultOfRealServer(
-            name: "a second deletion that is refused", server: .s3Rclone, step: "repeatedDeletion",
-            words: "AccessDenied",
-            deceptions: {
-                let deletions = Memory(0)
-                return Deceptions { request in
-                    guard request.deletesObject else { return .none }
-                    deletions.value += 1
-                    return deletions.value == 2
-                        ? .saying(Reply(403, "<Error><Code>AccessDenied</Code></Error>")) : .none
-                }
-            }),
     ]
 
     // MARK: WebDAV
 
     private static let webDAV = [
-        FaultOfRealServer(
-            name: "a wrong password", server: .rcloneWebDAV, step: "identity", words: "the token is rejected",
-            prepare: { $0.password = "another-secret-of-the-tests" }),
-        FaultOfRealServer(
-            name: "a page for people", server: .rcloneWebDAV, step: "identity", words: "a page for people",
-            deceptions: {
-                Deceptions { request in
-                    request.call.operation == .identity
-                        ? .saying(Reply(200, "<html></html>", headers: [.contentType: "text/html"])) : .none
-                }
-            }),
         FaultOfRealServer(
             name: "any password is accepted", server: .rcloneWebDAV, step: "forgery", words: "is accepted",
             deceptions: {
@@ -167,13 +155,6 @@ extension FaultOfRealServer {
                     return .none
                 }
             }),
-        FaultOfRealServer(
-            name: "a full storage", server: .rcloneWebDAV, step: "smallUpload", words: "quota exceeded",
-            deceptions: { Deceptions { $0.method == .put ? .saying(Reply(507)) : .none } }),
-        FaultOfRealServer(
-            name: "bytes that change on the way", server: .rcloneWebDAV, step: "smallUpload",
-            words: "computed: 3000 bytes",
-            deceptions: { Deceptions { $0.method == .put ? .asking($0.changed) : .none } }),
         FaultOfRealServer(
             name: "another size", server: .rcloneWebDAV, step: "description", words: "reported: 3001 bytes",
             deceptions: {
@@ -187,21 +168,6 @@ extension FaultOfRealServer {
                     return looks.value < 2 ? .none : .turning { $0.replacing(">3000<", with: ">3001<") }
                 }
             }),
-        FaultOfRealServer(
-            name: "other bytes", server: .rcloneWebDAV, step: "download", words: "other bytes come",
-            deceptions: { Deceptions { $0.isDownload(of: "small.bin") ? .saying(.zeros) : .none } }),
-        FaultOfRealServer(
-            name: "the whole file instead of a range", server: .rcloneWebDAV, step: "range",
-            words: "the whole file is sent",
-            deceptions: {
-                Deceptions { request in
-                    request.call.operation == .download && request.headers[.range] != nil
-                        ? .asking(request.without(.range)) : .none
-                }
-            }),
-        FaultOfRealServer(
-            name: "a download that cannot be resumed", server: .rcloneWebDAV, step: "resumedDownload",
-            words: "connection lost", deceptions: { Deceptions { $0.resumesDownload ? .silence : .none } }),
         FaultOfRealServer(
             name: "a renaming that renames nothing", server: .rcloneWebDAV, step: "rename", words: "old name still",
             deceptions: {
@@ -219,19 +185,6 @@ extension FaultOfRealServer {
                     return asked.value <= 7 ? .saying(Reply(207, #"<d:multistatus xmlns:d="DAV:"/>"#)) : .none
                 }
             }),
-        FaultOfRealServer(
-            name: "a deletion that does not delete", server: .rcloneWebDAV, step: "deletion", words: "is still there",
-            deceptions: { Deceptions { $0.deletesObject ? .saying(.noContent) : .none } }, leavesNothing: false),
-        FaultOfRealServer(
-            name: "a second deletion that is refused", server: .rcloneWebDAV, step: "repeatedDeletion", words: "403",
-            deceptions: {
-                let deletions = Memory(0)
-                return Deceptions { request in
-                    guard request.deletesObject else { return .none }
-                    deletions.value += 1
-                    return deletions.value == 2 ? .saying(Reply(403)) : .none
-                }
-            }),
     ]
 }
 
@@ -246,6 +199,8 @@ extension OutgoingRequest {
         if let body { request.body = .bytes(Array(repeating: 7, count: body.count)[...]) }
         return request
     }
+
+    fileprivate var sendsBytes: Bool { method == .put && call.operation == .upload }
 
     /// Not that of a range, nor of what an upload reads to prove itself.
     fileprivate func isDownload(of name: String) -> Bool {
@@ -266,8 +221,6 @@ extension Reply {
     fileprivate static var zeros: Reply {
         Reply(head: ReplyHead(status: 200, headers: [:]), body: Array(repeating: 0, count: 3_000))
     }
-
-    fileprivate static var noContent: Reply { Reply(204) }
 
     /// The same reply with another value of a header that it has.
     fileprivate func replacing(_ name: HTTPField.Name, by value: String) -> Reply {
@@ -311,18 +264,8 @@ extension TrialTests {
 
             let report = try account.run(fault.deceptions())
 
-            let step = try #require(report[fault.step])
-            #expect(step.result == .failed, "\(report.text)")
-            #expect(step.came.contains(fault.words), "\(report.text)")
-            #expect(report.outcome == .failed)
-            // The first thing that goes wrong is the fault, and not what follows from it.
-            #expect(report.failures.first == fault.step, "\(report.text)")
-            if fault.leavesNothing {
-                #expect(report["cleanup"]?.result != .failed, "\(report.text)")
-                #expect(try account.files() == [])
-            } else {
-                #expect(report["cleanup"]?.came.contains("something is left") == true, "\(report.text)")
-            }
+            try report.expectFault(
+                in: fault.step, words: fault.words, files: fault.leavesNothing ? account.files() : nil)
         }
 
         @Test("A wrong access key is named, without the key")
