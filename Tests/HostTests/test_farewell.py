@@ -101,11 +101,16 @@ class FarewellTests(HandbookCase):
         self.machine.write("/etc/nginx/sites-enabled/packages.conf", "server { listen 443 ssl; server_name packages.example.com; "
                            "ssl_certificate /etc/ssl/packages.pem; ssl_certificate_key /etc/ssl/packages.pem; "
                            "root /srv/packages; }\n")
+        before = self.nginx_workers()
         self.inside("systemctl reload nginx")
-        # nginx serves it a moment after the reload has returned.
-        wait_for("packages are there", lambda: self.inside(
-            "curl -fs -o /dev/null https://packages.example.com/syncserver/syncserver.gpg && echo there", check=False),
-            START_SECONDS)
+        # After the reload has returned, connections go to former workers, too, until these have been told to end.
+        wait_for("nginx has new workers alone", lambda: bool(workers := self.nginx_workers()) and not workers & before,
+                 START_SECONDS)
+        self.inside("curl -fs -o /dev/null https://packages.example.com/syncserver/syncserver.gpg")
+
+    def nginx_workers(self) -> set[str]:
+        """Those that accept connections; the others have another title."""
+        return set(self.inside("pgrep --full '[n]ginx: worker process$'", check=False).split())
 
 
 def load_tests(_loader: unittest.TestLoader, _tests, _pattern) -> unittest.TestSuite:

@@ -50,6 +50,17 @@ MANY_FILES = """
       FROM seq_1_to_100000;
 """
 
+# In the place of the tool is a function that says what it was called with.
+ZSH_COMPLETION = r"""
+    zmodload zsh/zpty
+    zpty shell zsh -f -i
+    zpty -w shell 'autoload -U compinit && compinit -u; syncctl() { print -r -- "did $1." }; print $((6 * 7)).'
+    zpty -r shell seen '*42.*'
+    zpty -w shell $'syncctl back\t'
+    zpty -r shell seen '*did *.*'
+    print -r -- $seen
+"""
+
 UNDO_MIGRATION = """
     ALTER TABLE files DROP INDEX trial_by_label, DROP COLUMN trial_label;
     ALTER TABLE staged_changes DROP COLUMN trial_label;
@@ -186,6 +197,31 @@ class HostTests(unittest.TestCase):
              "systemctl start syncd-transfer.socket syncd-transfer@1 syncd-transfer@2", {"unitStopped", "responderSilent"}),
             ("systemctl stop mariadb", "systemctl start mariadb",
              {"unitStopped", "databaseUnavailable", "responderUnhealthy", "frontDoorUnhealthy"}),
+            # Files, changed by somebody who has not gone on.
+            self.broken_file(CONFIGURATION, "sed -i 's/\"database\"/\"databse\"/'", {"configurationInvalid"}),
+            self.broken_file(CONFIGURATION, "sed -i 's/^{/{\"maximumUploadBytes\": 6000000000,/'",
+                             {"uploadLimitTooSmall", "configurationNotLoaded"}),
+            self.broken_file("/etc/syncd/secrets/facebook-client-secret", "echo wrong | tee",
+                             {"secretRefused", "configurationNotLoaded"}),
+            self.broken_file("/etc/syncd/secrets/database-password", "echo wrong | tee",
+                             {"databaseDenied", "configurationNotLoaded"}),
+            self.broken_file("/etc/nginx/nginx.conf", "sed -i '1i nonsense;'", {"nginxInvalid"}),
+            self.broken_file(CERTIFICATE, "echo nothing | tee", {"certificateUnreadable", "nginxInvalid"}),
+            self.broken_file(KEY, "openssl genpkey -quiet -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out",
+                             {"keyMismatch", "nginxInvalid"}),
+            self.broken_file(CERTIFICATE, "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 "
+                             f"-subj /CN=other.example -keyout {KEY} -out",
+                             {"certificateForOtherName", "certificateNotLoaded"}, KEY),
+            # The database, and what it lets the roles do.
+            (sql("DELETE FROM schema_migrations ORDER BY version DESC LIMIT 1",
+                 before="CREATE TABLE kept AS SELECT * FROM schema_migrations"),
+             sql("REPLACE INTO schema_migrations SELECT * FROM kept; DROP TABLE kept"), {"schemaDiffers"}),
+            (sql("ALTER USER syncd_jobs@localhost ACCOUNT LOCK"), sql("ALTER USER syncd_jobs@localhost ACCOUNT UNLOCK"),
+             {"roleAccountUnusable"}),
+            (sql("GRANT UPDATE ON invitations TO syncd_jobs@localhost"), "syncctl migrate", {"rightsSurplus"}),
+            (sql("REVOKE DELETE ON invitations FROM syncd_jobs@localhost"), "syncctl migrate", {"rightsMissing"}),
+            # The machine.
+            ("mount -t tmpfs -o size=50m none /var/log && mkdir /var/log/nginx", "umount /var/log", {"diskFull"}),
         )
         for harm, cure, findings in trouble:
             with self.subTest(harm):
@@ -196,6 +232,14 @@ class HostTests(unittest.TestCase):
                     self.inside("/bin/sh", "-c", cure)
         self.wait_until_active()
         wait_for("all is well", lambda: self.diagnose() == (0, set()), START_SECONDS)
+        self.assertGreaterEqual(len(trouble), 20)
+
+    def broken_file(self, path: str, change: str, findings: set[str], *others: str) -> tuple[str, str, set[str]]:
+        """How to change a file, and perhaps others, how to bring them back, and what doctor finds in between."""
+        files = (path, *others)
+        keep = " && ".join(f"cp --preserve {file} /root/{Path(file).name}.kept" for file in files)
+        bring_back = " && ".join(f"mv /root/{Path(file).name}.kept {file}" for file in files)
+        return f"{keep} && {change} {path} >/dev/null", f"{bring_back} && systemctl reload syncd", findings
 
     def test_connections_of_nginx(self) -> None:
         """A stock nginx accepts few; after the commands printed by setup, doctor reports no problem."""
@@ -616,6 +660,12 @@ class HostTests(unittest.TestCase):
         for command in commands:
             self.assertRegex(manual, rf"(?m)^\.It Cm {command}( |$)")
 
+    def test_news(self) -> None:
+        """What an administrator has to know of a release is where apt-listchanges(1) looks."""
+        news = self.inside("zcat", "/usr/share/doc/syncserver/NEWS.Debian.gz").stdout
+        self.assertRegex(news, r"\Asyncserver \(\d+(\.\d+)+\) ")
+        self.assertIn("syncctl migrate", news)
+
     def test_completion(self) -> None:
         """The shells complete the tool's commands."""
         self.inside("eatmydata", "apt-get", "install", "--yes", "--no-install-recommends", "fish", "zsh")
@@ -628,9 +678,10 @@ class HostTests(unittest.TestCase):
             "bash", "-c", ". /usr/share/bash-completion/completions/syncctl; COMP_WORDS=(syncctl back) COMP_CWORD=1; "
             "_syncctl syncctl back syncctl; echo ${COMPREPLY[*]}").stdout
         self.assertEqual(offered.split(), ["backup"])
-        completed = self.inside(
-            "zsh", "-fc", "autoload -U compinit && compinit -u && print -r -- $_comps[syncctl]").stdout
-        self.assertEqual(completed.strip(), "_syncctl")
+        # As at a terminal: of what is begun, the key Tab makes the whole word.
+        completed = self.inside("timeout", "30", "zsh", "-fc", ZSH_COMPLETION, check=False)
+        self.assertEqual(completed.returncode, 0, completed.stdout)
+        self.assertIn("did backup.", completed.stdout)
 
     def test_bill_of_materials(self) -> None:
         """The packages say which Swift packages are linked into their programs, in the versions that were built."""
@@ -783,6 +834,16 @@ class HostTests(unittest.TestCase):
         self.inside("test", "-s", "/etc/syncd/secrets/sealing-key")
         self.assertIn("users", self.inside("mariadb", "syncserver", "-e", "SHOW TABLES").stdout)
 
+        # At a terminal it asks, and keeps everything if the answer is no.
+        self.host.install([*(REPOSITORY / ".build" / "packages").glob("syncserver_*.deb")])
+        status, told = self.host.container.converse(
+            {"[yes/no] ": "no"}, "/bin/sh", "-c", "DEBIAN_FRONTEND=teletype eatmydata apt-get purge --yes syncserver",
+            seconds=START_SECONDS)
+        self.assertEqual(status, 0, told)
+        self.assertIn("Delete the database of SyncServer and its keys, too? [yes/no]", told)
+        self.inside("test", "-s", "/etc/syncd/secrets/sealing-key")
+        self.assertIn("users", self.inside("mariadb", "syncserver", "-e", "SHOW TABLES").stdout)
+
         self.host.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")])
         self.host.container.run(
             "syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--certificate", CERTIFICATE, "--key",
@@ -829,6 +890,11 @@ class HostTests(unittest.TestCase):
         return self.inside(
             "systemctl", "list-units", "--plain", "--no-legend", "--no-pager", "--state=active,activating,failed",
             "syncd*").stdout
+
+
+def sql(statements: str, before: str = "DO 0") -> str:
+    """The command that runs them as the database's administrator."""
+    return f"mariadb syncserver -e '{before}; {statements}'"
 
 
 def newer_package(package: Path, version: str, folder: Path) -> Path:

@@ -78,6 +78,8 @@ class WalkthroughTests(unittest.TestCase):
         page = self.chapter("README.md", "demonstration")
         written = page.type("make run", run, shown=False)
         self.assertIn("everything arrived as it was sent", written)
+        # In another folder than that of make.
+        self.assertIn("`scripts/stack down ~/.stack/run` stops it", written)
         addresses = self.chapter("docs/syncdir.md", "demonstration-addresses")
         self.assertIn("SYNC_HTTP_URL=", addresses.type("scripts/stack env .stack/run", shown=False))
         page.type("make stop", {"make stop": "scripts/stack down .stack/run"})
@@ -88,6 +90,18 @@ class WalkthroughTests(unittest.TestCase):
         """CONTRIBUTING: what can go wrong with names is explained by the name server of stacks."""
         page = self.chapter("CONTRIBUTING.md", "names")
         self.assertIn("usage: ", page.type("scripts/lib/resolver --help", shown=False))
+        page.compare()
+
+    def test_faults(self) -> None:
+        """docs/faults.md: a cell of the catalogue by itself."""
+        page = self.chapter("docs/faults.md", "faults")
+        self.assertIn("1 passed, 0 failed", page.type("scripts/faults --provider google", shown=False))
+        page.compare()
+
+    def test_attack(self) -> None:
+        """CONTRIBUTING: one attack by its name; here for a few seconds."""
+        page = self.chapter("CONTRIBUTING.md", "attack")
+        page.type("scripts/attack NAME", {"NAME": "large_headers --small"}, shown=False)
         page.compare()
 
     def test_stack(self) -> None:

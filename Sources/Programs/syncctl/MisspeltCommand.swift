@@ -1,13 +1,13 @@
 import ArgumentParser
 import Configuration
 
-/// A word of the command line that is no subcommand, and the one that it was probably meant to be. For options the
-/// argument parser makes such suggestions itself.
+/// A word of the command line that is no subcommand, and the one that it was probably meant to be, if any is near it. For
+/// options the argument parser makes such suggestions itself.
 struct MisspeltCommand {
     private let word: String
-    private let suggestion: String
+    private let suggestion: String?
 
-    /// `nil` if there is no such word, or no subcommand is near it.
+    /// `nil` if there is no such word.
     init?(in arguments: some Sequence<String>) {
         var command: any ParsableCommand.Type = Syncctl.self
         for word in arguments where !word.hasPrefix("-") && word != "help" {
@@ -16,19 +16,28 @@ struct MisspeltCommand {
                 command = next
                 continue
             }
-            guard let suggestion = Spelling.suggestion(for: word, among: subcommands.map { $0._commandName }) else {
-                return nil
-            }
-            (self.word, self.suggestion) = (word, suggestion)
+            // Behind the last subcommand come its arguments.
+            if subcommands.isEmpty { return nil }
+            self.word = word
+            suggestion = Spelling.suggestion(for: word, among: subcommands.map { $0._commandName })
             return
         }
         return nil
     }
 
-    /// The parser's message, with the suggestion in the form of its own ones where it complains about the word.
+    /// The parser's complaint about such a word, in its own form.
+    private var complaint: String { "Unexpected argument '\(word)'" }
+
+    private var hint: String { suggestion.map { ". Did you mean '\($0)'?" } ?? "" }
+
+    /// The parser's message, with the suggestion where it complains about the word.
     func added(to message: String) -> String {
-        let complaint = "Unexpected argument '\(word)'"
         guard let range = message.firstRange(of: complaint) else { return message }
-        return message[..<range.upperBound] + ". Did you mean '\(suggestion)'?" + message[range.upperBound...]
+        return message[..<range.upperBound] + hint + message[range.upperBound...]
+    }
+
+    /// What is said in the place of help for something that is not there.
+    var messageInPlaceOfHelp: String {
+        "Error: \(complaint)\(hint)\nUsage: syncctl help <subcommand>\n  See 'syncctl --help' for more information."
     }
 }

@@ -53,10 +53,15 @@ struct Syncctl: ParsableCommand {
     /// Exits like ``ParsableArguments/exit(withError:)``, which does its own writing: help and versions are results,
     /// command-line errors are not.
     private static func end(with error: any Error) -> Never {
-        let status = exitCode(for: error)
+        let arguments = CommandLine.arguments.dropFirst()
+        let misspelt = MisspeltCommand(in: arguments)
+        var status = exitCode(for: error)
         var text = fullMessage(for: error)
-        if status == .validationFailure, let suggestion = MisspeltCommand(in: CommandLine.arguments.dropFirst()) {
-            text = suggestion.added(to: text)
+        if status == .validationFailure, let misspelt {
+            text = misspelt.added(to: text)
+        } else if arguments.first == "help", let misspelt {
+            // The parser would show the help of what is above it, as if that had been asked for.
+            (status, text) = (.validationFailure, misspelt.messageInPlaceOfHelp)
         }
         if !text.isEmpty {
             if status.isSuccess { Output.write(text: text) } else { Output.complain(text: text) }

@@ -17,11 +17,15 @@ public struct RegularFile: ~Copyable {
     /// Whether the path exists, whatever its type (access(2)).
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
-    /// When the contents of the file at `path` were changed last (stat(2)); `nil` if it cannot be looked at.
+    /// When the file at `path` became what it is: its contents, its permissions, and that it has this name; `nil` if it
+    /// cannot be looked at.
+    ///
+    /// That is the change of its inode (stat(2), `st_ctim`). The time of its contents may be set to anything, and is, by
+    /// whoever moves an older file here, or copies one with its times.
     public static func secondsSince1970OfLastChange(_ path: String) -> Int64? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
-        return Int64(status.st_mtim.tv_sec)
+        return Int64(status.st_ctim.tv_sec)
     }
 
     /// Opens the file at `path` (open(2)).

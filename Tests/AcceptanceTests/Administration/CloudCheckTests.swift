@@ -352,6 +352,19 @@ extension PrivateStackTests {
             }
         }
 
+        @Test("A user or a group that is not there is not called clean")
+        func nobody() throws {
+            let uuid = UUID().uuidString
+            for (option, value, named) in [
+                ("--owner", "999999999", "user 999999999"), ("--group", uuid, "group \(uuid)"),
+            ] {
+                let run = try tool.run("fsck", "--clouds", option, value)
+
+                #expect(run.status == 1)
+                #expect(run.output == "syncctl: there is no \(named)\n")
+            }
+        }
+
         // MARK: While the server works
 
         /// What the providers store is two days old at once, so that age protects nothing.

@@ -95,6 +95,14 @@ struct InspectionTests {
         #expect(deleted.output.contains("told at their next sync that the file is deleted"))
     }
 
+    @Test("A folder for backups that is not there is named")
+    func folderForBackups() throws {
+        let run = try tool.run("backup", "--into", "/nowhere/backups")
+
+        #expect(run.status == 1)
+        #expect(run.output == "syncctl: there is no folder /nowhere/backups\n")
+    }
+
     @Test("Names of people and groups cannot control the terminal or forge rows, also in JSON and in errors")
     func hostileNames() throws {
         let name = "Eve\u{1b}[2J\u{9b}31m\u{202e}live \(UUID().uuidString)"

@@ -123,11 +123,25 @@ struct StartTests {
     }
 
     @Test(
-        "For a misspelt subcommand the nearest one is suggested",
+        "For a misspelt word the nearest one is suggested",
         arguments: [
             (["doktor"], "Error: Unexpected argument 'doktor'. Did you mean 'doctor'?\n"),
             (["jobs", "retri"], "Error: Unexpected argument 'retri'. Did you mean 'retry'?\n"),
             (["nonsense"], "Error: Unexpected argument 'nonsense'\n"),
+            (["maintenance", "of"], "Error: Unexpected argument 'of'. Did you mean 'off'?\n"),
+            (["help", "doctr"], "Error: Unexpected argument 'doctr'. Did you mean 'doctor'?\n"),
+            (["help", "jobs", "retri"], "Error: Unexpected argument 'retri'. Did you mean 'retry'?\n"),
+            (["help", "nonsense"], "Error: Unexpected argument 'nonsense'\n"),
+            (
+                ["doctor", "--ignore", "certificatExpiring"],
+                "Error: The value 'certificatExpiring' is invalid for '--ignore <ignore>': certificatExpiring is the code of "
+                    + "no finding; did you mean certificateExpiring?\n"
+            ),
+            (
+                ["try", "gogle"],
+                "Error: The value 'gogle' is invalid for '<provider>': 'gogle' is no provider: google, dropbox, microsoft, "
+                    + "facebook, apple, webdav, s3. Did you mean 'google'?\n"
+            ),
             (
                 ["setup", "--unattended", "--set", "GoogleServerClientIdd=1"],
                 "Error: --set GoogleServerClientIdd=1: there is no setting GoogleServerClientIdd to ask for; "

@@ -81,6 +81,12 @@ struct ProblemTests {
         #expect(found == ["line 2, column 1: \(written) is not a setting of this server; did you mean \(meant)?"])
     }
 
+    @Test("Of names that are as near as each other, the one that was begun is suggested")
+    func begun() {
+        #expect(Spelling.suggestion(for: "of", among: ["on", "off"]) == "off")
+        #expect(Spelling.suggestion(for: "om", among: ["on", "off"]) == "on")
+    }
+
     @Test("Without a similar key there is no suggestion")
     func farFetched() {
         #expect(

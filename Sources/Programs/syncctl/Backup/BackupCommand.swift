@@ -81,7 +81,10 @@ struct BackupCommand: ReportingCommand {
         in folder: BackupFolder, _ settings: ServerConfiguration.Backups, _ now: WireDate,
         _ write: (String) throws -> BackupReport
     ) throws -> BackupReport {
-        try folder.withLock {
+        guard RegularFile.exists(folder.path) else {
+            throw CommandFailure(.foundSomething, "there is no folder \(folder.path)")
+        }
+        return try folder.withLock {
             let path = folder.path(of: now)
             var report = try write(path)
             if let record {

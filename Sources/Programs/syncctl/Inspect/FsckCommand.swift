@@ -54,6 +54,7 @@ struct FsckCommand: ReportingCommand {
 
     func report() throws -> any Report {
         let installation = try Installation(options)
+        let scope = clouds ? try scope(in: installation) : nil
         let fsck = Fsck(store: installation.store, sealer: try installation.sealer(), rowLimit: rows)
         var report = FsckReport(findings: try fsck.run())
         if repair, report.findings.contains(where: { $0.repair != nil }) {
@@ -61,17 +62,19 @@ struct FsckCommand: ReportingCommand {
             let repairs = try fsck.repair(report.findings, at: installation.now)
             report = FsckReport(findings: try fsck.run(), repairs: repairs)
         }
-        if clouds { try checkClouds(of: installation, into: &report) }
+        if let scope { try checkClouds(scope, of: installation, into: &report) }
         return report
     }
 
-    private func checkClouds(of installation: Installation, into report: inout FsckReport) throws {
+    private func checkClouds(
+        _ scope: CloudScope, of installation: Installation, into report: inout FsckReport
+    ) throws {
         let pace = SteadyPace(callsPerSecond: pace, pause: { Pause.sleep($0) })
         let check = CloudCheck(
             store: installation.store, storage: try installation.storage(),
             transport: installation.transport().decorated(by: pace), rowLimit: rows, repairs: repair,
             ownNames: Set([installation.configuration.warningFile?.name].compactMap(\.self)))
-        let outcome = try check.run(try scope(), resumes: resume) { files, folders in
+        let outcome = try check.run(scope, resumes: resume) { files, folders in
             if files > 0, files.isMultiple(of: 1_000) { progress("\(files) objects checked, \(folders) folders done") }
         }
         report.findings = (report.findings + outcome.findings).sorted { $1.severity < $0.severity }
@@ -80,9 +83,20 @@ struct FsckCommand: ReportingCommand {
         report.foldersChecked = outcome.folders
     }
 
-    private func scope() throws -> CloudScope {
+    /// - Throws: ``CommandFailure`` for a user or a group that is not there, since it would be called clean.
+    private func scope(in installation: Installation) throws -> CloudScope {
+        let (now, quotas) = (installation.now, installation.configuration.quotas)
+        if let group {
+            let uuid = try Installation.group(group)
+            guard try installation.store.snapshot({ try $0.groupDetails(uuid, at: now) }) != nil else {
+                throw CommandFailure(.foundSomething, "there is no group \(group)")
+            }
+            return .group(uuid)
+        }
         let owner = owner.map { UserID($0) }
-        if let group { return .group(try Installation.group(group)) }
+        if let owner, try installation.store.snapshot({ try $0.userDetails(owner, quotas, at: now) }) == nil {
+            throw CommandFailure(.foundSomething, "there is no user \(owner)")
+        }
         if let size = sample.flatMap(SampleSize.init) { return .sample(size, owner: owner) }
         return owner.map { .folder(of: $0) } ?? .allFolders
     }

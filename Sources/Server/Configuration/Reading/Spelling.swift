@@ -2,14 +2,16 @@
 public enum Spelling {
     /// The known name that `name` was probably meant to be; `nil` if none is near enough.
     ///
-    /// Letter case does not count. A name whose last part is right, but at the wrong depth, counts as near.
+    /// Letter case does not count. Of names that are as near as each other it is one that `name` begins. A name whose last
+    /// part is right, but at the wrong depth, counts as near.
     public static func suggestion(for name: String, among known: [String]) -> String? {
         let wanted = Array(name.lowercased().unicodeScalars)
         let limit = max(1, min(3, wanted.count / 4))
-        var best: (distance: Int, name: String)?
+        var best: (rank: (distance: Int, isOther: Int), name: String)?
         for candidate in known {
-            let distance = distance(wanted, Array(candidate.lowercased().unicodeScalars))
-            if distance <= limit, distance < best?.distance ?? .max { best = (distance, candidate) }
+            let letters = Array(candidate.lowercased().unicodeScalars)
+            let rank = (distance: distance(wanted, letters), isOther: letters.starts(with: wanted) ? 0 : 1)
+            if rank.distance <= limit, rank < best?.rank ?? (.max, 1) { best = (rank, candidate) }
         }
         if let best { return best.name }
         let last = name.split(separator: ".").last?.lowercased()

@@ -64,18 +64,20 @@ public struct ProviderTrial {
         var report = TrialReport(
             provider: subject.company, version: version, startedAt: WallClock.secondsSince1970(), isSandbox: isSandbox,
             outcome: .passed, steps: [])
-        var hasReplied = false
+        var (hasCalled, hasReplied) = (false, false)
         for step in TrialStep.all(for: account) {
             progress(step.name)
             if step.name == TrialStep.cleanUp { interruption.beginCleaningUp() }
             let (result, calls) = perform(step, after: report.steps, account)
+            hasCalled = hasCalled || !calls.isEmpty
             hasReplied = hasReplied || calls.contains { $0.status != nil }
             report.steps.append(result)
         }
         if interruption.isRequested {
             report.outcome = .interrupted
         } else if report.steps.contains(where: { $0.result == .failed }) {
-            report.outcome = hasReplied ? .failed : .unreachable
+            // Credentials that cannot be right are not even presented.
+            report.outcome = hasReplied || !hasCalled ? .failed : .unreachable
         }
         return Redaction(account.allConfidential + subject.confidential).applied(to: report)
     }

@@ -245,6 +245,21 @@ extension PrivateStackTests {
             }
         }
 
+        @Test("A file that was put back with its former time is found, too, which no time of its contents tells")
+        func fileFromBefore() async throws {
+            try await host.startNginx()
+            // The secrets are those of the stack, which took longer to start.
+            let started = Int64(WallClock.secondsSince1970()) - 1
+            try host.setUnits(
+                ExaminedHost.units.merging(["syncd-api@1.service": "loaded active running static @\(started)"]) { $1 })
+            try host.configure { _ in }
+            // As `mv syncd.json.previous syncd.json` and `cp --preserve` do.
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 1_500_000_000)], ofItemAtPath: host.configuration)
+
+            try expectFindings(["configurationNotLoaded"])
+        }
+
         @Test("A unit that is missing, and a host without systemd, are noted")
         func otherUnits() async throws {
             try await host.startNginx()

@@ -1,9 +1,10 @@
-import Store
+import MariaDB
 import SyncProtocol
 import TestSupport
 import Testing
 
 @testable import Operations
+@testable import Store
 
 @Suite("What a report counts in the database")
 struct DatabaseFiguresTests {
@@ -109,5 +110,99 @@ struct DatabaseFiguresTests {
                     == .init(
                         quota: quota.rawValue, limit: limit, highest: highest, usersNear: near, usersAtLimit: reached))
         }
+    }
+
+    // MARK: Cost
+
+    /// Rows that are added to a table.
+    private static let addedRows = 2_000
+
+    /// The statements that add rows of one user and one day, and how often a report reads each of these.
+    static let growth: [(table: String, times: Int, statement: String)] = [
+        (
+            "files", 1,
+            """
+            INSERT INTO files
+                   (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
+                    mime_type, is_deleted, file_version, check_sum, size_bytes, object_id, changed_at_master_version)
+            SELECT 1, UUID(), 1, 'Google', 'd', '2026-02-03', '2026-02-03', 'text/plain', FALSE, 0, 'c', 9,
+                   CONCAT('object ', seq), 5
+            """
+        ),
+        (
+            "users", 2,
+            """
+            INSERT INTO users (account_type, provider_user_id, display_name, created_at)
+            SELECT 'Facebook', seq, 'x', '2026-01-02'
+            """
+        ),
+        (
+            "sharing_groups", 2,
+            "INSERT INTO sharing_groups (sharing_group_uuid, created_at) SELECT UUID(), '2026-01-01'"
+        ),
+        ("memberships", 1, "INSERT INTO memberships SELECT seq + 100, 1, NULL, 'admin', NULL, '2026-01-01'"),
+        ("devices", 1, "INSERT INTO devices SELECT 1, UUID(), '2026-01-01'"),
+        ("invitations", 2, "INSERT INTO invitations SELECT UUID(), 1, 1, 1, 'read', TRUE, 1, '2099-01-01'"),
+        (
+            "staged_changes", 3,
+            """
+            INSERT INTO staged_changes
+                   (user_id, device_uuid, sharing_group_id, file_uuid, kind, owning_user_id, storage_type, object_id,
+                    check_sum, staged_at)
+            SELECT 1, 'd', 1, UUID(), 'metadata', 1, 'Google', CONCAT('staged ', seq), 'ab', '2026-01-01'
+            """
+        ),
+        (
+            "outbox", 2,
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
+            SELECT 'deleteObject', 1, 'Google', CONCAT('doomed ', seq), '2026-01-01', '2026-01-01'
+            """
+        ),
+        (
+            "quota_windows", 5,
+            """
+            INSERT INTO quota_windows
+            SELECT UNHEX(SHA2(seq, 256)), 'groupsPerHour', UTC_TIMESTAMP() + INTERVAL 5 MINUTE, 1
+            """
+        ),
+    ]
+
+    @Test("A report passes each file once, and no other row more than a few times", arguments: growth)
+    func cost(table: String, times: Int, statement: String) throws {
+        let fixture = try AdministrationFixture()
+        let before = try rowsRead(fixture)
+        try fixture.run("\(statement) FROM seq_1_to_\(Self.addedRows); ANALYZE TABLE \(table)")
+
+        let added = try rowsRead(fixture) - before
+
+        // Fewer would be a meter that counts nothing.
+        #expect(added > Self.addedRows / 2, "\(table): \(added) rows")
+        #expect(added < times * Self.addedRows + Self.addedRows / 2, "\(table): \(added) rows")
+    }
+
+    /// Rows that the database passes for a report (https://mariadb.com/kb/en/server-status-variables/, `Handler_read_…`
+    /// without `Handler_read_key`, which also counts the row of the result to which each is added): the least of three
+    /// times, since it counts in what it reads to open a table.
+    private func rowsRead(_ fixture: AdministrationFixture) throws -> Int {
+        var quotas = Quotas.unlimited
+        for quota in Quota.allCases { quotas[quota] = 9 }
+        return try (0..<3).map { _ in
+            try fixture.store.snapshot { session in
+                let before = try Self.counter(&session)
+                _ = try session.figures(quotas, at: Self.now)
+                return try Self.counter(&session) - before
+            }
+        }.min() ?? 0
+    }
+
+    private static func counter(_ session: inout StoreSession) throws -> Int {
+        var sum = 0
+        try session.connection.query(
+            "SHOW SESSION STATUS WHERE variable_name LIKE 'Handler_read%' AND variable_name <> 'Handler_read_key'"
+        ) { (row) throws(MariaDBError) in
+            sum += Int(try row.text(1)) ?? 0
+        }
+        return sum
     }
 }

@@ -350,18 +350,8 @@ extension TrialTests {
 
             let report = try person.run(fault.deceptions())
 
-            let step = try #require(report[fault.step])
-            #expect(step.result == .failed, "\(report.text)")
-            #expect(step.came.contains(fault.words), "\(report.text)")
-            #expect(report.outcome == .failed)
-            // The first thing that goes wrong is the fault, and not what follows from it.
-            #expect(report.failures.first == fault.step, "\(report.text)")
-            if fault.leavesNothing {
-                #expect(report["cleanup"]?.result != .failed, "\(report.text)")
-                #expect(try person.files() == [])
-            } else {
-                #expect(report["cleanup"]?.came.contains("something is left") == true, "\(report.text)")
-            }
+            try report.expectFault(
+                in: fault.step, words: fault.words, files: fault.leavesNothing ? person.files() : nil)
         }
 
         @Test("A provider that never replies is unreachable, which is not a fault of its own")

@@ -1,87 +1,283 @@
-import Foundation
 import HTTPTransport
+import HTTPTypes
 import Operations
-import Providers
-import SyncProtocol
-import Synchronization
 import TestSupport
 import Testing
 
+/// Something that is wrong with a server that somebody else has written, and the step that must say so.
+struct FaultOfRealServer: Sendable, CustomTestStringConvertible {
+    let name: String
+    let server: StorageServerProcess.Kind
+    let step: String
+    /// What the step must say.
+    let words: String
+    var prepare: @Sendable (inout RealAccount) -> Void = { _ in }
+    var deceptions: @Sendable () -> Deceptions = { Deceptions() }
+    /// Whether nothing is left in the storage even so.
+    var leavesNothing = true
+
+    var testDescription: String { "\(server.rawValue): \(name)" }
+}
+
+extension FaultOfRealServer {
+    static let all = common(.s3Rclone) + s3 + common(.rcloneWebDAV) + webDAV
+
+    // MARK: Any server
+
+    private static func common(_ server: StorageServerProcess.Kind) -> [FaultOfRealServer] {
+        [
+            FaultOfRealServer(
+                name: "a wrong secret", server: server, step: "identity", words: "the token is rejected",
+                prepare: { $0.password = "another-secret-of-the-tests" }),
+            FaultOfRealServer(
+                name: "a page for people instead of data", server: server, step: "identity", words: "a page for people",
+                deceptions: {
+                    Deceptions { request in
+                        request.call.operation == .identity
+                            ? .saying(Reply(200, "<html></html>", headers: [.contentType: "text/html"])) : .none
+                    }
+                }),
+            FaultOfRealServer(
+                name: "a full storage", server: server, step: "smallUpload", words: "quota exceeded",
+                deceptions: { Deceptions { $0.sendsBytes ? .saying(Reply(507)) : .none } }),
+            FaultOfRealServer(
+                name: "bytes that change on the way", server: server, step: "smallUpload",
+                words: "computed: 3000 bytes",
+                deceptions: { Deceptions { $0.sendsBytes ? .asking($0.changed) : .none } }),
+            FaultOfRealServer(
+                name: "other bytes", server: server, step: "download", words: "other bytes come",
+                deceptions: { Deceptions { $0.isDownload(of: "small.bin") ? .saying(.zeros) : .none } }),
+            FaultOfRealServer(
+                name: "the whole file instead of a range", server: server, step: "range",
+                words: "the whole file is sent",
+                deceptions: {
+                    Deceptions { request in
+                        request.call.operation == .download && request.headers[.range] != nil
+                            ? .asking(request.without(.range)) : .none
+                    }
+                }),
+            FaultOfRealServer(
+                name: "a download that cannot be resumed", server: server, step: "resumedDownload",
+                words: "connection lost", deceptions: { Deceptions { $0.resumesDownload ? .silence : .none } }),
+            FaultOfRealServer(
+                name: "a deletion that does not delete", server: server, step: "deletion", words: "is still there",
+                deceptions: { Deceptions { $0.deletesObject ? .saying(Reply(204)) : .none } }, leavesNothing: false),
+            FaultOfRealServer(
+                name: "a second deletion that is refused", server: server, step: "repeatedDeletion", words: "403",
+                deceptions: {
+                    let deletions = Memory(0)
+                    return Deceptions { request in
+                        guard request.deletesObject else { return .none }
+                        deletions.value += 1
+                        return deletions.value == 2 ? .saying(Reply(403)) : .none
+                    }
+                }),
+        ]
+    }
+
+    // MARK: S3
+
+    private static let s3 = [
+        FaultOfRealServer(
+            name: "a bucket that is not there", server: .s3Rclone, step: "identity", words: "rejected",
+            prepare: { $0.bucket = "elsewhere" }),
+        FaultOfRealServer(
+            name: "a bucket's name that cannot be one", server: .s3Rclone, step: "identity",
+            words: "must have a bucket",
+            prepare: { $0.bucket = "b" }),
+        // moto takes any key.
+        FaultOfRealServer(name: "any key is accepted", server: .s3Moto, step: "forgery", words: "is accepted"),
+        FaultOfRealServer(
+            name: "a key that may only read", server: .s3Rclone, step: "storage", words: "AccessDenied",
+            deceptions: {
+                Deceptions { request in
+                    request.method == .put && request.call.operation == .metadata
+                        ? .saying(Reply(403, "<Error><Code>AccessDenied</Code></Error>")) : .none
+                }
+            }),
+        FaultOfRealServer(
+            name: "a wrong hash", server: .s3Rclone, step: "smallUpload", words: "computed: 3000 bytes with the hash",
+            deceptions: {
+                Deceptions { request in
+                    request.call.operation == .upload
+                        ? .turning { $0.replacing(.eTag, by: "\"\(String(repeating: "0", count: 32))\"") } : .none
+                }
+            }),
+        FaultOfRealServer(
+            name: "another size", server: .s3Rclone, step: "description", words: "reported: 3001 bytes",
+            deceptions: {
+                Deceptions { request in
+                    request.call.operation == .metadata && request.headers[.range] != nil
+                        ? .turning { $0.replacing(.contentRange, by: "bytes 0-0/3001") } : .none
+                }
+            }),
+        FaultOfRealServer(
+            name: "an upload that is lost when its connection breaks", server: .s3Rclone, step: "largeUpload",
+            words: "lost the upload",
+            deceptions: {
+                Deceptions { request in
+                    request.url.contains("partNumber=2")
+                        ? .saying(Reply(404, "<Error><Code>NoSuchUpload</Code></Error>")) : .none
+                }
+            }),
+        FaultOfRealServer(
+            name: "parts that make another object", server: .s3Rclone, step: "largeUpload", words: "computed: 11720327",
+            deceptions: {
+                Deceptions { request in
+                    request.call.operation == .metadata && request.url.contains("large.bin")
+                        ? .turning { $0.replacing(.contentRange, by: "bytes 0-0/5242880") } : .none
+                }
+            }),
+        FaultOfRealServer(
+            name: "a listing that is empty", server: .s3Rclone, step: "listing", words: "missing in the listing",
+            deceptions: {
+                let asked = Memory(0)
+                return Deceptions { request in
+                    guard request.url.contains("delimiter=") else { return .none }
+                    asked.value += 1
+                    // From before the first object until the step has given up; the cleaning up sees what is there.
+                    return asked.value <= 7 ? .saying(Reply(200, "<ListBucketResult></ListBucketResult>")) : .none
+                }
+            }),
+    ]
+
+    // MARK: WebDAV
+
+    private static let webDAV = [
+        FaultOfRealServer(
+            name: "any password is accepted", server: .rcloneWebDAV, step: "forgery", words: "is accepted",
+            deceptions: {
+                let first = Memory<OutgoingRequest?>(nil)
+                return Deceptions { request in
+                    guard request.call.operation == .identity else { return .none }
+                    if let known = first.value { return .asking(known) }
+                    first.value = request
+                    return .none
+                }
+            }),
+        FaultOfRealServer(
+            name: "another size", server: .rcloneWebDAV, step: "description", words: "reported: 3001 bytes",
+            deceptions: {
+                let looks = Memory(0)
+                return Deceptions { request in
+                    guard request.method.rawValue == "PROPFIND", request.url.hasSuffix("small.bin") else {
+                        return .none
+                    }
+                    looks.value += 1
+                    // The first is the upload's own.
+                    return looks.value < 2 ? .none : .turning { $0.replacing(">3000<", with: ">3001<") }
+                }
+            }),
+        FaultOfRealServer(
+            name: "a renaming that renames nothing", server: .rcloneWebDAV, step: "rename", words: "old name still",
+            deceptions: {
+                Deceptions { request in
+                    request.headers.contains { $0.value.hasSuffix("-renamed.bin") } ? .saying(Reply(201)) : .none
+                }
+            }),
+        FaultOfRealServer(
+            name: "a listing that is empty", server: .rcloneWebDAV, step: "listing", words: "missing in the listing",
+            deceptions: {
+                let asked = Memory(0)
+                return Deceptions { request in
+                    guard request.headers[.depth] == "1" else { return .none }
+                    asked.value += 1
+                    return asked.value <= 7 ? .saying(Reply(207, #"<d:multistatus xmlns:d="DAV:"/>"#)) : .none
+                }
+            }),
+    ]
+}
+
+extension HTTPField.Name {
+    fileprivate static let depth = HTTPField.Name("Depth")!
+}
+
+extension OutgoingRequest {
+    /// With as many other bytes.
+    fileprivate var changed: OutgoingRequest {
+        var request = self
+        if let body { request.body = .bytes(Array(repeating: 7, count: body.count)[...]) }
+        return request
+    }
+
+    fileprivate var sendsBytes: Bool { method == .put && call.operation == .upload }
+
+    /// Not that of a range, nor of what an upload reads to prove itself.
+    fileprivate func isDownload(of name: String) -> Bool {
+        call.operation == .download && headers[.range] == nil && url.hasSuffix("-\(name)")
+    }
+
+    /// Whether it wants everything from a position on.
+    fileprivate var resumesDownload: Bool { call.operation == .download && headers[.range]?.hasSuffix("-") == true }
+
+    /// Not the end of an upload.
+    fileprivate var deletesObject: Bool {
+        method == .delete && call.operation == .delete && !url.contains("uploadId=")
+    }
+}
+
+extension Reply {
+    /// As many bytes as the small file has.
+    fileprivate static var zeros: Reply {
+        Reply(head: ReplyHead(status: 200, headers: [:]), body: Array(repeating: 0, count: 3_000))
+    }
+
+    /// The same reply with another value of a header that it has.
+    fileprivate func replacing(_ name: HTTPField.Name, by value: String) -> Reply {
+        var reply = self
+        if reply.head.headers[name] != nil { reply.head.headers[name] = value }
+        return reply
+    }
+}
+
 extension TrialTests {
-    /// Servers that somebody else has written, behind the sandbox.
+    /// Servers that somebody else has written.
     @Suite("Real servers")
     struct RealServerTests {
-        /// A trial of an account at such a server.
-        private static func run(
-            _ word: String, _ server: StorageServerProcess.Kind, password: String = "secret-of-the-tests",
-            _ details: (_ address: String) -> [String: String]
-        ) throws -> TrialReport {
-            let sandbox = try TrialSandbox.server().sandbox
-            try sandbox.clearFaults()
-            let host = "\(server.rawValue).sandbox.test"
-            try sandbox.addBackend(host: host, port: try StorageServerProcess.of(server).port)
-            let company = try #require(Company.all.first { $0.name.lowercased() == word })
-            let offer = try #require(company.signIn)
-            var values = SettingValues()
-            for setting in offer.settings where setting.kind == .servers {
-                values.set(setting, to: ["https://\(host)/"])
-            }
-            var credentials = TrialCredentials()
-            credentials.accessToken = password
-            credentials.details = details("https://\(host)/")
-            let account = offer.makeAccount(values, { Date() })
-            let subject = ProviderTrial.Subject(
-                company: company.name, account: try #require(account), storage: offer.makeStorage?(values),
-                guide: offer.trial,
-                credentials: credentials, transport: try TrialSandbox.transport())
-            return try ProviderTrial(subject, version: "test", isSandbox: true).run()
-        }
-
-        private static func runS3(_ secret: String = "secret-of-the-tests") throws -> TrialReport {
-            try run("s3", .s3Rclone, password: secret) { address in
-                [
-                    "address": address, "region": "us-east-1", "bucket": S3Bucket.name, "accessKeyID": "AKTEST",
-                    "prefix": "trials",
-                ]
-            }
-        }
-
         @Test("An S3 service is tried with an access key, and keeps nothing")
         func s3() throws {
-            let report = try Self.runS3()
+            let account = try RealAccount(.s3Rclone)
+            let report = try account.run()
 
             #expect(report.outcome == .passed, "\(report.text)")
             #expect(report["largeUpload"]?.came.contains("second part's connection broke") == true, "\(report.text)")
             #expect(report["range"]?.result == .passed)
             #expect(report["rename"]?.result == .notOffered)
-            #expect(try S3Bucket(.s3Rclone).objects(behind: "trials/").isEmpty)
-        }
-
-        @Test("A wrong access key is named, without the key")
-        func wrongKey() throws {
-            let report = try Self.runS3("another-secret-of-the-tests")
-
-            #expect(report.failures == ["identity"], "\(report.text)")
-            #expect(report["identity"]?.calls.last?.code == "SignatureDoesNotMatch")
-            #expect(!(try report.text + report.json()).contains("AKTEST"))
-            #expect(!report.text.contains("another-secret"))
+            #expect(try account.files() == [])
         }
 
         @Test("On a plain WebDAV server large content is one request, and a renamed file is found by its name")
         func plainWebDAV() throws {
-            let files = try StorageServerProcess.of(.rcloneWebDAV).files.appending(path: "trial")
-            try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
-            try StorageServerProcess.of(.rcloneWebDAV).noticeChanges()
-
-            let report = try Self.run("webdav", .rcloneWebDAV) { address in
-                ["address": address + "trial/", "user": "tester"]
-            }
+            let account = try RealAccount(.rcloneWebDAV)
+            let report = try account.run()
 
             #expect(report.outcome == .passed, "\(report.text)")
             #expect(report["largeUpload"]?.came.contains("one request") == true)
             #expect(report["rename"]?.came.contains("by its new name only") == true)
-            try StorageServerProcess.of(.rcloneWebDAV).noticeChanges()
-            #expect(try FileManager.default.contentsOfDirectory(atPath: files.path) == [])
+            #expect(try account.files() == [])
+        }
+
+        @Test("A planted fault is named by its step, and nothing is left", arguments: FaultOfRealServer.all)
+        func named(fault: FaultOfRealServer) throws {
+            var account = try RealAccount(fault.server)
+            fault.prepare(&account)
+
+            let report = try account.run(fault.deceptions())
+
+            try report.expectFault(
+                in: fault.step, words: fault.words, files: fault.leavesNothing ? account.files() : nil)
+        }
+
+        @Test("A wrong access key is named, without the key")
+        func wrongKey() throws {
+            var account = try RealAccount(.s3Rclone)
+            account.password = "another-secret-of-the-tests"
+
+            let report = try account.run()
+
+            #expect(report["identity"]?.calls.last?.code == "SignatureDoesNotMatch")
+            #expect(!(try report.text + report.json()).contains("AKTEST"))
+            #expect(!report.text.contains("another-secret"))
         }
     }
 }

@@ -106,4 +106,21 @@ extension TrialReport {
 
     /// The steps that did not come out as expected.
     var failures: [String] { steps.filter { $0.result == .failed }.map(\.step) }
+
+    /// Expects that a planted fault was named by its step.
+    /// - Parameter files: what lies in the storage; `nil` if the fault leaves something there.
+    func expectFault(in name: String, words: String, files: [String]?) throws {
+        let step = try #require(self[name])
+        #expect(step.result == .failed, "\(text)")
+        #expect(step.came.contains(words), "\(text)")
+        #expect(outcome == .failed)
+        // The first thing that goes wrong is the fault, and not what follows from it.
+        #expect(failures.first == name, "\(text)")
+        if let files {
+            #expect(self["cleanup"]?.result != .failed, "\(text)")
+            #expect(files == [])
+        } else {
+            #expect(self["cleanup"]?.came.contains("something is left") == true, "\(text)")
+        }
+    }
 }

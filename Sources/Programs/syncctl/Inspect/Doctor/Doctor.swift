@@ -32,7 +32,9 @@ struct Doctor: ReportingCommand {
 
     private static func code(_ text: String) throws -> DiagnosisCode {
         guard let code = DiagnosisCode(rawValue: text) else {
-            throw ValidationError("\(text) is the code of no finding; docs/operations.md lists them.")
+            let meant = Spelling.suggestion(for: text, among: DiagnosisCode.allCases.map(\.rawValue))
+            let hint = meant.map { "did you mean \($0)?" } ?? "docs/operations.md lists them."
+            throw ValidationError("\(text) is the code of no finding; \(hint)")
         }
         return code
     }

@@ -44,7 +44,8 @@ struct Try: ParsableCommand {
 
     private static func company(_ word: String) throws -> Company {
         guard let company = companies.first(where: { $0.name.lowercased() == word.lowercased() }) else {
-            throw ValidationError("'\(word)' is no provider: \(words.joined(separator: ", ")).")
+            let hint = Spelling.suggestion(for: word, among: words).map { " Did you mean '\($0)'?" } ?? ""
+            throw ValidationError("'\(word)' is no provider: \(words.joined(separator: ", ")).\(hint)")
         }
         return company
     }

@@ -5,7 +5,7 @@ public import SyncProtocol
 extension StoreSession {
     /// Counts everything for a report; to be run on a snapshot.
     ///
-    /// Reads the table of files once, and others twice at most, without locks; it returns a row for each day, storage and
+    /// Reads the table of files once, and others a few times, without locks; it returns a row for each day, storage and
     /// kind at most, however many rows there are. A million files take seconds (docs/operations.md): for operators, and
     /// not every second.
     public mutating func figures(_ quotas: Quotas, at now: WireDate) throws(StoreError) -> DatabaseFigures {
