@@ -17,6 +17,8 @@ extension PrivateStackTests {
             for process in processes { process.send(SIGTERM) }
             try await eventually("others have taken their place") {
                 guard !processes.contains(where: \.isRunning) else { return false }
+                // Of both roles: those of transfers may come later than the reply.
+                for part in ["syncd_api", "syncd_transfer"] where try server.processes(part).isEmpty { return false }
                 return try server.call("GET", "HealthCheck").status == 200
             }
         }

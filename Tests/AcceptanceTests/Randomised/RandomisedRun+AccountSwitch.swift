@@ -64,16 +64,29 @@ extension RandomisedRun {
             }
             try observe(after: request, by: other)
         }
-        let begin = ContinuousClock.now
-        try await eventually("the files are moved", within: .seconds(60)) {
-            let reply = try server.address.perform(httpCall(.getAccountSwitchStatus, by: caller))
-            if reply.json?.state?.text == "finished" || reply.json?.code?.text == "user_unknown" { return true }
-            // A trouble meant for a phone may have met it.
-            if begin.duration(to: .now) > .seconds(5) { try server.endLeasesOfMoves() }
-            return false
+        // The person may have removed their user meanwhile, and come back as another one.
+        if possibilities.worlds.contains(where: { $0.switches[caller.person]?.isMoving == true }) {
+            try await awaitMoves(for: caller)
         }
         guard possibilities.movesHaveEnded() else { throw difference(["the end of the moves was not foreseen"]) }
         try observe(after: .index(group: nil), by: caller)
+    }
+
+    private func awaitMoves(for caller: Caller) async throws {
+        let begin = ContinuousClock.now
+        var reply: HTTPReply?
+        do {
+            try await eventually("the files are moved", within: .seconds(60)) {
+                let status = try server.address.perform(httpCall(.getAccountSwitchStatus, by: caller))
+                if status.json?.state?.text == "finished" { return true }
+                // A trouble meant for a phone may have met it.
+                if begin.duration(to: .now) > .seconds(5) { try server.endLeasesOfMoves() }
+                reply = status
+                return false
+            }
+        } catch is NotEventually {
+            throw difference(["the server does not move all of \(caller)'s files: \(reply.map { "\($0)" } ?? "")"])
+        }
     }
 
     private func isConfirmed(_ confirmation: Request.AccountSwitchConfirmation) -> Bool {
