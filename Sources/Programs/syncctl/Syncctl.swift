@@ -43,11 +43,19 @@ struct Syncctl: ParsableCommand {
         do {
             var command = try parseAsRoot()
             try command.run()
+            end(with: ExitCode.success.rawValue)
         } catch {
             guard let failure = CommandFailure(error) else { end(with: error) }
             Output.complain(text: "syncctl: \(failure.message)")
-            Glibc.exit(failure.status.rawValue)
+            end(with: failure.status.rawValue)
         }
+    }
+
+    /// Ends the process without the exit handlers of libraries: threads of checks that were given up, or that are just ending,
+    /// may still use what those free, and the process would die before its result is written (exit(3), OPENSSL_cleanup(3)).
+    private static func end(with status: Int32) -> Never {
+        Output.flush()
+        _exit(status)
     }
 
     /// Exits like ``ParsableArguments/exit(withError:)``, which does its own writing: help and versions are results,
@@ -66,7 +74,7 @@ struct Syncctl: ParsableCommand {
         if !text.isEmpty {
             if status.isSuccess { Output.write(text: text) } else { Output.complain(text: text) }
         }
-        Glibc.exit(status.rawValue)
+        end(with: status.rawValue)
     }
 }
 
