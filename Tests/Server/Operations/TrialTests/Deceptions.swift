@@ -23,6 +23,17 @@ final class Deceptions {
 
     init(_ choose: @escaping (OutgoingRequest) -> Deception = { _ in .none }) { self.choose = choose }
 
+    /// Whoever signs in is taken for whoever did so first.
+    static func acceptingAnybody() -> Deceptions {
+        let first = Memory<OutgoingRequest?>(nil)
+        return Deceptions { request in
+            guard request.call.operation == .identity else { return .none }
+            if let known = first.value { return .asking(known) }
+            first.value = request
+            return .none
+        }
+    }
+
     func around(_ transport: Transport) -> Transport {
         Transport(
             send: { request, deadline throws(TransportError) in

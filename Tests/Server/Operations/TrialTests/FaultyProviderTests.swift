@@ -85,15 +85,7 @@ extension PlantedFault {
             }),
         PlantedFault(
             name: "any token is accepted", provider: .dropbox, step: "forgery", words: "is accepted",
-            deceptions: {
-                let first = Memory<OutgoingRequest?>(nil)
-                return Deceptions { request in
-                    guard request.call.operation == .identity else { return .none }
-                    if let known = first.value { return .asking(known) }
-                    first.value = request
-                    return .none
-                }
-            }),
+            deceptions: Deceptions.acceptingAnybody),
         PlantedFault(
             name: "the code is refused", provider: .google, step: "exchange",
             words: "the authorization code is rejected",

@@ -146,15 +146,7 @@ extension FaultOfRealServer {
     private static let webDAV = [
         FaultOfRealServer(
             name: "any password is accepted", server: .rcloneWebDAV, step: "forgery", words: "is accepted",
-            deceptions: {
-                let first = Memory<OutgoingRequest?>(nil)
-                return Deceptions { request in
-                    guard request.call.operation == .identity else { return .none }
-                    if let known = first.value { return .asking(known) }
-                    first.value = request
-                    return .none
-                }
-            }),
+            deceptions: Deceptions.acceptingAnybody),
         FaultOfRealServer(
             name: "another size", server: .rcloneWebDAV, step: "description", words: "reported: 3001 bytes",
             deceptions: {

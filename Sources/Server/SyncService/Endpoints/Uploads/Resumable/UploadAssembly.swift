@@ -167,7 +167,7 @@ struct UploadAssembly {
         return try stage(content, intent, upload)
     }
 
-    /// Makes the object what it was uploaded for; if the master version is stale, they stay for the next request.
+    /// Makes the object what it was uploaded for; if the master version is stale, it stays for the next request.
     private func stage(
         _ content: StoredContent, _ intent: UploadIntent, _ upload: ResumableUpload
     ) throws -> EndpointReply {
