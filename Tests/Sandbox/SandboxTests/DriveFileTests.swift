@@ -1,3 +1,4 @@
+import OpenSSLCrypto
 import Testing
 
 @testable import Sandbox
@@ -138,6 +139,51 @@ struct DriveFileTests {
         #expect(reply.status == status)
         #expect(try user.sandbox.violations() == (status == 200 ? [] : ["multipart-size"]))
         #expect(try user.search("name = 'n'") == (status == 200 ? ["n"] : []))
+    }
+
+    @Test(
+        "A multipart upload is read as it arrives: the end may be cut anywhere", arguments: [65_536, 65_536 + 262_144])
+    func multipartInPieces(border: Int) throws {
+        let user = try DriveUser(try TestSandbox())
+        let head = "--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\nContent-Type: text/plain\r\n\r\n"
+        // What looks like the end, but for its last byte, is content.
+        let content = Array("\r\n--c".utf8) + [UInt8](repeating: 0x0d, count: border)
+
+        for size in border - head.utf8.count - 12...border - head.utf8.count {
+            let bytes = Array(content[..<size])
+            let reply = user.sandbox.send(
+                "POST", DriveUser.upload + "?uploadType=multipart&fields=md5Checksum,sha256Checksum", token: user.token,
+                headers: [("Content-Type", "multipart/related; boundary=b")],
+                body: Array(head.utf8) + bytes + Array("\r\n--b--".utf8))
+
+            let json = try reply.json()
+            #expect(json["md5Checksum"]?.string == IncrementalDigest.digest(of: bytes, .md5).hexLowercase)
+            #expect(json["sha256Checksum"]?.string == IncrementalDigest.digest(of: bytes, .sha256).hexLowercase)
+        }
+        #expect(try user.sandbox.violations() == [])
+    }
+
+    @Test(
+        "A multipart upload has two parts, of which the second may be empty",
+        arguments: [
+            ("--b\nContent-Type: application/json\n\n{}\n--b\nContent-Type: text/plain\n\nhi\n--b--\n", "2"),
+            ("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\nX: y\r\n\r\n\r\n--b--", "0"),
+            ("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\nX: y\r\n\r\n--b--", "0"),
+            ("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b--", nil),
+            ("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n\r\n1\r\n--b\r\n\r\n2\r\n--b--", nil),
+            ("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n\r\nhi\r\n--b", nil),
+            ("--b\r\nContent-Type: text/plain\r\n\r\n{}\r\n--b\r\n\r\nhi\r\n--b--", nil), ("--b", nil), ("", nil),
+        ] as [(String, String?)])
+    func multipartParts(body: String, size: String?) throws {
+        let user = try DriveUser(try TestSandbox())
+
+        let reply = user.sandbox.send(
+            "POST", DriveUser.upload + "?uploadType=multipart&fields=size", token: user.token,
+            headers: [("Content-Type", "multipart/related; boundary=b")], body: Array(body.utf8))
+
+        #expect(reply.status == (size == nil ? 400 : 200))
+        #expect(try reply.json()["size"]?.string == size)
+        #expect(try user.sandbox.violations() == (size == nil ? ["multipart"] : []))
     }
 
     @Test(

@@ -16,6 +16,33 @@ struct MultipartBody {
     ///   - subtype: `related` or `form-data`.
     ///   - header: the value of `Content-Type`.
     init(_ subtype: String, contentType header: String, body: [UInt8]) throws(Malformed) {
+        let frame = try MultipartFrame(subtype, contentType: header, start: body)
+        var position = frame.firstPart
+        var parts: [(headers: [String: String], content: ArraySlice<UInt8>)] = []
+        while !frame.isClosed(at: position, in: body) {
+            guard let end = frame.nextDelimiter(in: body, from: position) else {
+                throw Malformed(message: "the closing boundary is missing")
+            }
+            let (headers, content) = try frame.headers(in: body, from: position, to: end)
+            parts.append((headers, body[min(content, end)..<end]))
+            position = end + frame.delimiter.count
+        }
+        self.parts = parts
+    }
+}
+
+/// What is around the parts of a body of the type `multipart`. Positions are those behind a boundary.
+struct MultipartFrame {
+    let lineBreak: [UInt8]
+    /// The line break before a boundary, and the boundary.
+    let delimiter: [UInt8]
+    /// Where the first boundary ends.
+    let firstPart: Int
+
+    typealias Malformed = MultipartBody.Malformed
+
+    /// - Parameter body: the body, or its beginning.
+    init(_ subtype: String, contentType header: String, start body: [UInt8]) throws(Malformed) {
         guard header.lowercased().hasPrefix("multipart/\(subtype)"), let boundary = Self.boundary(header) else {
             throw Malformed(message: "Content-Type is not multipart/\(subtype) with a boundary")
         }
@@ -23,25 +50,39 @@ struct MultipartBody {
         guard body.starts(with: opening) else {
             throw Malformed(message: "the body does not begin with the boundary")
         }
-        var position = opening.count
-        let lineBreak: [UInt8] = position < body.count && body[position] == 0x0a ? [0x0a] : [0x0d, 0x0a]
-        let delimiter = lineBreak + opening
-        var parts: [(headers: [String: String], content: ArraySlice<UInt8>)] = []
-        while true {
-            let after = body[position...].prefix(2)
-            if after.elementsEqual("--".utf8) { break }
-            guard after.starts(with: lineBreak) else {
-                throw Malformed(message: "no line break follows the boundary")
-            }
-            guard let end = Self.find(delimiter, in: body, from: position) else {
-                throw Malformed(message: "the closing boundary is missing")
-            }
-            position += lineBreak.count
-            parts.append(try Self.part(body, from: position, to: max(end, position), lineBreak: lineBreak))
-            position = end + delimiter.count
-        }
-        self.parts = parts
+        firstPart = opening.count
+        lineBreak = firstPart < body.count && body[firstPart] == 0x0a ? [0x0a] : [0x0d, 0x0a]
+        delimiter = lineBreak + opening
     }
+
+    /// Whether a boundary is the last one.
+    func isClosed(at position: Int, in body: [UInt8]) -> Bool { body[position...].starts(with: "--".utf8) }
+
+    /// The headers of a part, names in lower case, and where its content begins: behind `end` if it has none.
+    /// - Parameter end: where the next delimiter begins.
+    func headers(
+        in body: [UInt8], from boundary: Int, to end: Int
+    ) throws(Malformed) -> (headers: [String: String], content: Int) {
+        guard body[boundary...].starts(with: lineBreak) else {
+            throw Malformed(message: "no line break follows the boundary")
+        }
+        var headers: [String: String] = [:]
+        var position = boundary + lineBreak.count
+        while true {
+            guard let lineEnd = Self.find(lineBreak, in: body, from: position), lineEnd <= end else {
+                throw Malformed(message: "a part's headers do not end with an empty line")
+            }
+            if lineEnd == position { return (headers, position + lineBreak.count) }
+            let halves = String(decoding: body[position..<lineEnd], as: UTF8.self).split(
+                separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard halves.count == 2 else { throw Malformed(message: "a part has a header without a colon") }
+            headers[halves[0].lowercased()] = String(halves[1].drop { $0 == " " })
+            position = lineEnd + lineBreak.count
+        }
+    }
+
+    /// Where the next delimiter begins, at `start` or behind it.
+    func nextDelimiter(in body: [UInt8], from start: Int) -> Int? { Self.find(delimiter, in: body, from: start) }
 
     private static func boundary(_ header: String) -> String? {
         for parameter in header.split(separator: ";").dropFirst() {
@@ -55,33 +96,18 @@ struct MultipartBody {
         return nil
     }
 
-    private static func part(
-        _ body: [UInt8], from start: Int, to end: Int, lineBreak: [UInt8]
-    ) throws(Malformed) -> (headers: [String: String], content: ArraySlice<UInt8>) {
-        var headers: [String: String] = [:]
-        var position = start
-        while true {
-            guard let lineEnd = find(lineBreak, in: body, from: position), lineEnd <= end else {
-                throw Malformed(message: "a part's headers do not end with an empty line")
-            }
-            if lineEnd == position { return (headers, body[min(position + lineBreak.count, end)..<end]) }
-            let halves = String(decoding: body[position..<lineEnd], as: UTF8.self).split(
-                separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard halves.count == 2 else { throw Malformed(message: "a part has a header without a colon") }
-            headers[halves[0].lowercased()] = String(halves[1].drop { $0 == " " })
-            position = lineEnd + lineBreak.count
-        }
-    }
-
-    /// Offset at which `pattern` occurs first, at `start` or after it.
+    /// Offset at which `pattern` occurs first, at `start` or after it (Boyer-Moore-Horspool: most bytes of a photograph
+    /// are never looked at).
     private static func find(_ pattern: [UInt8], in body: [UInt8], from start: Int) -> Int? {
+        let last = pattern.count - 1
+        // By the byte that is where the pattern would end: how far on it can be at the earliest.
+        var steps = [Int](repeating: pattern.count, count: 256)
+        for (offset, byte) in pattern.dropLast().enumerated() { steps[Int(byte)] = last - offset }
         var position = start
-        while position + pattern.count <= body.count {
-            guard let candidate = body[position...(body.count - pattern.count)].firstIndex(of: pattern[0]) else {
-                return nil
-            }
-            if body[candidate..<candidate + pattern.count].elementsEqual(pattern) { return candidate }
-            position = candidate + 1
+        while position + last < body.count {
+            let end = body[position + last]
+            if end == pattern[last], body[position...position + last].elementsEqual(pattern) { return position }
+            position += steps[Int(end)]
         }
         return nil
     }

@@ -62,14 +62,20 @@ public final class RequestBody {
     /// The whole body, which must not be longer than `limit` bytes.
     func readAll(limit: Int) throws(RequestBodyError) -> [UInt8] {
         if let declaredLength, declaredLength > limit { throw .tooLong }
-        var bytes: [UInt8] = []
+        // Of a body with its length, one more byte than that: its end is seen with one reading, and nothing is copied.
         var buffer = [UInt8](repeating: 0, count: min(limit, declaredLength ?? 65_536) + 1)
+        var bytes: [UInt8] = []
         var filled = 0
-        repeat {
+        while true {
             try fill(&buffer, filled: &filled)
-            bytes.append(contentsOf: buffer[..<filled])
+            guard filled == buffer.count else { break }
+            bytes += buffer
             if bytes.count > limit { throw .tooLong }
-        } while filled == buffer.count
+        }
+        buffer.removeLast(buffer.count - filled)
+        if bytes.isEmpty { return buffer }
+        bytes += buffer
+        if bytes.count > limit { throw .tooLong }
         return bytes
     }
 

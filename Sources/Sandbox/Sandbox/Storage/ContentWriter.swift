@@ -2,7 +2,7 @@ internal import OpenSSLCrypto
 internal import Posix
 import Synchronization
 
-/// Writes a file's bytes as they arrive and computes their MD5 at the same time, in constant memory.
+/// Writes a file's bytes as they arrive and computes their MD5 at the same time, and SHA-256 if wanted, in constant memory.
 struct ContentWriter: ~Copyable {
     /// Chunk size for reading, hashing and writing; what a lost connection leaves behind is a multiple of it, as at
     /// Google.
@@ -12,6 +12,13 @@ struct ContentWriter: ~Copyable {
     private(set) var count: Int
     private let file: RegularFile
     private var digest: IncrementalDigest
+    private var sha256: IncrementalDigest?
+
+    /// Begins a file at `path`.
+    init(path: String, withSHA256: Bool) throws(StorageError) {
+        try self.init(path: path)
+        sha256 = withSHA256 ? IncrementalDigest(.sha256) : nil
+    }
 
     /// Continues the file at `path` after its first `count` bytes, which are read again for the checksum.
     init(path: String, resumingAt count: Int = 0) throws(StorageError) {
@@ -43,11 +50,15 @@ struct ContentWriter: ~Copyable {
     mutating func append(_ bytes: ArraySlice<UInt8>) throws(StorageError) {
         do { try file.write(bytes.span, at: count) } catch { throw StorageError(description: "\(error)") }
         digest.update(bytes)
+        sha256?.update(bytes)
         count += bytes.count
     }
 
     /// Ends the file: its MD5 in lower-case hexadecimal.
     mutating func finish() -> String { digest.finishAndRestart().hexLowercase }
+
+    /// The SHA-256 of a file that has ended, in lower-case hexadecimal; `nil` if it was not wanted.
+    mutating func finishSHA256() -> String? { sha256.take()?.finish().hexLowercase }
 }
 
 /// Copies a request's body to its storage, piece by piece.
@@ -121,12 +132,15 @@ enum StoredContent {
             position += count
         }
         let checksum = digest.finish().hexLowercase
-        if let key {
-            known.withLock { known in
-                if known.count >= largestMemory { known = [:] }
-                known[key] = checksum
-            }
-        }
+        if let revision { remember(checksum, algorithm, ofRevision: revision) }
         return checksum
+    }
+
+    /// Keeps a checksum that is known already.
+    static func remember(_ checksum: String, _ algorithm: DigestAlgorithm, ofRevision revision: String) {
+        known.withLock { known in
+            if known.count >= largestMemory { known = [:] }
+            known["\(revision) \(algorithm)"] = checksum
+        }
     }
 }

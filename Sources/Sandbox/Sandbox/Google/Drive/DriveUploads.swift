@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import OpenSSLCrypto
 
 /// Drive's upload routes: receiving file contents.
 struct DriveUploads {
@@ -6,8 +7,6 @@ struct DriveUploads {
     let effect: FaultEffect
     /// Largest content of a multipart upload: 5 MB ("Upload file data", multipart upload).
     private static let largestMultipartContent = 5_000_000
-    /// What a multipart request may have besides: metadata and boundaries.
-    private static let largestMultipartFrame = 65_536
 
     /// Answers a request; `fileID` names the file whose content is replaced.
     func respond(to request: SandboxRequest, fileID: String?) throws -> SandboxResponse {
@@ -23,17 +22,13 @@ struct DriveUploads {
         switch request.query["uploadType"] {
         case "resumable": return try start(request, caller, fileID: fileID)
         case "multipart":
-            let parts = try multipart(request)
-            let metadata = try DriveMetadata(parts.metadata)
-            let file = try store(metadata, parts.contentType, caller, fileID, request) { writer throws(StorageError) in
-                try writer.append(parts.content)
-                return true
-            }
+            let file = try storeMultipart(mask, caller, fileID, request)
             return try answer(file, mask, caller)
         case "media":
             let type = request.header("content-type")
-            let file = try store(try DriveMetadata([]), type, caller, fileID, request) { writer throws(StorageError) in
-                try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) } != .cut
+            let file = try store(try DriveMetadata([]), type, mask, caller, fileID, request) { writer in
+                let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
+                if ending == .cut { throw RequestBodyError.cut }
             }
             return try answer(file, mask, caller)
         case let type:
@@ -50,48 +45,56 @@ struct DriveUploads {
 
     /// Stores the content of a request that contains all of it.
     private func store(
-        _ metadata: DriveMetadata, _ contentType: String?, _ caller: DriveCaller, _ fileID: String?,
-        _ request: SandboxRequest, _ write: (inout ContentWriter) throws(StorageError) -> Bool
+        _ metadata: DriveMetadata, _ contentType: String?, _ mask: FieldMask, _ caller: DriveCaller,
+        _ fileID: String?, _ request: SandboxRequest, _ write: (inout ContentWriter) throws -> Void
     ) throws -> DriveFile {
         let path = server.directory.uploadPath("single-" + RandomText.token(24))
-        var writer = try ContentWriter(path: path)
-        guard try write(&writer) else {
-            server.directory.remove(path)
-            throw RequestBodyError.cut
-        }
-        let size = writer.count
-        let content = UploadedContent(path: path, size: size, md5: writer.finish(), contentType: contentType)
+        var writer = try ContentWriter(path: path, withSHA256: !mask.isAll && mask.wants("sha256Checksum"))
         do {
-            guard let fileID else {
-                return try server.createFile(metadata, content: content, by: caller, request: request)
+            try write(&writer)
+            let size = writer.count
+            let content = UploadedContent(path: path, size: size, md5: writer.finish(), contentType: contentType)
+            let file: DriveFile
+            if let fileID {
+                let time = server.now
+                file = try server.changeFile(fileID, by: caller, at: time, content: content) { file, _ in
+                    metadata.apply(to: &file, at: time)
+                }
+            } else {
+                file = try server.createFile(metadata, content: content, by: caller, request: request)
             }
-            let time = server.now
-            return try server.changeFile(fileID, by: caller, at: time, content: content) { file, _ in
-                metadata.apply(to: &file, at: time)
+            if let sum = writer.finishSHA256(), let revision = file.headRevisionID {
+                StoredContent.remember(sum, .sha256, ofRevision: revision)
             }
+            return file
         } catch {
             server.directory.remove(path)
             throw error
         }
     }
 
-    /// The two parts of a `multipart/related` request, read strictly.
-    private func multipart(_ request: SandboxRequest) throws -> MultipartRelated {
-        let bytes: [UInt8]
-        do {
-            bytes = try request.body.readAll(limit: Self.largestMultipartContent + Self.largestMultipartFrame)
-        } catch .tooLong {
+    /// Stores the second part of a `multipart/related` request, which is read strictly.
+    private func storeMultipart(
+        _ mask: FieldMask, _ caller: DriveCaller, _ fileID: String?, _ request: SandboxRequest
+    ) throws -> DriveFile {
+        let limit = Self.largestMultipartContent
+        guard request.body.declaredLength ?? 0 <= limit + MultipartRelated.largestFrame else {
             throw tooLarge(request)
         }
-        let parts: MultipartRelated
         do {
-            parts = try MultipartRelated(contentType: request.header("content-type") ?? "", body: bytes)
-        } catch {
+            var parts = try MultipartRelated(
+                contentType: request.header("content-type") ?? "", body: request.body)
+            let metadata = try DriveMetadata(parts.metadata)
+            return try store(metadata, parts.contentType, mask, caller, fileID, request) { writer in
+                try parts.readContent { piece in
+                    guard writer.count + piece.count <= limit else { throw tooLarge(request) }
+                    try writer.append(piece)
+                }
+            }
+        } catch let error as MultipartRelated.Malformed {
             server.note(request, "multipart", error.message)
             throw DriveError(400, "badContent", "Malformed multipart body.")
         }
-        guard parts.content.count <= Self.largestMultipartContent else { throw tooLarge(request) }
-        return parts
     }
 
     private func tooLarge(_ request: SandboxRequest) -> DriveError {
