@@ -143,6 +143,21 @@ struct SwitchProposalTests {
         #expect(try move.begin().json?.switchId?.text != id)
     }
 
+    @Test("Who is about to return to a former account sees and cancels the proposal with that account")
+    func returning() throws {
+        let there = try AccountSwitch(on: server)
+        try there.perform()
+        let back = there.to(there.before.account, leaving: there.after)
+        expectError(try back.after.call("GET", "GetAccountSwitchStatus"), 401)
+
+        let id = try back.begun()
+
+        #expect(try back.status().json?.switchId?.text == id)
+        expectJSON(try back.after.call("POST", "CancelAccountSwitch", ["switchId": id]))
+        #expect(try back.before.call("GET", "GetAccountSwitchStatus").json?.switchId?.text != id)
+        expectError(try back.status(id), 401)
+    }
+
     @Test("Nobody else sees, cancels or confirms a switch")
     func strangers() throws {
         let move = try AccountSwitch(on: server)

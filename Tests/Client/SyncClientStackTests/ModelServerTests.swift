@@ -91,7 +91,7 @@ private final class Conversation {
         let answer = model.perform(
             request, from: speaker.caller, contents: contents, at: WireDate(secondsSince1970: 1_700_000_000))
         note(answer.reply)
-        return (describe(reply, bytes), describe(answer.reply, answer.contents))
+        return (reply.described(in: group, bytes), answer.reply.described(in: group, answer.contents))
     }
 
     private func note(_ reply: ServerReply) {
@@ -101,37 +101,6 @@ private final class Conversation {
         default: successes += 1
         }
     }
-
-    /// What clients go by: all but dates, numbers of users and places of files.
-    private func describe(_ reply: ServerReply, _ contents: String?) -> String {
-        switch reply {
-        case .index(let response):
-            let groups = response.sharingGroups.filter { $0.sharingGroupUUID == group }
-                .map { "\($0.sharingGroupName ?? "-") \($0.masterVersion) \($0.deleted)" }
-            let rows = response.files?.fileIndex.map(describe).sorted() ?? []
-            let version = response.files.map { "\($0.masterVersion)" } ?? "-"
-            return "index \(groups) version \(version) \(rows)"
-        case .uploads(let rows):
-            let staged = rows.map { "\($0.fileUUID) \($0.deleted) \(text($0.fileVersion)) \(text($0.batchUUID))" }
-            return "uploads \(staged.sorted())"
-        case .fileStaged: return "staged"
-        case .batchCommitted(let version, _, _): return "batch committed as \(version)"
-        case .fileDownloaded(let file):
-            return "file \(contents ?? "?") text \(file.appMetaData ?? "-") \(file.contentsChanged)"
-        case .gone(let reason, _, _, _): return "gone \(reason)"
-        case .failed(.refused(let status, let code)): return "refused \(status) \(code ?? "-")"
-        case .done, .committed, .appMetaDataDownloaded, .stale, .failed, .reuploaded, .serverMove,
-            .accountSwitchSettled:
-            return "\(reply)"
-        }
-    }
-
-    private func describe(_ row: FileInfo) -> String {
-        "\(row.fileUUID) \(row.deleted) \(text(row.fileVersion)) \(text(row.appMetaDataVersion)) \(text(row.mimeType)) "
-            + "\(text(row.fileGroupUUID)) \(text(row.deviceUUID)) \(text(row.cloudStorageType))"
-    }
-
-    private func text(_ value: (some Any)?) -> String { value.map { "\($0)" } ?? "-" }
 
     // MARK: Requests
 

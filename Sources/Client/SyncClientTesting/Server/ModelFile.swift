@@ -13,6 +13,8 @@ struct ModelFile {
     var bytesInCloud: String?
     var text: AppMetaData?
     var isDeleted = false
+    /// The storage in which a deleted file was, if its owner has left that since.
+    var deletedFrom: CloudStorageType?
     var content = Content.stored
     /// Whether the server can still read the bytes in the storage that the owner has left.
     var isInFormerStorage = false

@@ -88,8 +88,9 @@ extension ModelServer {
 
     /// Performs a request about accounts, with the credentials of one of the user's accounts.
     func perform(
-        _ request: ModelAccountRequest, from caller: ModelCaller, with account: ModelAccount, at now: WireDate
+        _ request: ModelAccountRequest, from caller: ModelCaller, with signIn: ModelSignIn, at now: WireDate
     ) -> ModelAccountReply {
+        let account = signIn.account
         guard users.contains(caller.user), var identity = identities[caller.user] else { return .noUser }
         identity.switches.removeAll { $0.state == .proposed && $0.expiresAt <= now }
         defer { identities[caller.user] = identity }
@@ -120,12 +121,19 @@ extension ModelServer {
                 isMoved: identity.switches[index].move == .moving)
         case .cancel(let id):
             guard let known = identity.switches.first(where: { $0.id == id }) else { return .done }
+            guard identity.active == account || (known.state == .proposed && known.account == account) else {
+                return identity.retired.contains(account)
+                    ? .retired(by: identity.active.accountType) : .refused(.switchUnknown)
+            }
             guard known.state == .proposed else { return .refused(.switchConfirmed) }
             identity.switches.removeAll { $0.id == id }
             identity.hasWithdrawn = true
             return .done
         case .finish(let id, let missing):
-            guard identity.active == account else { return .noUser }
+            guard identity.active == account else {
+                return identity.retired.contains(account) ? .retired(by: identity.active.accountType) : .noUser
+            }
+            if let epoch = signIn.epoch, epoch != identity.epoch { return .refused(.staleEpoch) }
             guard let index = identity.switches.firstIndex(where: { $0.id == id && $0.state != .proposed }) else {
                 return .refused(.switchUnknown)
             }
@@ -177,6 +185,9 @@ extension ModelServer {
     /// - Returns: How many files wait.
     private func flush(_ user: UserID, in id: SharingGroupUUID, isMoving: Bool) -> Int {
         guard var group = groups[id] else { return 0 }
+        for (file, known) in group.files where known.owner == user && known.isDeleted && known.deletedFrom == nil {
+            group.files[file]?.deletedFrom = storage(of: user)
+        }
         let files = group.files.filter { $0.value.owner == user && !$0.value.isDeleted }.keys
         let staged = group.staged.keys.filter { (group.files[$0.file]?.owner ?? $0.caller.user) == user }
         guard !files.isEmpty || !staged.isEmpty else {

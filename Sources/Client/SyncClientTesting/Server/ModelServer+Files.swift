@@ -186,6 +186,7 @@ extension ModelServer {
             file.content = .stored
             file.isInFormerStorage = false
             file.isDeleted = false
+            file.deletedFrom = nil
             file.updateDate = change.updateDate
             group.files[id] = file
             brings = contents

@@ -159,7 +159,7 @@ final class ModelServer {
         row.appMetaDataVersion = file.text?.version
         row.fileVersion = file.version
         row.owningUserId = file.owner
-        row.cloudStorageType = storage(of: file.owner)
+        row.cloudStorageType = file.deletedFrom ?? storage(of: file.owner)
         row.awaitingReupload = file.content == .awaiting && !file.isDeleted
         return row
     }

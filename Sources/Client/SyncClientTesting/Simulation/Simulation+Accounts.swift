@@ -5,7 +5,7 @@ internal import SyncProtocol
 struct AccountCall {
     let device: Int
     let process: Int
-    let account: ModelAccount
+    let signIn: ModelSignIn
     let request: ModelAccountRequest
     /// The request that waits until it is known who is signed in.
     let waiting: WaitingRequest?
@@ -48,7 +48,9 @@ extension Simulation {
     func send(_ request: ModelAccountRequest, _ device: SimulatedDevice, _ waiting: AccountCall.WaitingRequest?) {
         guard let account = device.account else { return }
         var call = AccountCall(
-            device: device.index, process: device.process, account: account, request: request, waiting: waiting,
+            device: device.index, process: device.process,
+            signIn: ModelSignIn(account: account, epoch: device.engine?.account?.epoch), request: request,
+            waiting: waiting,
             replyDelay: delay(600))
         let faults = options.hasNetworkFaults && !isSettling
         switch faults ? random.below(20) : 19 {
@@ -75,8 +77,8 @@ extension Simulation {
         let device = devices[call.device]
         let epoch = server.identities[device.caller.user]?.epoch
         let before = liveVersions(of: device.caller.user)
-        let reply = server.perform(call.request, from: device.caller, with: call.account, at: now)
-        log("server: \(call.request) of \(call.device) with account \(call.account.number) -> \(reply)")
+        let reply = server.perform(call.request, from: device.caller, with: call.signIn, at: now)
+        log("server: \(call.request) of \(call.device) with account \(call.signIn.account.number) -> \(reply)")
         if epoch != server.identities[device.caller.user]?.epoch {
             report.switches += 1
             if before != liveVersions(of: device.caller.user) { violation("a switch has changed or deleted files") }
@@ -106,9 +108,9 @@ extension Simulation {
         switch reply {
         case .begun(let id, let state): try noteProposal(id, state, call, device)
         case .confirmed(let epoch, let numberAwaiting, let isMoved):
-            device.accountStorage = call.account.storage
+            device.accountStorage = call.signIn.account.storage
             guard var engine = device.engine else { return }
-            engine.use(accountStorage: call.account.storage)
+            engine.use(accountStorage: call.signIn.account.storage)
             let actions = engine.noteConfirmed(
                 epoch, numberAwaiting: numberAwaiting, isMovedByServer: isMoved, at: now)
             device.engine = engine
@@ -135,7 +137,7 @@ extension Simulation {
     private func noteProposal(
         _ id: AccountSwitchID, _ state: AccountSwitchState, _ call: AccountCall, _ device: SimulatedDevice
     ) throws {
-        device.proposedAccount = call.account
+        device.proposedAccount = call.signIn.account
         device.engine?.noteProposal(id, isConfirmed: state != .proposed)
         try perform([], on: device)
     }
@@ -150,9 +152,9 @@ extension Simulation {
             }
             guard try perform([], on: device), device.process == call.process else { return }
             device.isBound = true
-            device.accountStorage = call.account.storage
+            device.accountStorage = call.signIn.account.storage
             device.engine?.use(userID: device.caller.user)
-            device.engine?.use(accountStorage: call.account.storage)
+            device.engine?.use(accountStorage: call.signIn.account.storage)
             device.isIdentified = true
         case .noUser, .done, .begun, .confirmed, .refused: failure = .signInRequired
         case .retired(let type): failure = .accountRetired(type)

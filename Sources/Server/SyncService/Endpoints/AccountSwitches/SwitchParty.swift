@@ -21,14 +21,16 @@ struct SwitchParty {
             accountSwitch = found.flatMap { $0.userID == user.userID ? $0 : nil }
             return
         }
+        // An account that was left may be the one that its owner is about to return to.
+        let proposed = try session.switchProposed(to: accountType, providerUserID, at: now)
+        if let proposed, id == nil || id == proposed.id, let user = try session.user(proposed.userID) {
+            self.user = user
+            accountSwitch = proposed
+            return
+        }
         if let active = try session.activeAccountType(insteadOf: accountType, providerUserID) {
             throw EndpointError.accountRetired(by: active)
         }
-        let proposed = try session.switchProposed(to: accountType, providerUserID, at: now)
-        guard let proposed, id == nil || id == proposed.id, let user = try session.user(proposed.userID) else {
-            throw EndpointError.userUnknown
-        }
-        self.user = user
-        accountSwitch = proposed
+        throw EndpointError.userUnknown
     }
 }

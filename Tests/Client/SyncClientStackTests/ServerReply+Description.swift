@@ -1,0 +1,39 @@
+import SyncClient
+
+@testable import SyncEngine
+
+extension ServerReply {
+    /// What clients go by: all but dates, numbers of users and places of files.
+    /// - Parameter contents: of a file that was downloaded.
+    func described(in group: SharingGroupUUID, _ contents: String?) -> String {
+        switch self {
+        case .index(let response):
+            let groups = response.sharingGroups.filter { $0.sharingGroupUUID == group }
+                .map { "\($0.sharingGroupName ?? "-") \($0.masterVersion) \($0.deleted)" }
+            let rows = response.files?.fileIndex.map(\.described).sorted() ?? []
+            let version = response.files.map { "\($0.masterVersion)" } ?? "-"
+            return "index \(groups) version \(version) \(rows)"
+        case .uploads(let rows):
+            let staged = rows.map { "\($0.fileUUID) \($0.deleted) \(text($0.fileVersion)) \(text($0.batchUUID))" }
+            return "uploads \(staged.sorted())"
+        case .fileStaged: return "staged"
+        case .batchCommitted(let version, _, _): return "batch committed as \(version)"
+        case .fileDownloaded(let file):
+            return "file \(contents ?? "?") text \(file.appMetaData ?? "-") \(file.contentsChanged)"
+        case .gone(let reason, _, _, let awaitsReupload): return "gone \(reason) \(awaitsReupload)"
+        case .failed(.refused(let status, let code)): return "refused \(status) \(code ?? "-")"
+        case .done, .committed, .appMetaDataDownloaded, .stale, .failed, .reuploaded, .serverMove,
+            .accountSwitchSettled:
+            return "\(self)"
+        }
+    }
+}
+
+extension FileInfo {
+    fileprivate var described: String {
+        "\(fileUUID) \(deleted) \(text(fileVersion)) \(text(appMetaDataVersion)) \(text(mimeType)) "
+            + "\(text(fileGroupUUID)) \(text(deviceUUID)) \(text(cloudStorageType)) \(text(awaitingReupload))"
+    }
+}
+
+private func text(_ value: (some Any)?) -> String { value.map { "\($0)" } ?? "-" }
