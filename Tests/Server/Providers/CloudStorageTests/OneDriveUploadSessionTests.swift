@@ -81,6 +81,22 @@ struct OneDriveUploadSessionTests {
         #expect(storage.pauses.pauses.count == 1)
     }
 
+    @Test("What had arrived when the phone broke off is sent, also if the session still has to do with that request")
+    func busyAfterBreak() throws {
+        let whole = RandomData.bytes(4 * Self.unit)
+        let content = PieceContent(whole, for: .oneDrive, from: PieceContent.Record(), cut: 500_000)
+        let storage = ScriptedStorage(
+            Self.started, Self.goOn(0), Reply(409, #"{"error": {"code": "conflict"}}"#),
+            Reply(404, #"{"error": {"code": "itemNotFound"}}"#), Self.goOn(0), Self.goOn(Self.unit))
+
+        #expect(throws: CloudStorageError.contentFailed(PieceContent.Broken())) {
+            try OneDrive().upload(content, as: Self.reservation, mimeType: "image/jpeg", to: storage.access())
+        }
+
+        #expect(content.record.position == Int64(Self.unit), "\(storage.steps)")
+        #expect(storage.pauses.pauses.count == 1)
+    }
+
     @Test(
         "After an error OneDrive is asked what it has before a byte is sent again",
         arguments: [408, 429, 500, 503, 509])

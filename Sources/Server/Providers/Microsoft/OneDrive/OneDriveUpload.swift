@@ -122,7 +122,6 @@ struct OneDriveUpload {
         do throws(CloudStorageError) {
             var part = first
             var mayRestart = mayRestart
-            var busyAttempts = 0
             while true {
                 if part.isLast, !rivals.isEmpty {
                     // The hash of the content is known only with its end.
@@ -132,27 +131,19 @@ struct OneDriveUpload {
                         return rival
                     }
                 }
-                switch try send(part, in: &session) {
+                let (outcome, rival) = try send(part, in: &session)
+                switch outcome {
                 case .finished(let item): return item
                 case .taken:
                     guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
                     part = try self.part()
                 case .exists:
                     try part.arrive()
-                    guard let item = try existing(session.name) else {
-                        // Nothing has the name: a request whose connection broke is still in progress there.
-                        busyAttempts += 1
-                        let deadline = part.deadline(within: patience)
-                        guard access.backoff.wait(before: busyAttempts, retryAfter: nil, deadline: deadline) else {
-                            throw .unavailable(detail: "the upload session is busy with another request")
-                        }
-                        continue
-                    }
-                    guard isEqual(item) else {
+                    guard let rival, isEqual(rival) else {
                         throw .unavailable(detail: "the object's name was taken during the upload")
                     }
                     session.cancel()
-                    return item
+                    return rival
                 case .lost:
                     if part.isLast {
                         try part.arrive()
@@ -174,15 +165,34 @@ struct OneDriveUpload {
         }
     }
 
+    /// Sends a part; if the phone breaks off within it, what has arrived.
     private func send(
         _ part: UploadPart, in session: inout OneDriveUploadSession
-    ) throws(CloudStorageError) -> OneDriveUploadSession.Outcome {
+    ) throws(CloudStorageError) -> (OneDriveUploadSession.Outcome, rival: DriveItem?) {
         try content.salvaging(part, granularity: Self.granularity) { part, isRepetition throws(CloudStorageError) in
-            try session.send(part, within: patience, isPositionKnown: !isRepetition)
+            try sendWhenFree(part, in: &session, isPositionKnown: !isRepetition)
         } keep: { part, outcome throws(CloudStorageError) in
-            guard case .taken = outcome, let resumption = content.resumption else { return }
+            guard case .taken = outcome.0, let resumption = content.resumption else { return }
             let saved = try ProviderJSON.encode(SavedSession(url: session.url, name: session.name))
             try resumption.keep(String(decoding: saved, as: UTF8.self))
+        }
+    }
+
+    /// Sends a part, again if the session is busy: then a request whose connection broke is still in progress there.
+    /// - Returns: also the item that has the name meanwhile, if that is the outcome.
+    private func sendWhenFree(
+        _ part: UploadPart, in session: inout OneDriveUploadSession, isPositionKnown: Bool
+    ) throws(CloudStorageError) -> (OneDriveUploadSession.Outcome, rival: DriveItem?) {
+        var attempt = 0
+        while true {
+            let outcome = try session.send(part, within: patience, isPositionKnown: isPositionKnown)
+            guard case .exists = outcome else { return (outcome, nil) }
+            if let rival = try existing(session.name) { return (outcome, rival) }
+            attempt += 1
+            let deadline = part.deadline(within: patience)
+            guard access.backoff.wait(before: attempt, retryAfter: nil, deadline: deadline) else {
+                throw .unavailable(detail: "the upload session is busy with another request")
+            }
         }
     }
 
