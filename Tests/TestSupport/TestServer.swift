@@ -9,7 +9,7 @@ public struct TestServer: Sendable {
     /// The certificate authority of the stack's own certificates.
     public let certificateAuthorityFile: String
     /// The emulated providers.
-    public let sandbox: SandboxControl
+    public private(set) var sandbox: SandboxControl
     /// Everything else about the stack.
     public let environment: StackEnvironment
     /// The stack, if this process started it for itself.
@@ -123,6 +123,13 @@ public struct TestServer: Sendable {
     public func isDebuggingBuild() throws -> Bool {
         let program = try processes("syncd_api").first?.executable() ?? ""
         return program.split(separator: "/").contains("debug")
+    }
+
+    /// The same server, if its configuration says that its clouds are those of another stack.
+    public func withClouds(of other: TestServer) -> TestServer {
+        var copy = self
+        copy.sandbox = other.sandbox
+        return copy
     }
 
     private init(_ environment: StackEnvironment, stack: PrivateStack?) throws {
