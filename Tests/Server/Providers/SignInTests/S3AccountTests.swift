@@ -1,4 +1,5 @@
 import HTTPTransport
+import HTTPTypes
 import Providers
 import SyncProtocol
 import TestSupport
@@ -113,6 +114,22 @@ struct S3AccountTests {
             }
         }
         #expect(refusal(Self.presented(Self.details(), secret: "two words")).0 == .rejected)
+    }
+
+    @Test("An object that could not be deleted is overwritten and deleted by the next attempt")
+    func storageProbes() throws {
+        let credentials = Self.account.credentials(from: Self.presented(Self.details()))
+        let script = ScriptedTransport(replies: [
+            Reply(200), Reply(200), Reply(302), Reply(200), Reply(200), Reply(204),
+        ])
+        let client = AccountClient(
+            transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff())
+
+        #expect(throws: AccountError.self) { try Self.account.requireStorage(with: credentials, through: client) }
+        try Self.account.requireStorage(with: credentials, through: client)
+
+        #expect(script.requests.map(\.method) == [.put, .get, .delete, .put, .get, .delete])
+        #expect(Set(script.requests.map(\.url)).count == 1)
     }
 
     @Test("What is kept is the secret and the place, and a refresh is impossible")
