@@ -221,8 +221,13 @@ def has_session_of_status(call: Call) -> bool:
 
 
 def has_reply(call: Call) -> bool:
-    """The server reads something of the reply. That of a deletion or a move has no body: an empty success counts."""
-    return call.method not in ("DELETE", "MOVE")
+    """The server reads something of the reply. That of a move has no body, so any success counts."""
+    return call.method != "MOVE"
+
+
+def has_body(call: Call) -> bool:
+    """That of a deletion has none either; only OneDrive's has a status of its own."""
+    return has_reply(call) and (call.method != "DELETE" or call.provider == "microsoft")
 
 
 def not_an_exchange(call: Call) -> bool:
@@ -284,7 +289,7 @@ CALL_KINDS: dict[str, tuple] = {
     "HTML with 200": (has_reply, page(200, HTML)),
     "HTML with 200 although it worked": (anything, page(200, HTML, has_effect=True)),
     "HTML with 502": (anything, page(502, HTML)),
-    "empty reply with 200": (has_reply, page(200, b"", [])),
+    "empty reply with 200": (has_body, page(200, b"", [])),
     "other content type": (anything, other_content_type),
     "redirect (302)": (anything, redirect(302)),
     "redirect (307)": (anything, redirect(307)),

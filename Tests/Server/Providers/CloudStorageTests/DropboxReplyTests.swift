@@ -14,6 +14,15 @@ struct DropboxReplyTests {
         try Dropbox().describe(objectID: "id:A", in: storage.access())
     }
 
+    @Test("A deletion whose reply does not describe what was deleted has not been made", arguments: ["<html>", "", "{}"])
+    func deletionWithoutMetadata(body: String) throws {
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try Dropbox().delete(objectID: "id:A", in: ScriptedStorage(Reply(200, body)).access())
+        }
+        let done = Reply(200, #"{"metadata": {".tag": "file", "name": "f", "id": "id:A"}}"#)
+        try Dropbox().delete(objectID: "id:A", in: ScriptedStorage(done).access())
+    }
+
     @Test(
         "Each error has its meaning, whatever its summary says",
         arguments: [

@@ -44,6 +44,16 @@ struct WebDAVReplyTests {
         #expect(found.sizeBytes == 5 && found.revision == "t" && found.providerHash == nil)
     }
 
+    @Test("A deletion that is answered with a page has not been made")
+    func deletionWithBody() throws {
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try provider.delete(objectID: "name:a.jpg", in: storage(Reply(200, "<html>")).access())
+        }
+        for reply in [Reply(204), Reply(200)] {
+            try provider.delete(objectID: "name:a.jpg", in: storage(reply).access())
+        }
+    }
+
     @Test("An object of Nextcloud has its number, its MD5, and is found by searching")
     func nextcloud() throws {
         let location = "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/alice/\",\"user\":\"alice\"}"

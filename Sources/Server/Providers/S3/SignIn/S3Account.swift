@@ -75,7 +75,7 @@ public struct S3Account: AccountProvider {
             bucket.attach(Array("SyncServer".utf8)[...], to: &put)
             _ = try sender.send(put)
             _ = try sender.send(bucket.request(.metadata, .get, object: S3.objectID(name)))
-            _ = try sender.send(bucket.request(.metadata, .delete, object: S3.objectID(name)))
+            try sender.send(bucket.request(.metadata, .delete, object: S3.objectID(name))).confirmDeletion()
         } catch {
             switch error {
             case .rejected(let code): throw .storageMissing(detail: code)

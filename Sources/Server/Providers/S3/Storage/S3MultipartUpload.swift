@@ -168,8 +168,9 @@ struct S3MultipartUpload {
         _ id: String, of objectID: String, in bucket: S3Bucket, by deadline: Deadline?
     ) throws(CloudStorageError) {
         var client = bucket.client(accepting: ["NoSuchUpload"])
-        _ = try client.send(
-            bucket.request(.delete, .delete, object: objectID, query: [(name: "uploadId", value: id)]), by: deadline)
+        try client.send(
+            bucket.request(.delete, .delete, object: objectID, query: [(name: "uploadId", value: id)]), by: deadline
+        ).confirmDeletion()
     }
 
     /// In character data (XML 1.0, section 2.4).

@@ -157,6 +157,8 @@ struct WebDAVClient {
     /// - Returns: whether there was anything.
     @discardableResult
     func remove(_ url: String, by deadline: Deadline? = nil) throws(CloudStorageError) -> Bool {
-        try send(request(.delete, .delete, url), accepting: [404, 410], by: deadline).status < 300
+        let reply = try send(request(.delete, .delete, url), accepting: [404, 410], by: deadline)
+        try reply.confirmDeletion()
+        return reply.status < 300
     }
 }
