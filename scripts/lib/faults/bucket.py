@@ -18,8 +18,6 @@ from .failures import failure
 NAME, REGION = "photos", "us-east-1"
 # The server's, which looks at nothing of it but the form.
 ANY_SIGNATURE = f"AWS4-HMAC-SHA256 Credential=ANY/20150830/{REGION}/s3/aws4_request, SignedHeaders=host, Signature=0"
-# What sign-in tries a key with.
-PROBE = ".syncserver-probe"
 SECONDS = 60.0
 
 
@@ -99,11 +97,15 @@ class Bucket:
     def unfinished(self, prefix: str) -> int:
         """Uploads of several parts that were neither completed nor aborted, which cost money for ever.
 
-        Sign-in begins one without parts, which costs nothing, and may lose sight of it (docs/providers.md).
+        One without parts costs nothing, and may be lost sight of (docs/providers.md).
         """
         page = ElementTree.fromstring(self.call("GET", f"?uploads=&prefix={quoted(prefix)}"))
-        keys = [entry.findtext("{*}Key") for entry in page.findall("{*}Upload")]
-        return sum(key.startswith(prefix) and key != prefix + PROBE for key in keys)
+        uploads = [(entry.findtext("{*}Key"), entry.findtext("{*}UploadId")) for entry in page.findall("{*}Upload")]
+        return sum(self._has_parts(key, upload) for key, upload in uploads if key.startswith(prefix))
+
+    def _has_parts(self, key: str, upload: str) -> bool:
+        page = ElementTree.fromstring(self.call("GET", f"/{quoted(key)}?uploadId={quoted(upload)}"))
+        return page.find("{*}Part") is not None
 
 
 def quoted(key: str) -> str:

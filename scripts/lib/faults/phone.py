@@ -15,6 +15,8 @@ PAUSE_SECONDS = 0.2
 WARNING_FILE = "README.txt"
 REVOKED = "authTokenExpiredOrRevoked"
 CODE_REJECTED = "authorization_code_rejected"
+# The first attempt failed, and the jobs role is removing what it may have left.
+UPLOAD_CONFLICT = "upload_conflict"
 # 401: the token is not accepted; 409: the code may have been used already; 410: the rights were taken away; 507: the storage
 # is full. All else is for the server to handle, or is retryable.
 EXPECTED = {200, 401, 410, 429, 502, 503, 504, 507}
@@ -73,7 +75,7 @@ class Phone:
         self.seen.append(f"{endpoint}: {reply.status} {code}".strip())
         # A newcomer learns that there is no WebDAV server at their address; the person tries once more.
         is_hint = endpoint == "AddUser" and self.provider == "webdav" and code == "malformed_header"
-        if reply.status not in EXPECTED and code != CODE_REJECTED and not is_hint:
+        if reply.status not in EXPECTED and code not in (CODE_REJECTED, UPLOAD_CONFLICT) and not is_hint:
             raise Finding(f"{endpoint} is answered with {reply.status}: {reply.body[:300].decode('utf-8', 'replace')}")
         return reply
 
@@ -84,7 +86,9 @@ class Phone:
             if reply is not None and reply.status == 200 and not self._is_revoked(reply):
                 return reply
             self.repetitions += 1
-            if reply is not None and (reply.status in (401, 409, 410) or self._is_revoked(reply)):
+            code = reply.headers.get("syncserver-error-code", "") if reply is not None else ""
+            if reply is not None and (
+                    reply.status in (401, 410) or code == CODE_REJECTED or self._is_revoked(reply)):
                 self.sign_in_again()
             elif attempt > 0:
                 time.sleep(PAUSE_SECONDS)

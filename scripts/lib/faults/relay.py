@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from syncstack.name_server import NameServer, Question
+from syncstack.name_server import TYPE_A, NameServer, Question
 
 from .bucket import Bucket
 from .calls import HOSTS, PROVIDERS, S3_HOST, Answer, Call
@@ -80,7 +80,8 @@ class Lane:
             fault = self.fault
             if fault is None or not fault.is_of_name:
                 return None
-            if self.struck is None and self.connection_count == self.number - 1:
+            # Both types are asked for at once: with the second one alone the lookup would succeed.
+            if self.struck is None and self.connection_count == self.number - 1 and question.type == TYPE_A:
                 self.struck = Call("LOOKUP", question.name, "/", [], b"")
             if self.struck is None or self.struck.host != question.name:
                 return None

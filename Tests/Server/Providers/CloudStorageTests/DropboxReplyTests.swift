@@ -14,7 +14,8 @@ struct DropboxReplyTests {
         try Dropbox().describe(objectID: "id:A", in: storage.access())
     }
 
-    @Test("A deletion whose reply does not describe what was deleted has not been made", arguments: ["<html>", "", "{}"])
+    @Test(
+        "A deletion whose reply does not describe what was deleted has not been made", arguments: ["<html>", "", "{}"])
     func deletionWithoutMetadata(body: String) throws {
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
             try Dropbox().delete(objectID: "id:A", in: ScriptedStorage(Reply(200, body)).access())
