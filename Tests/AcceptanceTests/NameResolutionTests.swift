@@ -69,6 +69,22 @@ extension PrivateStackTests {
             }
         }
 
+        @Test("For each new connection the name is looked up again, so that an address that has failed is not kept")
+        func newConnections() async throws {
+            let newcomer = try server.newcomer(.facebook)
+            expectError(try newcomer.checkCredentials(), 401)
+            try fail("nxdomain")
+            // The connection that is alive fails; for the repetition another one is needed.
+            var fault = SandboxFault(host: "graph.facebook.com")
+            fault.resetAfterBytes = 0
+            fault.times = 1
+            try server.sandbox.inject(fault)
+            defer { try? server.sandbox.clearFaults() }
+
+            let other = try server.newcomer(.facebook)
+            expectError(try await Threads.run { try other.checkCredentials() }, 502, 504)
+        }
+
         @Test("For signed-in users files are neither gone nor rejected while names do not resolve")
         func filesStay() async throws {
             let alice = try server.signUpOwningUser()

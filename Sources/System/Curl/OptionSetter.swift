@@ -61,6 +61,8 @@ extension OptionSetter {
         // A name lookup without an answer ends at the timeout; the resolver thread is left to finish by itself, where
         // libcurl would otherwise wait for it (CURLOPT_QUICK_EXIT(3)).
         set(CURLOPT_QUICK_EXIT, 1)
+        // Otherwise a handle would use an address for a minute, whatever its time to live is, and also after it has failed.
+        set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         // A proxy set in the environment would see where users' files go.
         set(CURLOPT_PROXY, "")
         set(CURLOPT_FOLLOWLOCATION, 0)

@@ -70,6 +70,26 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
+    @Test("While a provider does not reply to one worker, others do what else is due")
+    func hangingProvider() throws {
+        try work()
+        for number in 1...3 { #expect(server.upload(someBytes(number), of: someFile(), by: alice).status == 200) }
+        #expect(server.send(DiscardUploadsRequest(sharingGroupUUID: alice.group), as: alice).status == 200)
+        let (cloud, other) = (server.cloud, worker("other"))
+        let deletedMeanwhile = Mutex(0)
+        self.cloud { behaviour in
+            behaviour.beforeDelete = {
+                #expect(throws: Never.self) { while try other.run(transport: .unused) > 0 {} }
+                deletedMeanwhile.withLock { $0 = cloud.deleted.count }
+            }
+        }
+
+        try work()
+
+        #expect(deletedMeanwhile.withLock { $0 } == 2)
+        #expect(server.cloud.objects.isEmpty)
+    }
+
     @Test("Of equal uploads the discarded object is deleted, and never the staged one")
     func twins() throws {
         let (server, alice, file) = (server, alice, someFile())
@@ -170,7 +190,7 @@ struct OutboxWorkerTests {
         #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
         let server = server
         cloud { behaviour in
-            // The worker has leased all five by now.
+            // The worker has leased one of the five by now.
             behaviour.beforeDelete = { #expect(throws: Never.self) { _ = try server.signUp() } }
         }
 

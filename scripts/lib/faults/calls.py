@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
-PROVIDERS = ("google", "dropbox", "microsoft", "webdav")
+PROVIDERS = ("google", "dropbox", "microsoft", "webdav", "s3")
+S3_HOST = "s3.sandbox.test"
 # Which provider a host belongs to; credentials must not go to any other host.
 HOSTS = {
     "accounts.google.com": "google", "oauth2.googleapis.com": "google", "openidconnect.googleapis.com": "google",
@@ -12,7 +13,7 @@ HOSTS = {
     "ucsandbox.dl.dropboxusercontent.com": "dropbox",
     "graph.microsoft.com": "microsoft", "login.microsoftonline.com": "microsoft",
     "my.microsoftpersonalcontent.com": "microsoft", "api.onedrive.com": "microsoft",
-    "nextcloud.sandbox.test": "webdav",
+    "nextcloud.sandbox.test": "webdav", S3_HOST: "s3",
 }
 # Where Nextcloud keeps the chunks of an upload until it is put together.
 DAV_UPLOADS, DAV_FILES = "/remote.php/dav/uploads/", "/remote.php/dav/files/"
@@ -57,7 +58,8 @@ class Call:
         """Concerns an upload session that was begun before."""
         return ("upload_id=" in self.target or self.host in ("my.microsoftpersonalcontent.com", "api.onedrive.com")
                 or self.path.startswith(("/2/files/upload_session/append", "/2/files/upload_session/finish"))
-                or self.path.startswith(DAV_UPLOADS) and self.method in ("PUT", "MOVE"))
+                or self.path.startswith(DAV_UPLOADS) and self.method in ("PUT", "MOVE")
+                or self.provider == "s3" and "uploadId=" in self.target and self.method in ("PUT", "POST"))
 
     @property
     def is_upload(self) -> bool:
@@ -66,19 +68,31 @@ class Call:
                 or self.host == "graph.microsoft.com" and (
                     self.path.endswith("/createUploadSession") or self.method == "PUT")
                 or self.host == "my.microsoftpersonalcontent.com" and self.method == "PUT"
-                or self.provider == "webdav" and self.method == "PUT")
+                or self.provider == "webdav" and self.method == "PUT"
+                or self.provider == "s3" and self.method in ("PUT", "POST"))
 
     @property
     def is_download(self) -> bool:
         return (self.method == "GET" and ("alt=media" in self.target or self.path.endswith("/content")
                                           or self.host == "my.microsoftpersonalcontent.com"
-                                          or self.path.startswith(DAV_FILES))
+                                          or self.path.startswith(DAV_FILES) or self.is_of_object)
                 or self.path == "/2/files/download")
 
     @property
-    def asks_for_properties(self) -> bool:
-        """Is answered with a multistatus in XML (RFC 4918, section 13)."""
-        return self.method in ("PROPFIND", "SEARCH", "REPORT")
+    def is_of_object(self) -> bool:
+        """Concerns an object of S3, and not an upload of parts."""
+        return self.provider == "s3" and "?" not in self.target
+
+    @property
+    def completes_parts(self) -> bool:
+        """CompleteMultipartUpload of S3, whose answer may begin with 200 and end with an error."""
+        return self.provider == "s3" and self.method == "POST" and "uploadId=" in self.target
+
+    @property
+    def asks_for_xml(self) -> bool:
+        """Is answered with a multistatus (RFC 4918, section 13), or with a description of what S3 has or did."""
+        return (self.method in ("PROPFIND", "SEARCH", "REPORT")
+                or self.provider == "s3" and self.method in ("GET", "POST") and not self.is_of_object)
 
     @property
     def proves_password(self) -> bool:

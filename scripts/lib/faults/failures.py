@@ -1,11 +1,13 @@
 """Errors in the form of each provider, as their documentation has them."""
 
 import json
+from email.utils import formatdate
 
 from .calls import Answer, Call
 
 REASONS = {
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict", 410: "Gone",
+    412: "Precondition Failed",
     429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable",
     504: "Gateway Timeout", 507: "Insufficient Storage",
 }
@@ -15,6 +17,10 @@ GOOGLE = {
 GRAPH = {
     401: "InvalidAuthenticationToken", 404: "itemNotFound", 410: "itemNotFound", 429: "activityLimitReached",
     503: "serviceNotAvailable", 507: "insufficientStorage",
+}
+S3 = {
+    400: "InvalidRequest", 401: "Unauthorized", 403: "AccessDenied", 404: "NoSuchKey", 409: "OperationAborted",
+    412: "PreconditionFailed", 429: "TooManyRequests", 500: "InternalError", 503: "SlowDown",
 }
 DAV = {401: "NotAuthenticated", 403: "Forbidden", 404: "NotFound", 409: "Conflict", 507: "InsufficientStorage"}
 
@@ -33,10 +39,25 @@ def dav_failure(call: Call, status: int, headers: list[tuple[str, str]]) -> Answ
     return Answer(status, REASONS[status], [*headers, ("Content-Type", "application/xml; charset=utf-8")], text.encode())
 
 
+def s3_failure(call: Call, status: int, code: str | None, headers: list[tuple[str, str]]) -> Answer:
+    """As "Error responses" of Amazon S3 has it; HEAD has no body."""
+    code = code or S3.get(status, "InternalError")
+    region = "<Region>eu-central-1</Region>" if code == "AuthorizationHeaderMalformed" else ""
+    if status == 301:
+        headers = [*headers, ("x-amz-bucket-region", "eu-central-1")]
+    text = (f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>Fault</Message>{region}'
+            "<RequestId>4442587FB7D0A2F9</RequestId></Error>")
+    return Answer(status, REASONS.get(status, "Moved Permanently"),
+                  [*headers, ("Content-Type", "application/xml"), ("Date", formatdate(usegmt=True))],
+                  b"" if call.method == "HEAD" else text.encode())
+
+
 def failure(call: Call, status: int, reason: str | None = None, retry_after: int | None = None,
             is_text: bool = False) -> Answer:
     """The provider's answer with this status to the call."""
     headers = [("Retry-After", str(retry_after))] if retry_after is not None else []
+    if call.provider == "s3":
+        return s3_failure(call, status, reason, headers)
     if call.provider == "webdav":
         return dav_failure(call, status, headers)
     if call.is_for_tokens:

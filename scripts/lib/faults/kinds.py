@@ -6,8 +6,10 @@ Each fault says which calls it fits. Where a provider's answer would be a lie th
 
 import random
 import ssl
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.utils import formatdate
 
 from .calls import Answer, Call
 from .certificates import Certificates
@@ -33,6 +35,8 @@ class Fault:
     fits: Callable[[Call], bool]
     act: Callable
     is_of_connection: bool = False
+    # `act` is then the kind of fault of a name server.
+    is_of_name: bool = False
 
     def strike(self, call: Call, conversation) -> bool:
         """Does it. False if the connection is to be closed afterwards."""
@@ -146,7 +150,7 @@ def other_content_type(call, conversation, _):
 
 def revocation(call, conversation, _):
     """The person takes the app's rights away just before the call."""
-    conversation.relay.revoke(call.provider)
+    conversation.relay.people[call.provider].revoke()
     answer = conversation.forward(call)
     conversation.send(answer.head() + answer.body)
     return True
@@ -166,17 +170,64 @@ def quota(call: Call) -> bool:
 
 def full(call, conversation, rng):
     status, reason = {"google": (403, "storageQuotaExceeded"), "dropbox": (409, "path/insufficient_space"),
-                      "microsoft": (507, "quotaLimitReached"), "webdav": (507, None)}[call.provider]
+                      "microsoft": (507, "quotaLimitReached"), "webdav": (507, None),
+                      "s3": (403, "QuotaExceeded")}[call.provider]
     return forged(status, reason)(call, conversation, rng)
+
+
+def s3(call: Call) -> bool:
+    return call.provider == "s3"
+
+
+def s3_creates(call: Call) -> bool:
+    """Makes an object on the condition that there is none."""
+    return s3(call) and any(name.lower() == "if-none-match" for name, _ in call.headers)
+
+
+def wrong_clock(call, conversation, _):
+    """The service's clock is an hour ahead."""
+    answer = failure(call, 403, "RequestTimeTooSkewed")
+    answer.headers = [header for header in answer.headers if header[0] != "Date"]
+    answer.headers.append(("Date", formatdate(time.time() + 3600, usegmt=True)))
+    conversation.send(answer.head() + answer.body)
+    return True
+
+
+def error_after_200(has_effect: bool):
+    """Amazon begins the answer before the parts are put together, and may end it with an error."""
+    def act(call, conversation, _):
+        if has_effect:
+            conversation.forward(call)
+        answer = failure(call, 500)
+        answer.status, answer.reason = 200, "OK"
+        conversation.send(answer.head() + answer.body)
+        return True
+    return act
+
+
+def without_tag(call, conversation, _):
+    answer = conversation.forward(call)
+    answer.headers = [header for header in answer.headers if header[0].lower() != "etag"]
+    conversation.send(answer.head() + (b"" if call.method == "HEAD" else answer.body))
+    return True
 
 
 def reading(call: Call) -> bool:
     return call.is_download
 
 
+def has_session_of_status(call: Call) -> bool:
+    return call.is_of_session and call.provider not in ("dropbox", "s3")
+
+
 def has_reply(call: Call) -> bool:
-    """The server reads something of the reply. That of a deletion or a move has no body: an empty success counts."""
-    return call.method not in ("DELETE", "MOVE")
+    """The server reads something of the reply. That of a move has no body, so any success counts."""
+    return call.method != "MOVE"
+
+
+def has_body(call: Call) -> bool:
+    """That of a deletion has none either; only OneDrive's has a status of its own."""
+    return has_reply(call) and (call.method != "DELETE" or call.provider == "microsoft")
 
 
 def not_an_exchange(call: Call) -> bool:
@@ -198,7 +249,7 @@ CALL_KINDS: dict[str, tuple] = {
     "429 as text": (lambda call: call.provider == "dropbox", forged(429, retry_after=1, is_text=True)),
     "403 userRateLimitExceeded": (google, forged(403, "userRateLimitExceeded")),
     "403 rateLimitExceeded": (google, forged(403, "rateLimitExceeded")),
-    "401": (lambda call: not call.is_for_tokens and not call.proves_password, forged(401)),
+    "401": (lambda call: not call.is_for_tokens and not call.proves_password and not s3(call), forged(401)),
     "grant revoked": (lambda call: call.renews, forged(400)),
     "account revoked": (not_an_exchange, revocation),
     "no connection": (anything, drop(False)),
@@ -209,17 +260,36 @@ CALL_KINDS: dict[str, tuple] = {
     "no reply": (anything, stall),
     "corrupted upload": (has_content, corrupted_upload),
     "corrupted download": (reading, corrupted_download),
-    "session unknown (404)": (lambda call: call.is_of_session and call.provider != "dropbox", forged(404)),
-    "session unknown (410)": (lambda call: call.is_of_session and call.provider != "dropbox", forged(410)),
+    "session unknown (404)": (has_session_of_status, forged(404)),
+    "session unknown (410)": (has_session_of_status, forged(410)),
     "session unknown": (lambda call: call.is_of_session and call.provider == "dropbox",
                         lambda call, conversation, rng: forged(
                             409, "not_found" if "append" in call.path else "lookup_failed/not_found"
                         )(call, conversation, rng)),
     "storage full": (quota, full),
+    "403 InvalidAccessKeyId": (s3, forged(403, "InvalidAccessKeyId")),
+    "403 SignatureDoesNotMatch": (s3, forged(403, "SignatureDoesNotMatch")),
+    "400 ExpiredToken": (s3, forged(400, "ExpiredToken")),
+    "403 RequestTimeTooSkewed": (s3, forged(403, "RequestTimeTooSkewed")),
+    "403 RequestTimeTooSkewed, an hour": (s3, wrong_clock),
+    "301 PermanentRedirect": (s3, forged(301, "PermanentRedirect")),
+    "400 AuthorizationHeaderMalformed": (s3, forged(400, "AuthorizationHeaderMalformed")),
+    "403 AccessDenied": (s3, forged(403, "AccessDenied")),
+    "404 NoSuchBucket": (s3, forged(404, "NoSuchBucket")),
+    "404 NoSuchUpload": (lambda call: s3(call) and call.is_of_session, forged(404, "NoSuchUpload")),
+    "400 RequestTimeout": (s3, forged(400, "RequestTimeout")),
+    "409 OperationAborted": (s3, forged(409, "OperationAborted")),
+    "409 ConditionalRequestConflict": (s3_creates, forged(409, "ConditionalRequestConflict")),
+    "412 PreconditionFailed": (s3_creates, forged(412)),
+    "400 BadDigest": (lambda call: s3(call) and has_content(call), forged(400, "BadDigest")),
+    "200 with an error": (lambda call: call.completes_parts, error_after_200(False)),
+    "200 with an error although it worked": (lambda call: call.completes_parts, error_after_200(True)),
+    "no ETag": (lambda call: s3(call) and call.method in ("GET", "PUT"), without_tag),
+    "HTML with 404": (s3, page(404, HTML)),
     "HTML with 200": (has_reply, page(200, HTML)),
     "HTML with 200 although it worked": (anything, page(200, HTML, has_effect=True)),
     "HTML with 502": (anything, page(502, HTML)),
-    "empty reply with 200": (has_reply, page(200, b"", [])),
+    "empty reply with 200": (has_body, page(200, b"", [])),
     "other content type": (anything, other_content_type),
     "redirect (302)": (anything, redirect(302)),
     "redirect (307)": (anything, redirect(307)),
@@ -232,14 +302,24 @@ CONNECTION_KINDS: dict[str, Callable] = {
     "unknown authority": lambda certificates: certificates.untrusted,
 }
 
-KINDS = [*CALL_KINDS, *CONNECTION_KINDS]
+# The name is looked up for each connection; what the name server does (syncstack/name_server.py).
+NAME_KINDS: dict[str, str] = {
+    "name not found": "nxdomain",
+    "name without address": "empty",
+    "name server fails": "servfail",
+    "name server does not answer": "silent",
+}
+
+KINDS = [*CALL_KINDS, *CONNECTION_KINDS, *NAME_KINDS]
 # Replies which say that the call was not carried out: a code that met one may be sent again.
 REFUSALS = ("429", "503", "redirect")
 # Too slow for a sample: the server waits as long as its deadlines allow.
-SLOW_KINDS = {"no reply"}
+SLOW_KINDS = {"no reply", "name server does not answer"}
 
 
 def fault(kind: str, seed: int) -> Fault:
+    if kind in NAME_KINDS:
+        return Fault(kind, seed, anything, NAME_KINDS[kind], is_of_connection=True, is_of_name=True)
     if kind in CONNECTION_KINDS:
         return Fault(kind, seed, anything, CONNECTION_KINDS[kind], is_of_connection=True)
     fits, act = CALL_KINDS[kind]

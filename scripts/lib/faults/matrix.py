@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from .calls import Call
-from .kinds import CALL_KINDS, CONNECTION_KINDS, REFUSALS, SLOW_KINDS, fault
+from .kinds import CALL_KINDS, CONNECTION_KINDS, NAME_KINDS, REFUSALS, SLOW_KINDS, fault
 from .operations import OPERATIONS, Operation
 from .phone import Finding, Phone
 from .stage import Stage
@@ -69,11 +69,12 @@ class Runner:
         """All cells."""
         rng = random.Random(f"{seed} {self.provider}")
         cells = []
+        names = NAME_KINDS if self.stage.relay.names is not None else ()
         for name, calls in self.clean.items():
             for number, call in enumerate(calls, 1):
                 kinds = [kind for kind, (fits, _) in CALL_KINDS.items() if fits(call)]
                 cells += [Cell(self.provider, name, number, kind, rng.randrange(1 << 32))
-                          for kind in [*kinds, *CONNECTION_KINDS]]
+                          for kind in [*kinds, *CONNECTION_KINDS, *names]]
         return cells
 
     def run(self, cell: Cell) -> Outcome:
@@ -88,7 +89,8 @@ class Runner:
         prepared = operation.prepare(phone)
         self._wait_until_idle(phone)
         phone.begin()
-        self.stage.relay.accounts[self.provider] = phone.id
+        self.stage.relay.people[self.provider] = phone.person
+        unreached = self.stage.calls_without_connection(self.provider)
         self.lane.arm(fault_to_meet, number)
         calls: list[Call] = []
         struck = None
@@ -98,6 +100,9 @@ class Runner:
                 self._wait_until_idle(phone)
             finally:
                 calls, struck = self.lane.disarm()
+            if struck is not None and fault_to_meet.is_of_name and (
+                    self.stage.calls_without_connection(self.provider) == unreached):
+                raise Finding(f"the server did not notice that the name {struck.host} was not found")
             if fault_to_meet is None:
                 self.clean[operation.name] = calls
             self._check(phone, operation, fault_to_meet, calls)
@@ -116,6 +121,8 @@ class Runner:
         if operation.needs_newcomer:
             return Phone(self.stage, self.provider)
         if operation.removes or self.phone is None or self.age >= CELLS_OF_A_USER:
+            if self.phone is not None and not operation.removes:
+                self.phone.person.leave()
             phone = Phone(self.stage, self.provider)
             phone.sign_up()
             self._wait_until_idle(phone)
@@ -135,7 +142,7 @@ class Runner:
                 raise Finding(f"work is not done after {IDLE_SECONDS:.0f} s: {work}; {phone.seen}")
             if any(is_put_off == "1" for _, is_put_off, _ in work):
                 if phone.sign_ins == 0 and (
-                        any("evoked" in error for _, _, error in work) or phone.has_lost_password()):
+                        any("evoked" in error for _, _, error in work) or phone.person.has_other_credentials()):
                     phone.sign_in_again()
                 phone.hasten_work()
             time.sleep(POLL_SECONDS)

@@ -164,11 +164,13 @@ def some_json(call: Call) -> bool:
     """Replies without JSON pass such a fault unchanged."""
     if call.provider == "webdav":
         return call.path.startswith("/ocs/")
+    if call.provider == "s3":
+        return False
     return not call.is_download or call.host == "api.dropboxapi.com"
 
 
 def some_xml(call: Call) -> bool:
-    return call.asks_for_properties
+    return call.asks_for_xml
 
 
 def anything(_: Call) -> bool:

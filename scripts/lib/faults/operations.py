@@ -10,6 +10,8 @@ from .calls import PROVIDERS
 from .phone import Finding, Phone
 
 SMALL, LARGE = 20_000, 5_000_000
+# Parts of S3 are larger than the requests of others.
+LARGE_OF_S3 = 6_000_000
 
 
 @dataclass
@@ -30,6 +32,10 @@ def content(size: int) -> bytes:
     return random.randbytes(size)
 
 
+def large_content(phone: Phone) -> bytes:
+    return content(LARGE_OF_S3 if phone.provider == "s3" else LARGE)
+
+
 def existing_file(phone: Phone) -> str:
     uuid = new_uuid()
     phone.publish(uuid, 0, content(SMALL))
@@ -38,7 +44,7 @@ def existing_file(phone: Phone) -> str:
 
 def existing_large_file(phone: Phone) -> str:
     uuid = new_uuid()
-    phone.publish(uuid, 0, content(LARGE))
+    phone.publish(uuid, 0, large_content(phone))
     return uuid
 
 
@@ -47,7 +53,7 @@ def upload_small(phone: Phone, _) -> None:
 
 
 def upload_large(phone: Phone, _) -> None:
-    phone.publish(new_uuid(), 0, content(LARGE))
+    phone.publish(new_uuid(), 0, large_content(phone))
 
 
 def replace(phone: Phone, uuid) -> None:
@@ -70,11 +76,7 @@ def changed_file(phone: Phone) -> str:
     """A file that the person has changed in their storage."""
     uuid = existing_file(phone)
     contents = content(SMALL + 1)
-    reply = phone.stage.sandbox.call(
-        "PUT", f"/sandbox/accounts/{phone.id}/files/{object_name(phone, uuid)}",
-        {"Content-Type": "application/octet-stream"}, contents)
-    if not 200 <= reply.status < 300:
-        raise Finding(f"the sandbox does not change a file: {reply.status}")
+    phone.person.replace(object_name(phone, uuid), contents)
     phone.live[uuid] = (0, contents)
     phone.changed.add(uuid)
     return uuid
@@ -83,7 +85,7 @@ def changed_file(phone: Phone) -> str:
 def lost_file(phone: Phone) -> str:
     """A file that the person has deleted in their storage."""
     uuid = existing_file(phone)
-    phone.stage.sandbox.call("DELETE", f"/sandbox/accounts/{phone.id}/files/{object_name(phone, uuid)}")
+    phone.person.remove(object_name(phone, uuid))
     return uuid
 
 
@@ -95,7 +97,7 @@ def download_lost(phone: Phone, uuid) -> None:
 
 
 def expired_token(phone: Phone) -> None:
-    phone.stage.change_account(phone.id, "expire-access-token", which="server")
+    phone.person.expire_token()
 
 
 def sign_up(phone: Phone, _) -> None:
@@ -131,7 +133,7 @@ OPERATIONS = {operation.name: operation for operation in [
     Operation("download of a lost file", download_lost, lost_file),
     Operation("deletion", delete, existing_file),
     Operation("upload with an expired token", upload_small, expired_token,
-              # App passwords of a Nextcloud do not expire.
-              providers=tuple(provider for provider in PROVIDERS if provider != "webdav")),
+              # App passwords of a Nextcloud and keys of S3 do not expire.
+              providers=tuple(provider for provider in PROVIDERS if provider not in ("webdav", "s3"))),
     Operation("removal", remove, existing_file, removes=True),
 ]}

@@ -7,6 +7,7 @@ from demonstration.check_sums import check_sum
 from demonstration.phone import new_uuid
 from demonstration.web import Deviation, Reply, query
 
+from .people import BucketOwner, Sandboxed
 from .stage import Stage
 
 ATTEMPTS = 5
@@ -14,6 +15,8 @@ PAUSE_SECONDS = 0.2
 WARNING_FILE = "README.txt"
 REVOKED = "authTokenExpiredOrRevoked"
 CODE_REJECTED = "authorization_code_rejected"
+# The first attempt failed, and the jobs role is removing what it may have left.
+UPLOAD_CONFLICT = "upload_conflict"
 # 401: the token is not accepted; 409: the code may have been used already; 410: the rights were taken away; 507: the storage
 # is full. All else is for the server to handle, or is retryable.
 EXPECTED = {200, 401, 410, 429, 502, 503, 504, 507}
@@ -34,8 +37,7 @@ class Phone:
 
     def __init__(self, stage: Stage, provider: str):
         self.stage, self.provider = stage, provider
-        self.account = stage.sandbox.json("POST", "/sandbox/accounts", {"provider": provider, "name": "Alice"})
-        self.id = self.account["id"]
+        self.person = BucketOwner(stage) if provider == "s3" else Sandboxed(stage, provider)
         self.device, self.group = new_uuid(), new_uuid()
         self.user_id = 0
         # What was committed and not deleted: UUID -> version and contents.
@@ -54,23 +56,14 @@ class Phone:
     def sign_in_again(self) -> None:
         """The person signs in once more, and is asked what the app may do."""
         self.sign_ins += 1
-        if self.provider != "webdav":  # There, an app password that is no longer valid is replaced by another one.
-            self.stage.change_account(self.id, "expire-access-token", which="device")
-            self.stage.change_account(self.id, "new-authorization-code",
-                                      **({"prompt": "consent"} if self.provider == "google" else {}))
-        self.account = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}")
+        self.person.sign_in_again()
         if self.user_id:
             self.once("GET", "CheckCreds")
-
-    def has_lost_password(self) -> bool:
-        """Whether the app password that a Nextcloud has given is withdrawn; the sandbox has made another one then."""
-        account = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}")
-        return self.provider == "webdav" and account["headers"] != self.account["headers"]
 
     def once(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply | None:
         """One request; `None` if the reply does not arrive as a whole."""
         self.requests += 1
-        headers = dict(self.account["headers"]) | {"SyncServer-Device-UUID": self.device}
+        headers = dict(self.person.headers) | {"SyncServer-Device-UUID": self.device}
         try:
             reply = self.stage.server.call(method, f"/{endpoint}/{query(parameters)}", headers, body)
         except Exception as error:  # pylint: disable=broad-except  http.client.IncompleteRead, among others
@@ -82,7 +75,7 @@ class Phone:
         self.seen.append(f"{endpoint}: {reply.status} {code}".strip())
         # A newcomer learns that there is no WebDAV server at their address; the person tries once more.
         is_hint = endpoint == "AddUser" and self.provider == "webdav" and code == "malformed_header"
-        if reply.status not in EXPECTED and code != CODE_REJECTED and not is_hint:
+        if reply.status not in EXPECTED and code not in (CODE_REJECTED, UPLOAD_CONFLICT) and not is_hint:
             raise Finding(f"{endpoint} is answered with {reply.status}: {reply.body[:300].decode('utf-8', 'replace')}")
         return reply
 
@@ -93,7 +86,9 @@ class Phone:
             if reply is not None and reply.status == 200 and not self._is_revoked(reply):
                 return reply
             self.repetitions += 1
-            if reply is not None and (reply.status in (401, 409, 410) or self._is_revoked(reply)):
+            code = reply.headers.get("syncserver-error-code", "") if reply is not None else ""
+            if reply is not None and (
+                    reply.status in (401, 410) or code == CODE_REJECTED or self._is_revoked(reply)):
                 self.sign_in_again()
             elif attempt > 0:
                 time.sleep(PAUSE_SECONDS)
@@ -152,13 +147,12 @@ class Phone:
                 or message.get("checkSum") != check_sum(self.provider, contents)):
             raise Finding(f"a download says {message}")
 
-    def stored(self) -> dict[str, dict]:
-        """What the person has in the app's folder, by name."""
-        files = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}/files")
-        names = [file["name"] for file in files]
-        if len(set(names)) != len(names):
-            raise Finding(f"objects with the same name: {sorted(names)}")
-        return {file["name"]: file for file in files}
+    def stored(self) -> dict[str, int]:
+        """What the person has in the app's folder: names and sizes."""
+        files = self.person.stored()
+        if len(dict(files)) != len(files):
+            raise Finding(f"objects with the same name: {sorted(files)}")
+        return dict(files)
 
     def work(self) -> list[list[str]]:
         """The outbox's rows: the kind of work, whether it was put off, and why."""
@@ -175,7 +169,7 @@ class Phone:
 
     def missing_and_excess(self) -> list[str]:
         """In what the storage differs from the live versions and the warning file."""
-        stored = {name: file["size"] for name, file in self.stored().items()}
+        stored = self.stored()
         differences = []
         for uuid, (version, contents) in self.live.items():
             names = [name for name in stored if is_version(name, uuid, version)]

@@ -6,18 +6,22 @@ has at most one fault for the Nth of them.
 
 import contextlib
 import http.client
+import os
 import socket
 import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-from .calls import HOSTS, PROVIDERS, Answer, Call
+from syncstack.name_server import TYPE_A, NameServer, Question
+
+from .bucket import Bucket
+from .calls import HOSTS, PROVIDERS, S3_HOST, Answer, Call
 from .certificates import Certificates
 
 PATIENCE_SECONDS = 100.0
+HTTPS_PORT = 443
 LONGEST_HEAD = 1 << 20
 
 
@@ -37,13 +41,17 @@ class Lane:
         self.number = 0
         self.connection_count = 0
         self.struck: Call | None = None
+        # The questions of the lookup that fails, by the type of address.
+        self.lookup: dict[int, Question] = {}
 
     def arm(self, fault, number: int) -> None:
         """From now on calls are counted from 1; the one with this number meets the fault, or with a fault of connections
-        the connection with this number, and each call has a connection of its own."""
+        the connection with this number, and each call has a connection of its own. For each connection the name is
+        looked up; with a fault of names that of this number fails."""
         with self.lock:
             self.calls = []
             self.fault, self.number, self.connection_count, self.struck = fault, number, 0, None
+            self.lookup = {}
             idle = list(self.connections) if fault is not None and fault.is_of_connection else []
         for connection in idle:
             with contextlib.suppress(OSError):
@@ -60,10 +68,26 @@ class Lane:
         with self.lock:
             self.connection_count += 1
             fault = self.fault
-            if fault is None or not fault.is_of_connection or self.connection_count != self.number:
+            if (fault is None or not fault.is_of_connection or fault.is_of_name
+                    or self.connection_count != self.number):
                 return None
             self.struck = Call("CONNECT", self.provider, "/", [], b"")
             return fault
+
+    def strikes_lookup(self, question: Question) -> str | None:
+        """How the lookup of a name fails."""
+        with self.lock:
+            fault = self.fault
+            if fault is None or not fault.is_of_name:
+                return None
+            # Both types are asked for at once: with the second one alone the lookup would succeed.
+            if self.struck is None and self.connection_count == self.number - 1 and question.type == TYPE_A:
+                self.struck = Call("LOOKUP", question.name, "/", [], b"")
+            if self.struck is None or self.struck.host != question.name:
+                return None
+            # Repeated questions are of the same lookup, another one of the same type is of the next lookup.
+            is_same = self.lookup.setdefault(question.type, question) == question
+            return fault.act if is_same else None
 
     def strikes(self, call: Call) -> tuple[object | None, bool]:
         """The fault that a call meets, and whether its connection is closed afterwards."""
@@ -82,38 +106,50 @@ class Lane:
 
 
 class Relay:
-    """Listens from the start; `lead` before the first connection arrives."""
+    """Listens from the start; `lead` before the first connection arrives.
+
+    As root it is found by name, with a name server of its own, so that lookups can fail, too.
+    """
 
     def __init__(self) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.names: NameServer | None = None
+        if os.geteuid() == 0:
+            number = os.getpid()
+            self.host, port = f"127.54.{number >> 8 & 0xFF}.{1 + number % 254}", HTTPS_PORT
+            self.names = NameServer(self.host, self.host, self._fault_of_lookup)
+        else:
+            self.host, port = "127.0.0.1", 0
+        self.listener = socket.create_server((self.host, port), backlog=128)
+        self.address = f"{self.host}:{self.listener.getsockname()[1]}"
         self.lanes = {provider: Lane(provider) for provider in PROVIDERS}
         # Calls to hosts that belong to nobody.
         self.strangers: list[Call] = []
-        # The account of the present operation, by provider.
-        self.accounts: dict[str, str] = {}
-        # (account, what happens, details): the sandbox's control interface.
-        self.change_account: Callable[..., None] = lambda account, event, **details: None
+        # Who does the present operation, by provider (people.py).
+        self.people: dict = {}
+        self.bucket: Bucket | None = None
         self._sandbox_port = 0
         self._certificates: Certificates | None = None
         self._upstream = ssl.create_default_context()
         self._upstream.check_hostname = False
         self._upstream.verify_mode = ssl.CERT_NONE
 
-    def lead(self, sandbox_port: int, tls_folder: Path, change_account: Callable[..., None]) -> None:
-        """From now on connections are passed on to the sandbox's port."""
-        self.change_account = change_account
-        self._sandbox_port = sandbox_port
+    def lead(self, sandbox_port: int, tls_folder: Path, bucket: Bucket) -> None:
+        """From now on connections are passed on to the sandbox's port, or to the server of the bucket."""
+        self._sandbox_port, self.bucket = sandbox_port, bucket
         self._certificates = Certificates(tls_folder)
         threading.Thread(target=self._run, daemon=True).start()
+        if self.names is not None:
+            self.names.start()
 
-    def revoke(self, provider: str) -> None:
-        """The person takes the app's rights away."""
-        # At a Nextcloud the server uses the app password that the person's device has.
-        self.change_account(self.accounts[provider], "revoke", which="device" if provider == "webdav" else "server")
+    def _fault_of_lookup(self, question: Question) -> dict:
+        lane = self.lanes.get(HOSTS.get(question.name, ""))
+        kind = lane.strikes_lookup(question) if lane is not None else None
+        return {"kind": kind} if kind is not None else {}
 
     def close(self) -> None:
         self.listener.close()
+        if self.names is not None:
+            self.names.close()
 
     def _run(self) -> None:
         while True:
@@ -151,7 +187,9 @@ class Relay:
             connection.close()
 
     def upstream(self, host: str) -> http.client.HTTPConnection:
-        """A connection to the sandbox as the host."""
+        """A connection to the sandbox as the host, or to the server of the bucket."""
+        if host == S3_HOST:
+            return http.client.HTTPConnection("127.0.0.1", self.bucket.port, timeout=PATIENCE_SECONDS)
         connection = http.client.HTTPConnection(host, timeout=PATIENCE_SECONDS)
         connection.sock = self._upstream.wrap_socket(
             socket.create_connection(("127.0.0.1", self._sandbox_port), PATIENCE_SECONDS), server_hostname=host)
@@ -207,7 +245,10 @@ class Conversation:
         raise Dropped
 
     def forward(self, call: Call) -> Answer:
-        """Has the sandbox process the call."""
+        """Has the provider process the call."""
+        refusal = self.relay.bucket.refusal(call) if call.provider == "s3" else None
+        if refusal is not None:
+            return refusal
         try:
             return self._forward(call)
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):

@@ -7,9 +7,11 @@ import tempfile
 from pathlib import Path
 
 from benchmark.running_stack import RunningStack
-from demonstration.web import Deviation
+from demonstration.web import Deviation, Website
 from syncstack.layout import REPOSITORY
 
+from .bucket import Bucket
+from .calls import S3_HOST
 from .relay import Relay
 
 OVERRIDES = {
@@ -17,6 +19,8 @@ OVERRIDES = {
     "signInTokenTimeToLive": 0, "transferThreads": 64,
     # Every cell has new accounts, codes and groups.
     "quotas": {"codeExchangesPerHour": 100_000, "groupsPerHour": 100_000},
+    "allowedSignInTypes": {"Google": True, "Microsoft": True, "Dropbox": True, "WebDAV": True, "S3": True},
+    "s3": {"endpoints": [f"https://{S3_HOST}/"]},
 }
 
 
@@ -27,16 +31,21 @@ class Stage(RunningStack):
         super().__init__()
         self.build, self.is_kept = build, is_kept
         self.relay = Relay()
+        self.bucket: Bucket | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="syncserver-faults-"))
 
     def __enter__(self) -> "Stage":
         authority = self.folder / "tls" / "ca.pem"
-        overrides = OVERRIDES | {"sandbox": {"connectTo": self.relay.address, "caFile": str(authority)}}
+        names = self.relay.names
+        overrides = OVERRIDES if names is not None else OVERRIDES | {
+            "sandbox": {"connectTo": self.relay.address, "caFile": str(authority)}}
         (self.folder / "syncd-overrides.json").write_text(json.dumps(overrides), encoding="ascii")
         try:
-            self._stack("up", "--build", self.build, "--responders", "1")
+            self._stack("up", "--build", self.build, "--responders", "1",
+                        *(["--name-server", self.relay.host] if names is not None else []))
             self.environment = dict(part.partition("=")[::2] for part in shlex.split(self._stack("env")))
-            self.relay.lead(int(self.environment["SANDBOX_TLS_PORT"]), self.folder / "tls", self.change_account)
+            self.bucket = Bucket(self.folder / "s3")
+            self.relay.lead(int(self.environment["SANDBOX_TLS_PORT"]), self.folder / "tls", self.bucket)
         except BaseException:
             self.__exit__()
             raise
@@ -45,6 +54,8 @@ class Stage(RunningStack):
     def __exit__(self, *_) -> None:
         self._stack("down")
         self.relay.close()
+        if self.bucket is not None:
+            self.bucket.close()
         if self.is_kept:
             print(f"The logs are in {self.folder}/log.", flush=True)
         else:
@@ -61,6 +72,20 @@ class Stage(RunningStack):
         if not 200 <= reply.status < 300:
             raise Deviation(f"The sandbox answers {reply.status} to {event}: {reply.body[:300]!r}")
 
+    def change_file(self, account: str, method: str, name: str, contents: bytes | None = None) -> None:
+        """Replaces or deletes a file of an account, as its person does."""
+        reply = self.sandbox.call(method, f"/sandbox/accounts/{account}/files/{name}",
+                                  {"Content-Type": "application/octet-stream"}, contents)
+        if not 200 <= reply.status < 300:
+            raise Deviation(f"The sandbox answers {reply.status} to {method} of a file")
+
+    def calls_without_connection(self, provider: str) -> int:
+        """How many calls to a provider never reached it, as the server counts them."""
+        page = Website(self.environment["METRICS_URL"]).call("GET", "/metrics").body.decode()
+        return sum(int(float(line.rpartition(" ")[2])) for line in page.splitlines()
+                   if line.startswith("syncd_provider_requests_total{") and f'provider="{provider}"' in line
+                   and ('outcome="unreachable"' in line or 'outcome="timeout"' in line))
+
     def complaints(self) -> list[str]:
         """What is wrong with the database, what rules of the providers were broken, defects and secrets in the logs."""
         complaints = []
@@ -70,6 +95,8 @@ class Stage(RunningStack):
         complaints += [f"fsck: {finding}" for finding in json.loads(report).get("findings", [report.decode()])]
         complaints += [f"violation: {violation}" for violation in self.sandbox.json("GET", "/sandbox/violations")]
         self.sandbox.call("DELETE", "/sandbox/violations")
+        complaints += [f"violation: {violation}" for violation in self.bucket.violations]
+        self.bucket.violations.clear()
         for call in self.relay.strangers:
             complaints.append(f"a call to {call.host}: {call.describes_itself} with {call.headers}")
         self.relay.strangers.clear()
@@ -88,4 +115,8 @@ class Stage(RunningStack):
                                 stderr=subprocess.STDOUT, text=True, check=False)
         if search.returncode != 0:
             lines.append(f"a log contains a token: {search.stdout[-600:]}")
+        secrets = [*self.bucket.secrets.values(), *self.bucket.withdrawn.values()]
+        for log in (self.folder / "log").iterdir():
+            text = log.read_text("utf-8", "replace")
+            lines += [f"{log.name} contains the secret of a key" for secret in secrets if secret in text]
         return lines

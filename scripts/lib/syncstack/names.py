@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .errors import StackError
 from .layout import REPOSITORY, Layout, write
+from .name_server import NOWHERE
 from .processes import pid_from_file, start, stop_one, wait_until
 
 RESOLVER = REPOSITORY / "scripts" / "lib" / "resolver"
@@ -42,15 +43,17 @@ class Names:
     def pid(self) -> int | None:
         return pid_from_file(self.pid_file, str(RESOLVER))
 
-    def up(self) -> None:
+    def up(self, other_server: str | None = None) -> None:
+        """Starts the stack's name server, or has syncd see another one at that address."""
         if os.geteuid() != 0:
             raise StackError("--resolve-names needs root: it mounts files over /etc/resolv.conf for syncd alone.")
         self.directory.mkdir(mode=0o755, exist_ok=True)
         faults = self.directory / "faults.json"
         if not faults.exists():
             write(faults, "[]\n")
-        write(self.directory / "resolv.conf", f"nameserver {self.address}\n", 0o644)
-        if self.pid is not None:
+        # Without a search list the host's own would be tried after a failure.
+        write(self.directory / "resolv.conf", f"search {NOWHERE}\nnameserver {other_server or self.address}\n", 0o644)
+        if other_server is not None or self.pid is not None:
             return
         self.pid_file.unlink(missing_ok=True)
         log = self.layout.logs / "resolver.log"

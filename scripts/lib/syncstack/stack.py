@@ -35,7 +35,8 @@ class Stack:
         self.web_server = WebServer(self.layout)
 
     def up(self, responders: int | None, port: int | None, build: str | None, nodes: int | None = None,
-           clocks: dict[str, str] | None = None, resolves_names: bool = False) -> None:
+           clocks: dict[str, str] | None = None, resolves_names: bool = False,
+           name_server: str | None = None) -> None:
         """Starts what is not running, restarts what has changed, and returns when requests are answered.
 
         Options that are left out stay as they were at the last start.
@@ -47,7 +48,9 @@ class Stack:
             raise StackError(f"The database in {self.layout.directory} has {settings['databaseNodes']} nodes already.")
         self.database = Cluster(self.layout, settings.setdefault("databaseNodes", 1))
         settings["clocks"] = {**settings.get("clocks", {}), **(clocks or {})}
-        settings["resolvesNames"] = resolves_names or settings.get("resolvesNames", False)
+        settings["resolvesNames"] = (
+            resolves_names or name_server is not None or settings.get("resolvesNames", False))
+        settings["nameServer"] = name_server or settings.get("nameServer")
         self._check_programs(settings)
         self.layout.create()
         with self._lock():
@@ -109,7 +112,7 @@ class Stack:
     def _up(self, settings: dict, port: int | None) -> None:
         certificates.prepare(self.layout)
         if settings["resolvesNames"]:
-            self.names.up()
+            self.names.up(settings["nameServer"])
         self.web_server.up(settings, port, self.names.address if settings["resolvesNames"] else None)
         self.layout.save(settings)
         self.database.up(settings)

@@ -41,6 +41,8 @@ struct ProviderClient {
     var presentsToken = true
     private var token: String?
     private var hasJustRenewed = false
+    /// Whether a request was sent again because it was not known what had become of it: it may have been carried out twice.
+    private(set) var hasRepeated = false
 
     /// - Parameter token: the one to begin with, if it is known already.
     init(
@@ -63,6 +65,7 @@ struct ProviderClient {
             case .answer(let reply): return reply
             case .unknown(let retryAfter, let error):
                 attempt += 1
+                hasRepeated = true
                 try wait(before: attempt, retryAfter: retryAfter, by: deadline, orThrow: error)
             }
         }

@@ -20,9 +20,9 @@ public struct OutboxWorker: Sendable {
         }
     }
 
-    /// Rows leased at a time.
-    private static let batch = 8
-    /// How long other workers leave leased rows alone; longer than a batch may take.
+    /// Rows leased at a time: what another provider has to do must not wait for one that does not reply.
+    private static let rowsInHand = 1
+    /// How long other workers leave leased rows alone; longer than a piece of work may take.
     private static let leaseSeconds: Int64 = 600
     /// Number of attempts at work that only a person could repair, after which the work is dropped.
     static let maximumAttempts = 60
@@ -62,7 +62,7 @@ public struct OutboxWorker: Sendable {
     public func run(transport: Transport, beforeItem: () -> Void = {}) throws -> Int {
         let items = try store.transaction { session in
             try session.leaseDue(
-                by: leaseOwner, limit: Self.batch, until: time(in: Self.leaseSeconds), at: now())
+                by: leaseOwner, limit: Self.rowsInHand, until: time(in: Self.leaseSeconds), at: now())
         }
         for item in items {
             beforeItem()

@@ -15,6 +15,16 @@ struct DropboxReplyTests {
     }
 
     @Test(
+        "A deletion whose reply does not describe what was deleted has not been made", arguments: ["<html>", "", "{}"])
+    func deletionWithoutMetadata(body: String) throws {
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try Dropbox().delete(objectID: "id:A", in: ScriptedStorage(Reply(200, body)).access())
+        }
+        let done = Reply(200, #"{"metadata": {".tag": "file", "name": "f", "id": "id:A"}}"#)
+        try Dropbox().delete(objectID: "id:A", in: ScriptedStorage(done).access())
+    }
+
+    @Test(
         "Each error has its meaning, whatever its summary says",
         arguments: [
             (409, #"{"error": {".tag": "path", "path": {".tag": "not_found"}}}"#, CloudStorageError.notFound),

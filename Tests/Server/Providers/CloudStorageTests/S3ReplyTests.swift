@@ -48,6 +48,16 @@ struct S3ReplyTests {
         #expect(storage.steps.count == 1)
     }
 
+    @Test("A deletion that is answered with a page has not been made")
+    func deletionWithBody() throws {
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try Self.s3.delete(objectID: "x.jpg", in: Self.storage(Reply(200, "<html>")).access())
+        }
+        for reply in [Reply(204), Reply(200), Self.error("NoSuchKey", 404)] {
+            try Self.s3.delete(objectID: "x.jpg", in: Self.storage(reply).access())
+        }
+    }
+
     @Test("A status without a code of S3 proves nothing", arguments: [401, 404])
     func foreign(status: Int) {
         for body in ["", "<html>Not Found</html>", "<Error><Message>m</Message></Error>", "<!DOCTYPE html><p>"] {

@@ -44,6 +44,29 @@ struct WebDAVReplyTests {
         #expect(found.sizeBytes == 5 && found.revision == "t" && found.providerHash == nil)
     }
 
+    @Test("A search that finds something without an identifier does not say that there is no such file")
+    func unidentified() throws {
+        let location = "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/alice/\",\"user\":\"alice\"}"
+        let path = "/dav/remote.php/dav/files/alice/a.jpg"
+        for identifier in ["", "<oc:fileid>many</oc:fileid>"] {
+            let storage = ScriptedStorage([Self.resource(path, identifier)], location: location)
+
+            #expect(throws: CloudStorageError.unavailable(detail: "")) {
+                try provider.delete(objectID: "id:17", in: storage.access())
+            }
+        }
+    }
+
+    @Test("A deletion that is answered with a page has not been made")
+    func deletionWithBody() throws {
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try provider.delete(objectID: "name:a.jpg", in: storage(Reply(200, "<html>")).access())
+        }
+        for reply in [Reply(204), Reply(200)] {
+            try provider.delete(objectID: "name:a.jpg", in: storage(reply).access())
+        }
+    }
+
     @Test("An object of Nextcloud has its number, its MD5, and is found by searching")
     func nextcloud() throws {
         let location = "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/alice/\",\"user\":\"alice\"}"
@@ -148,6 +171,23 @@ struct WebDAVReplyTests {
         #expect(
             storage.transport.requests.map(\.method.rawValue)
                 == ["PUT", "GET", "MOVE", "MOVE", "PROPFIND", "PUT", "MOVE", "PROPFIND"])
+    }
+
+    @Test("An upload without a spare name has the same temporary name in each attempt, so that nothing stays behind")
+    func repeatedAttempts() throws {
+        let storage = storage(Reply(201), Reply(200, "hello"), Reply(403), Reply(201), Reply(200, "hello"), Reply(403))
+        let reservation = ObjectReservation(name: "README.txt", objectID: nil, spareName: nil)
+
+        for _ in 1...2 {
+            #expect(throws: CloudStorageError.self) {
+                _ = try provider.upload(
+                    BytesContent(Array("hello".utf8), for: .webDAV), as: reservation, mimeType: "text/plain",
+                    to: storage.access())
+            }
+        }
+
+        let uploads = storage.transport.requests.filter { $0.method == .put }.map(\.url)
+        #expect(uploads.count == 2 && Set(uploads).count == 1)
     }
 
     @Test("What an interrupted upload to a spare name left is removed by whoever looks for that name")

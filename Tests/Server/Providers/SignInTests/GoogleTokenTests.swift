@@ -74,6 +74,24 @@ struct GoogleTokenTests {
         }
     }
 
+    @Test("What fails after the exchange does not say that the code may be sent again", arguments: [true, false])
+    func failureAfterUse(isRefused: Bool) {
+        let script = ScriptedTransport { request throws(TransportError) in
+            guard request.url.contains("userinfo") else { return Self.tokens() }
+            throw isRefused ? .refused("certificate has expired") : .withheld(.circuitOpen(retryAfter: .seconds(5)))
+        }
+        let client = AccountClient(
+            transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff())
+
+        do {
+            _ = try Self.account.exchange(code: "4/code", of: Self.profile, through: client)
+            Issue.record("succeeds")
+        } catch {
+            if case AccountError.unavailable = error { return }
+            Issue.record("\(error)")
+        }
+    }
+
     @Test("A used or expired code is refused")
     func usedCode() {
         #expect(throws: AccountError.codeRejected) {

@@ -1,4 +1,5 @@
 import HTTPTransport
+import HTTPTypes
 import Providers
 import SyncProtocol
 import TestSupport
@@ -113,6 +114,41 @@ struct S3AccountTests {
             }
         }
         #expect(refusal(Self.presented(Self.details(), secret: "two words")).0 == .rejected)
+    }
+
+    @Test("An upload that was begun twice, since the first reply was lost, is ended twice")
+    func repeatedBeginning() throws {
+        let uploads = ["U", "LOST"].map { id in
+            "<Upload><Key>alice/.syncserver-probe</Key><UploadId>\(id)</UploadId></Upload>"
+        }
+        let script = ScriptedTransport(replies: [
+            Self.replies[0], Reply(500), Self.replies[1],
+            Reply(200, "<ListMultipartUploadsResult>\(uploads.joined())</ListMultipartUploadsResult>"),
+            Reply(204), Reply(204),
+        ])
+        let client = AccountClient(
+            transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff())
+
+        _ = try Self.account.verify(Self.presented(Self.details()), through: client)
+
+        let ended = script.requests.filter { $0.method == .delete }.map { $0.url.split(separator: "=").last }
+        #expect(ended == ["LOST", "U"])
+    }
+
+    @Test("An object that could not be deleted is overwritten and deleted by the next attempt")
+    func storageProbes() throws {
+        let credentials = Self.account.credentials(from: Self.presented(Self.details()))
+        let script = ScriptedTransport(replies: [
+            Reply(200), Reply(200), Reply(302), Reply(200), Reply(200), Reply(204),
+        ])
+        let client = AccountClient(
+            transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff())
+
+        #expect(throws: AccountError.self) { try Self.account.requireStorage(with: credentials, through: client) }
+        try Self.account.requireStorage(with: credentials, through: client)
+
+        #expect(script.requests.map(\.method) == [.put, .get, .delete, .put, .get, .delete])
+        #expect(Set(script.requests.map(\.url)).count == 1)
     }
 
     @Test("What is kept is the secret and the place, and a refresh is impossible")

@@ -46,7 +46,8 @@ public struct Dropbox: CloudProvider {
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
         var client = ProviderClient(access) { DropboxVerdict.classify($0) }
         do {
-            _ = try client.send(try Self.call("delete_v2", DropboxPath(path: objectID), for: .delete))
+            let reply = try client.send(try Self.call("delete_v2", DropboxPath(path: objectID), for: .delete))
+            _ = try ProviderJSON.decode(DropboxDeletion.self, reply.body)
         } catch .notFound {
             // Deleted already, by us or by its owner.
         }

@@ -34,6 +34,13 @@ struct DropboxPath: Encodable {
     var path: String
 }
 
+/// Reply of `delete_v2`, which describes what was deleted.
+struct DropboxDeletion: Decodable {
+    struct Metadata: Decodable {}
+
+    var metadata: Metadata
+}
+
 /// Reply of `list_folder` and `list_folder/continue`.
 struct DropboxFolderPage: Decodable {
     /// A file, or something else that is of no interest.

@@ -59,11 +59,7 @@ public struct GoogleDrive: CloudProvider {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let url = Self.files + "/" + PercentEncoding.encode(objectID)
         do throws(CloudStorageError) {
-            let reply = try client.send(OutgoingRequest(.google, .delete, .delete, url))
-            // Whatever else replies with success has not deleted anything.
-            guard reply.status == 204 || reply.body.isEmpty else {
-                throw .unavailable(detail: "status \(reply.status) with a body after a deletion")
-            }
+            try client.send(OutgoingRequest(.google, .delete, .delete, url)).confirmDeletion()
         } catch .notFound {
             // Deleted already, by us or by its owner.
         }

@@ -50,9 +50,9 @@ public struct GoogleAccount: AccountProvider {
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
         let tokens = try tokens(for: code, through: client)
-        guard try userInfo(tokens.accessToken, through: client).sub == profile.providerUserID else {
-            throw .codeRejected
-        }
+        let user: GoogleUserInfo
+        do { user = try userInfo(tokens.accessToken, through: client) } catch { throw error.afterUseOfCode }
+        guard user.sub == profile.providerUserID else { throw .codeRejected }
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 

@@ -90,8 +90,9 @@ public struct MicrosoftAccount: AccountProvider {
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
         guard let tokens = try tokens(for: code, scope: Self.scope, through: client) else { return nil }
-        let user = try me(tokens.accessToken, through: client)
-        guard Self.normalized(user.id) == Self.normalized(profile.providerUserID) else { throw .codeRejected }
+        let userID: String
+        do { userID = try me(tokens.accessToken, through: client).id } catch { throw error.afterUseOfCode }
+        guard Self.normalized(userID) == Self.normalized(profile.providerUserID) else { throw .codeRejected }
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 

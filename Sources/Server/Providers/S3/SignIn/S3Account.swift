@@ -1,7 +1,6 @@
 public import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
-import OpenSSLCrypto
 public import SyncProtocol
 import UntrustedInput
 
@@ -69,13 +68,14 @@ public struct S3Account: AccountProvider {
             do { bucket = try self.bucket(location, secret: secret, through: client) } catch {
                 throw .rejected(code: "\(error)")
             }
-            let name = Self.probeName + ((try? RandomBytes.generate(count: 8).hexLowercase) ?? "")
+            // Always the same name: what a failed attempt leaves behind, the next one overwrites and deletes.
+            let name = Self.probeName
             var sender = bucket.client()
             var put = bucket.request(.metadata, .put, object: S3.objectID(name))
             bucket.attach(Array("SyncServer".utf8)[...], to: &put)
             _ = try sender.send(put)
             _ = try sender.send(bucket.request(.metadata, .get, object: S3.objectID(name)))
-            _ = try sender.send(bucket.request(.metadata, .delete, object: S3.objectID(name)))
+            try sender.send(bucket.request(.metadata, .delete, object: S3.objectID(name))).confirmDeletion()
         } catch {
             switch error {
             case .rejected(let code): throw .storageMissing(detail: code)

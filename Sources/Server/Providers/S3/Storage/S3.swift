@@ -67,7 +67,7 @@ public struct S3: CloudProvider {
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
         let bucket = try bucket(access)
         var client = bucket.client(accepting: ["NoSuchKey"])
-        _ = try client.send(bucket.request(.delete, .delete, object: objectID))
+        try client.send(bucket.request(.delete, .delete, object: objectID)).confirmDeletion()
     }
 
     /// Also ends what an interrupted upload of that name has left, which is not an object, but is billed.

@@ -54,7 +54,8 @@ struct S3MultipartUpload {
         parts = saved.parts
     }
 
-    /// Begins an upload. One whose reply is lost stays behind until it is found by ``abortAll(of:in:)``.
+    /// Begins an upload. If the reply is lost, the upload that it was about is aborted; if that fails too, it stays behind,
+    /// without parts, until it is found by ``abortAll(of:in:except:)``.
     init(
         of name: String, headers: HTTPFields, in bucket: S3Bucket, accepting answers: Set<String>,
         by deadline: Deadline
@@ -71,6 +72,7 @@ struct S3MultipartUpload {
             (1...Self.longestIdentifier).contains(id.utf8.count)
         else { throw .unavailable(detail: "no upload") }
         self.id = id
+        if client.hasRepeated { try? Self.abortAll(of: name, in: bucket, except: id) }
     }
 
     /// Sends the next part; the same part again has the same effect.
@@ -139,7 +141,7 @@ struct S3MultipartUpload {
         }
     }
 
-    /// Gives up; if that fails too, the upload is found later by ``abortAll(of:in:)``.
+    /// Gives up; if that fails too, the upload is found later by ``abortAll(of:in:except:)``.
     func abort(by deadline: Deadline) {
         try? Self.abort(id, of: objectID, in: bucket, by: deadline)
     }
@@ -147,7 +149,10 @@ struct S3MultipartUpload {
     /// Aborts all uploads of one object that nobody will complete.
     ///
     /// A service that cannot list them has none to be found.
-    static func abortAll(of name: String, in bucket: S3Bucket) throws(CloudStorageError) {
+    /// - Parameter kept: the one that goes on.
+    static func abortAll(
+        of name: String, in bucket: S3Bucket, except kept: String? = nil
+    ) throws(CloudStorageError) {
         let key = bucket.location.prefix + name
         var client = bucket.client()
         let listed: Reply
@@ -158,7 +163,7 @@ struct S3MultipartUpload {
         let root = try S3XML.root(of: listed, named: "ListMultipartUploadsResult")
         for upload in root.children("Upload", in: root.namespace) {
             guard upload.child("Key", in: root.namespace)?.text == key,
-                let id = upload.child("UploadId", in: root.namespace)?.text
+                let id = upload.child("UploadId", in: root.namespace)?.text, id != kept
             else { continue }
             try abort(id, of: S3.objectID(name), in: bucket, by: nil)
         }
@@ -168,8 +173,9 @@ struct S3MultipartUpload {
         _ id: String, of objectID: String, in bucket: S3Bucket, by deadline: Deadline?
     ) throws(CloudStorageError) {
         var client = bucket.client(accepting: ["NoSuchUpload"])
-        _ = try client.send(
-            bucket.request(.delete, .delete, object: objectID, query: [(name: "uploadId", value: id)]), by: deadline)
+        try client.send(
+            bucket.request(.delete, .delete, object: objectID, query: [(name: "uploadId", value: id)]), by: deadline
+        ).confirmDeletion()
     }
 
     /// In character data (XML 1.0, section 2.4).

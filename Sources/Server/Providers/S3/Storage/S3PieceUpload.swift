@@ -107,6 +107,6 @@ struct S3PieceUpload: PartAssembly {
         of name: String, in bucket: S3Bucket, by deadline: Deadline? = nil
     ) throws(CloudStorageError) {
         var client = bucket.client(accepting: ["NoSuchKey"])
-        _ = try client.send(bucket.request(.delete, .delete, object: tail(of: name)), by: deadline)
+        try client.send(bucket.request(.delete, .delete, object: tail(of: name)), by: deadline).confirmDeletion()
     }
 }

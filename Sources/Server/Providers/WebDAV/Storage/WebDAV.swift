@@ -140,7 +140,9 @@ extension WebDAVClient {
         guard let entityTag = sighting.entityTag else { return false }
         let request = request(
             .delete, .delete, address.url(sighting.names), headers: [.ifMatch: "\"\(entityTag)\""])
-        return try send(request, accepting: [404, 412]).status < 300
+        let reply = try send(request, accepting: [404, 412])
+        try reply.confirmDeletion()
+        return reply.status < 300
     }
 
     /// Removes what an upload to that name may have left.

@@ -126,7 +126,12 @@ struct WebDAVClient {
             .metadata, .search, url, headers: [.contentType: "text/xml"], body: .bytes(Array(body.utf8)[...]))
         let reply = try send(request, accepting: [404])
         // Only a list, though empty, says that there is no such file.
-        let found = try Self.resources(in: reply).first { $0.fileID == fileID && !$0.isCollection }
+        let resources = try Self.resources(in: reply)
+        // One without an identifier may be the one.
+        guard resources.allSatisfy({ $0.fileID.map(WebDAVObjectID.isFileID) == true }) else {
+            throw .unavailable(detail: "the WebDAV server finds something that has no identifier")
+        }
+        let found = resources.first { $0.fileID == fileID && !$0.isCollection }
         guard let found, let names = address.names(ofReference: found.reference) else {
             memory.forget(fileID, account)
             return nil
@@ -157,6 +162,8 @@ struct WebDAVClient {
     /// - Returns: whether there was anything.
     @discardableResult
     func remove(_ url: String, by deadline: Deadline? = nil) throws(CloudStorageError) -> Bool {
-        try send(request(.delete, .delete, url), accepting: [404, 410], by: deadline).status < 300
+        let reply = try send(request(.delete, .delete, url), accepting: [404, 410], by: deadline)
+        try reply.confirmDeletion()
+        return reply.status < 300
     }
 }

@@ -9,8 +9,8 @@ enum WebDAVObjectID: Equatable {
 
     /// - Throws: ``CloudStorageError/notFound`` for a text that is none of these: no object has such an identifier.
     init(_ text: String) throws(CloudStorageError) {
-        if let fileID = text.dropping(prefix: "id:"), fileID.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            self = .file(String(fileID))
+        if let fileID = text.dropping(prefix: "id:").map(String.init), Self.isFileID(fileID) {
+            self = .file(fileID)
         } else if let encoded = text.dropping(prefix: "name:"), let name = PercentEncoding.decode(encoded),
             !name.isEmpty, !name.contains("/")
         {
@@ -30,6 +30,11 @@ enum WebDAVObjectID: Equatable {
         case .file(let fileID): "id:" + fileID
         case .name(let name): "name:" + PercentEncoding.encode(name)
         }
+    }
+
+    /// Whether it has the form of `oc:fileid`: a number.
+    static func isFileID(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
     /// The number in `OC-FileId`, which is `oc:fileid` with leading zeros, followed by the name of the server's

@@ -4,12 +4,13 @@ struct WebDAVTemporaryName {
     private static let suffix = ".part"
     let name: String
 
-    /// - Throws: ``CloudStorageError/localFailure(_:)`` if there are no random bytes.
-    init(of reservation: ObjectReservation) throws(CloudStorageError) {
+    /// - Parameter hash: that of the contents, in hexadecimal digits. Without a spare name it makes the name one that each
+    ///   attempt to upload the same has, so that the one which succeeds moves away what those before it have left.
+    init(of reservation: ObjectReservation, hash: String) {
         if let upload = Self(ofSpareName: reservation.spareName ?? reservation.name) {
             self = upload
         } else {
-            name = try ObjectReservation.spareName(for: reservation.name) + Self.suffix
+            name = ObjectReservation.name(reservation.name, marked: String(hash.prefix(8))) + Self.suffix
         }
     }
 

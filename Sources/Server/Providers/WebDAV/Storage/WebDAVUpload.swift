@@ -36,12 +36,12 @@ struct WebDAVUpload {
 
     init(
         content: any UploadContent, reservation: ObjectReservation, mimeType: String, client: WebDAVClient
-    ) throws(CloudStorageError) {
+    ) {
         self.content = content
         self.reservation = reservation
         self.mimeType = mimeType
         self.client = client
-        temporary = try WebDAVTemporaryName(of: reservation)
+        temporary = WebDAVTemporaryName(of: reservation, hash: content.providerHash)
         patience = client.access.deadline.remaining
     }
 
