@@ -91,6 +91,7 @@ let package = Package(
 
         // Protocol: what servers and clients say to each other.
         module("Protocol", "SyncProtocol"),
+        module("Protocol", "StorageHashes"),
 
         // Server: requests out, metadata, providers, credentials, and what phones ask for.
         module("Server", "UntrustedInput"),
@@ -101,7 +102,10 @@ let package = Package(
             ["MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol"], resources: [.embedInCode("Migrations")]),
         module(
             "Server", "Providers",
-            ["Expat", "OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "UntrustedInput", httpTypes]),
+            [
+                "Expat", "OpenSSLCrypto", "StorageHashes", "SyncProtocol", "HTTPTransport", "JSONWebTokens",
+                "UntrustedInput", httpTypes,
+            ]),
         module(
             "Server", "Vault",
             [
@@ -129,7 +133,7 @@ let package = Package(
             ]),
 
         // Client: the library for apps, with no C library but SQLite.
-        module("Client", "SyncServerConnection", ["SyncProtocol", crypto, httpTypes, logging]),
+        module("Client", "SyncServerConnection", ["StorageHashes", "SyncProtocol", crypto, httpTypes, logging]),
         module("Client", "SyncAccounts", ["SyncProtocol", "SyncServerConnection", crypto]),
         module("Client", "SyncEngine", ["SyncProtocol"]),
         module("Client", "SyncStore", ["SyncProtocol", "SyncEngine", grdb]),
@@ -138,7 +142,7 @@ let package = Package(
         module("Client", "SyncDirectory", ["SyncProtocol", crypto, grdb]),
 
         // Sandbox: emulated providers for development and tests, never linked into the server.
-        module("Sandbox", "Sandbox", ["Expat", "OpenSSLCrypto", "Posix"]),
+        module("Sandbox", "Sandbox", ["Expat", "OpenSSLCrypto", "Posix", "StorageHashes"]),
 
         // Programs.
         program(
@@ -168,6 +172,7 @@ let package = Package(
         tests("System", "OpenSSLCryptoTests", ["OpenSSLCrypto", "Posix", "TestSupport"]),
         tests("System", "ExpatTests", ["Expat"]),
         tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
+        tests("Protocol", "StorageHashesTests", ["StorageHashes"]),
         tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
         tests("Server", "HTTPTransportTests", ["Curl", "Posix", "HTTPTransport", "TestSupport", httpTypes]),
         tests(
@@ -240,7 +245,7 @@ let package = Package(
             "Client", "SyncClientTestingTests",
             ["SyncProtocol", "SyncClient", "SyncClientTesting", "SyncEngine", logging]),
         tests("Client", "SyncDirectoryTests", ["SyncProtocol", "SyncDirectory"]),
-        tests("Sandbox", "SandboxTests", ["OpenSSLCrypto", "Posix", "Sandbox"]),
+        tests("Sandbox", "SandboxTests", ["OpenSSLCrypto", "Posix", "Sandbox", "StorageHashes"]),
         tests(
             "Programs", "SyncdTests", ["MariaDB", "Posix", "SyncProtocol", "Store", "syncd", "TestSupport", logging]),
         tests(
@@ -250,7 +255,8 @@ let package = Package(
 
         // Tests of the whole, and what tests share.
         .target(
-            name: "TestSupport", dependencies: ["MariaDB", "OpenSSLCrypto", "Posix", "HTTPTransport", httpTypes],
+            name: "TestSupport",
+            dependencies: ["MariaDB", "OpenSSLCrypto", "Posix", "StorageHashes", "HTTPTransport", httpTypes],
             path: "Tests/TestSupport", swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),
@@ -269,7 +275,7 @@ if Context.environment["SYNCSERVER_WRAPPERS_ONLY"] == "1" {
     let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto", "Expat"]
     let kept = Set(
         wrappers + wrappers.flatMap { ["C\($0)", "\($0)Tests"] }
-            + ["COpenSSL", "SyncProtocol", "HTTPTransport", "TestSupport"])
+            + ["COpenSSL", "StorageHashes", "SyncProtocol", "HTTPTransport", "TestSupport"])
     package.products = []
     package.targets.removeAll { !kept.contains($0.name) }
 }

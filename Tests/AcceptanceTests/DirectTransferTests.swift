@@ -8,7 +8,7 @@ extension PrivateStackTests {
         private static let stack = Result {
             try TestServer(PrivateStack("direct", responders: 1, overrides: #"{"directTransfers": true}"#))
         }
-        private static let storages: [SandboxProvider] = [.google, .dropbox]
+        private static let storages: [SandboxProvider] = [.google, .dropbox, .microsoft]
 
         private let server: TestServer
 
@@ -20,6 +20,7 @@ extension PrivateStackTests {
         deinit {
             try? server.sandbox.clearFaults()
             try? server.sandbox.setClock(offsetSeconds: 0)
+            try? server.sandbox.changeSettings(["oneDriveHashDelayMs": 0])
         }
 
         // MARK: Requests of the phone
@@ -31,17 +32,24 @@ extension PrivateStackTests {
         }
 
         private func create(
-            _ file: TestFile, _ user: TestUser, masterVersion: Int64 = 0, direct: String? = "true"
+            _ file: TestFile, _ user: TestUser, masterVersion: Int64 = 0, direct: String? = "true",
+            overriding: [String: String?] = [:]
         ) throws -> HTTPReply {
-            try server.call(
+            let more: [String: String?] = [
+                "direct": direct, "storageHash": file.storage == .microsoft ? Checksum.quickXor(file.contents) : nil,
+            ]
+            return try server.call(
                 "POST", "CreateUpload",
-                user.uploadParameters(file, masterVersion: masterVersion, overriding: ["direct": direct]),
+                user.uploadParameters(
+                    file, masterVersion: masterVersion, overriding: more.merging(overriding) { $1 }),
                 headers: headers(user, [(name: "Upload-Length", value: "\(file.contents.count)")]))
         }
 
         /// Begins an upload, which must be offered an address.
-        private func begin(_ file: TestFile, _ user: TestUser, masterVersion: Int64 = 0) throws -> Begun {
-            let reply = try create(file, user, masterVersion: masterVersion)
+        private func begin(
+            _ file: TestFile, _ user: TestUser, masterVersion: Int64 = 0, overriding: [String: String?] = [:]
+        ) throws -> Begun {
+            let reply = try create(file, user, masterVersion: masterVersion, overriding: overriding)
             #expect(reply.status == 201, "\(reply)")
             return Begun(
                 uuid: try #require(reply.messageParameters?.uploadUUID?.text),
@@ -82,8 +90,23 @@ extension PrivateStackTests {
             try server.call("DELETE", "Upload", ["uploadUUID": upload.uuid], headers: headers(user, []))
         }
 
+        /// - Returns: the status; OneDrive's 201 counts as 200.
         private func send(_ bytes: [UInt8], to address: JSONValue) throws -> Int {
-            try server.send(bytes, toStorage: address)
+            let status = try server.send(bytes, toStorage: address)
+            return status == 201 ? 200 : status
+        }
+
+        /// Sends the beginning of a file, in a request that says so.
+        private func send(_ bytes: ArraySlice<UInt8>, of file: TestFile, to address: JSONValue) throws -> Int {
+            let folder = try ScratchFolder("direct-part")
+            let part = folder.url.appending(path: "part")
+            try Data(bytes).write(to: part)
+            return try curl(
+                [
+                    "--upload-file", part.path, "--header",
+                    "Content-Range: bytes \(bytes.startIndex)-\(bytes.endIndex - 1)/\(file.contents.count)",
+                ], address
+            ).status
         }
 
         private func curl(_ arguments: [String], _ address: JSONValue) throws -> (status: Int, body: [UInt8]) {
@@ -127,7 +150,7 @@ extension PrivateStackTests {
             #expect(try server.askDatabase(intents) == "0")
             // The address is used up.
             let again = try send(file.contents, to: upload.address)
-            #expect(storage == .google ? again == 200 : again == 410)
+            #expect(again == [.google: 200, .dropbox: 410][storage, default: 404])
             #expect(try alice.stored(file).count == 1)
         }
 
@@ -171,9 +194,9 @@ extension PrivateStackTests {
             let file = file(storage)
             let upload = try begin(file, alice)
             let sent = try send(RandomData.bytes(file.contents.count + difference), to: upload.address)
-            // Google knows how many bytes were announced.
+            // Google and OneDrive know how many bytes were announced.
             guard sent == 200 else {
-                #expect(storage == .google && difference != 0 && sent == 400)
+                #expect(storage != .dropbox && difference != 0 && sent == 400)
                 try server.sandbox.clearViolations()
                 expectError(try confirm(upload, file, alice), 409)
                 #expect(try abandon(upload, alice).status == 204)
@@ -208,21 +231,17 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("An upload that was begun by its address goes on through us")
-        func mixed() throws {
-            let alice = try server.signUpOwningUser(.google)
-            let file = file(.google, bytes: 1_500_000)
+        @Test(
+            "An upload that was begun by its address goes on through us",
+            arguments: [SandboxProvider.google, .microsoft])
+        func mixed(storage: SandboxProvider) throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage, bytes: 1_500_000)
             let upload = try begin(file, alice)
-            let folder = try ScratchFolder("direct-part")
-            let part = folder.url.appending(path: "part")
-            try Data(file.contents[..<524_288]).write(to: part)
+            let granule = Int(try #require(upload.address.granularityBytes?.integer))
             #expect(
-                try curl(
-                    [
-                        "--upload-file", part.path, "--header",
-                        "Content-Range: bytes 0-524287/\(file.contents.count)",
-                    ], upload.address
-                ).status == 308)
+                try send(file.contents[..<(2 * granule)], of: file, to: upload.address)
+                    == (storage == .google ? 308 : 202))
             let sent = try piece(upload.uuid, at: 0, file.contents[...], isLast: true, alice)
             #expect(sent.status == 200, "\(sent)")
             #expect(try alice.commitStaged(masterVersion: 0) == 1)
@@ -277,7 +296,7 @@ extension PrivateStackTests {
             guard !isSent else { return }
             // A phone that sends nevertheless: Google takes nothing any more; Dropbox does, until its link ends.
             let late = try send(file.contents, to: upload.address)
-            #expect(storage == .google ? late == 404 : late == 200)
+            #expect(storage == .dropbox ? late == 200 : late == 404)
             _ = try server.askDatabase(
                 "UPDATE outbox SET available_at = UTC_TIMESTAMP() WHERE user_id = \(alice.userID)")
             try await expectNothingLeft(of: file, alice)
@@ -337,14 +356,124 @@ extension PrivateStackTests {
             #expect(checked.status == 0, "\(checked.output)")
         }
 
-        @Test("Storages without addresses get the bytes through us")
-        func withoutAddresses() throws {
+        // MARK: OneDrive
+
+        @Test("Without its own hash OneDrive gives no address, and gets the bytes through us")
+        func withoutHash() throws {
             let alice = try server.signUpOwningUser(.microsoft)
             let file = file(.microsoft)
-            let created = try create(file, alice)
+            let created = try create(file, alice, overriding: ["storageHash": nil])
             #expect(created.status == 201 && created.messageParameters?.directUpload == nil, "\(created)")
             let upload = try #require(created.messageParameters?.uploadUUID?.text)
+            expectError(
+                try piece(upload, at: file.contents.count, [], isLast: true, alice, ["direct": "true"]), 409)
             #expect(try piece(upload, at: 0, file.contents[...], isLast: true, alice).status == 200)
+        }
+
+        @Test("A hash of another form is refused, whatever the storage; other storages ignore a well-formed one")
+        func hashForm() throws {
+            let alice = try server.signUpOwningUser(.google)
+            let file = file(.google)
+            let wrongs = [
+                "", "AAAA", Checksum.sha1(file.contents), "AAAAAAAAAAAAAAAAAAAAAAAAAAB=",
+                "AAAAAAAAAAAAAAAAAAAAAAAAA-A=",
+            ]
+            for wrong in wrongs {
+                expectError(try create(file, alice, overriding: ["storageHash": wrong]), 400)
+            }
+            let upload = try begin(file, alice, overriding: ["storageHash": "AAAAAAAAAAAAAAAAAAAAAAAAAAA="])
+            #expect(try send(file.contents, to: upload.address) == 200)
+            #expect(try confirm(upload, file, alice).status == 200)
+        }
+
+        @Test("What does not have the announced hash is refused and deleted")
+        func wrongHash() async throws {
+            let alice = try server.signUpOwningUser(.microsoft)
+            let file = file(.microsoft)
+            let upload = try begin(
+                file, alice, overriding: ["storageHash": Checksum.quickXor(RandomData.bytes(700_000))])
+            #expect(try send(file.contents, to: upload.address) == 200)
+            let reply = try confirm(upload, file, alice)
+            expectError(reply, 422)
+            #expect(reply.json?.code?.text == "checksum_mismatch")
+            try await expectNothingLeft(of: file, alice)
+        }
+
+        @Test("The latest announcement counts; whoever takes it back sends the bytes through us")
+        func announcedAgain() throws {
+            let alice = try server.signUpOwningUser(.microsoft)
+            let file = file(.microsoft)
+            let upload = try begin(file, alice, overriding: ["storageHash": "AAAAAAAAAAAAAAAAAAAAAAAAAAA="])
+            let again = try create(file, alice, overriding: ["storageHash": nil])
+            #expect(again.messageParameters?.uploadUUID?.text == upload.uuid)
+            #expect(again.messageParameters?.directUpload == nil)
+            #expect(try send(file.contents, to: upload.address) == 200)
+            expectError(try confirm(upload, file, alice), 409)
+
+            #expect(try begin(file, alice).address == upload.address)
+            #expect(try confirm(upload, file, alice).status == 200)
+        }
+
+        @Test("A hash that comes late is waited for: the request is to be repeated")
+        func lateHash() async throws {
+            let alice = try server.signUpOwningUser(.microsoft)
+            let file = file(.microsoft)
+            let upload = try begin(file, alice)
+            try server.sandbox.changeSettings(["oneDriveHashDelayMs": 3_600_000])
+            #expect(try send(file.contents, to: upload.address) == 200)
+            let early = try confirm(upload, file, alice)
+            expectError(early, 502)
+            #expect(early.json?.retryable?.bool == true)
+            #expect(try alice.stagedUploads().isEmpty)
+
+            try server.sandbox.changeSettings(["oneDriveHashDelayMs": 1_000])
+            #expect(try confirm(upload, file, alice).status == 200)
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test(
+            "A checksum that is a lie is found out by the first download; the following ones announce what is true",
+            arguments: [1_000, 700_000])
+        func lie(bytes: Int) throws {
+            let alice = try server.signUpOwningUser(.microsoft)
+            let bob = try server.signUpInvitedUser(try alice.invite(.read))
+            let file = file(.microsoft, bytes: bytes)
+            let lie = Checksum.sha1(RandomData.bytes(bytes))
+            let upload = try begin(file, alice, masterVersion: 1, overriding: ["checkSum": lie])
+            #expect(try send(file.contents, to: upload.address) == 200)
+            #expect(try confirm(upload, file, alice).status == 200)
+            #expect(try alice.commitStaged(masterVersion: 1) == 1)
+
+            let first = try bob.download(file, masterVersion: 2, group: alice.group)
+            #expect(first.status != 200 || !first.isComplete, "\(first)")
+            #expect(first.status != 200 || first.messageParameters?.checkSum?.text == lie)
+            for reader in [bob, alice] {
+                expectDownload(
+                    try reader.download(file, masterVersion: 2, group: alice.group), of: file, contentsChanged: true)
+            }
+            // As for a file that its owner has changed, which is not a thing that must be repaired.
+            let checked = try OperatorTool(server).run([
+                "fsck", "--clouds", "--json", "--owner", "\(alice.userID)",
+            ])
+            #expect(checked.status == 0, "\(checked.output)")
+        }
+
+        @Test("A checksum that is true stays what it is, also after a download that was damaged on its way")
+        func damagedDownload() throws {
+            let alice = try server.signUpOwningUser(.microsoft)
+            let file = file(.microsoft)
+            let upload = try begin(file, alice)
+            #expect(try send(file.contents, to: upload.address) == 200)
+            #expect(try confirm(upload, file, alice).status == 200)
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            var damage = SandboxFault(host: "my.microsoftpersonalcontent.com", method: "GET", times: 1)
+            damage.corruptAtByte = 100
+            try server.sandbox.inject(damage)
+
+            let damaged = try alice.download(file, masterVersion: 1)
+            #expect(damaged.status != 200 || !damaged.isComplete, "\(damaged)")
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
         // MARK: Downloads

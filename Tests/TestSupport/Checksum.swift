@@ -1,4 +1,6 @@
+import Foundation
 import OpenSSLCrypto
+import StorageHashes
 
 /// Checksums in the form of the wire.
 public enum Checksum {
@@ -27,6 +29,13 @@ public enum Checksum {
 
     /// SHA-1 in 40 upper-case hexadecimal digits, as OneDrive once had it.
     public static func sha1(_ bytes: [UInt8]) -> String { IncrementalDigest.digest(of: bytes, .sha1).hexUppercase }
+
+    /// OneDrive's own hash in base64.
+    public static func quickXor(_ bytes: [UInt8]) -> String {
+        var hash = QuickXorHash()
+        hash.update(bytes)
+        return Data(hash.digest()).base64EncodedString()
+    }
 }
 
 /// The checksum that a storage's files have, of data that come in pieces.

@@ -14,6 +14,9 @@ extension TestServer {
             arguments += ["--request", "POST", "--data-binary", "@\(file.path)"]
         } else {
             arguments += ["--upload-file", file.path]
+            if address.form?.text == "fragments" {
+                arguments += ["--header", "Content-Range: bytes 0-\(bytes.count - 1)/\(bytes.count)"]
+            }
         }
         return try curl(arguments, toStorage: address).status
     }

@@ -117,13 +117,13 @@ struct MessageTests {
         try survives(UploadFileResponse.stale(current: MasterVersion(7)))
         let upload = try #require(UploadUUID(Sample.file.rawValue))
         try survives(CreateUploadResponse.created(upload))
-        for granularity in [262_144, nil] as [Int64?] {
+        for form in DirectUpload.Form.allCases {
             try survives(
                 CreateUploadResponse.created(
                     upload,
                     direct: DirectUpload(
-                        url: "https://example.com/a?b=c&d", form: .resumable, contentType: "image/jpeg",
-                        granularityBytes: granularity, expires: date)))
+                        url: "https://example.com/a?b=c&d", form: form, contentType: "image/jpeg",
+                        granularityBytes: form == .whole ? nil : 262_144, expires: date)))
         }
         try survives(DownloadFileResponse.stale(current: MasterVersion(7)))
         for metadata in [nil, "", Sample.nasty] {

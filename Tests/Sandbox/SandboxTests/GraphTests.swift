@@ -1,5 +1,6 @@
 import Foundation
 import OpenSSLCrypto
+import StorageHashes
 import Testing
 
 @testable import Sandbox

@@ -16,6 +16,7 @@ extension DirectUpload {
             switch form {
             case .resumable: .put
             case .whole: .post
+            case .fragments: .put
             }
         return HTTPRequest(
             method: method, scheme: scheme, authority: authority,

@@ -8,6 +8,9 @@ public struct DirectUpload: Sendable, Hashable, Decodable {
         case resumable
         /// Dropbox: all bytes in one POST, once.
         case whole
+        /// OneDrive: PUT with `Content-Range`, less than 60 MiB each; 202 means that more is expected, from the first of its
+        /// `nextExpectedRanges` on.
+        case fragments
     }
 
     /// The address.

@@ -4,27 +4,32 @@ public struct CreateUploadRequest: RequestMessage {
     public typealias Response = CreateUploadResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.createUpload
-    public static let parameters = UploadFileRequest.list(adding: [.direct])
+    public static let parameters = UploadFileRequest.list(adding: [.direct, .storageHash])
 
     /// What is uploaded, as if in one request.
     public let upload: UploadFileRequest
     /// Whether the client would send the bytes to the owner's storage itself.
     public let isDirect: Bool
+    /// What the storage will report of the bytes, where that is not the checksum: without it OneDrive's bytes are never direct.
+    public let storageHash: StorageHash?
 
     /// Creates a request.
-    public init(_ upload: UploadFileRequest, isDirect: Bool = false) {
+    public init(_ upload: UploadFileRequest, isDirect: Bool = false, storageHash: StorageHash? = nil) {
         self.upload = upload
         self.isDirect = isDirect
+        self.storageHash = storageHash
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
         upload = try UploadFileRequest(query)
         isDirect = try query.optional(.direct) ?? false
+        storageHash = try query.optional(.storageHash)
     }
 
     public func encode(to encoder: inout QueryEncoder) {
         upload.encode(to: &encoder)
         if isDirect { encoder.add(.direct, true) }
+        encoder.add(.storageHash, storageHash)
     }
 }
 

@@ -22,6 +22,8 @@ public enum ExpectedForm: Sendable, Hashable, CaseIterable, CustomStringConverti
     case mimeType
     /// 1 to 128 hexadecimal digits.
     case hexadecimal
+    /// 20 bytes in base64.
+    case storageHash
     /// Any text.
     case text
     /// A JSON object with `version` and `contents`.
@@ -41,6 +43,7 @@ public enum ExpectedForm: Sendable, Hashable, CaseIterable, CustomStringConverti
         case .pushNotificationEnvironment: "production or sandbox"
         case .mimeType: "a MIME type of 1 to 100 characters"
         case .hexadecimal: "1 to 128 hexadecimal digits"
+        case .storageHash: "20 bytes in base64"
         case .text: "text"
         case .appMetaData: "a JSON object with an integer version and a string contents"
         }

@@ -35,6 +35,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case sharingGroupUUID
     case sharingInvitationUUID
     case since
+    case storageHash
     case switchId
     /// Debug only: seconds to wait while holding the group's lock.
     case testLockSync

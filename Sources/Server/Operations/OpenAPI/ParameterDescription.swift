@@ -64,6 +64,11 @@ struct ParameterDescription {
                     Self.boolean,
                     "Whether the server is to move the bytes itself, if it can still read the former account."
                 )
+            case .storageHash:
+                (
+                    ["type": "string", "minLength": 28, "maxLength": 28, "pattern": "^[0-9A-Za-z+/]{27}=$"],
+                    "With direct, for OneDrive: the quickXorHash of the bytes, in base64. Others ignore it."
+                )
             case .switchId: (Self.uuid, "The account switch.")
             case .userAppId: (Self.uuid, "The identity.")
             case .cloudFolderName:

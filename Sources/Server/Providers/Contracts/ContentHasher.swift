@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OpenSSLCrypto
+import StorageHashes
 public import SyncProtocol
 
 /// Computes, while bytes stream through, the checksum that clients compare.

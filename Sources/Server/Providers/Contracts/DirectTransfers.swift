@@ -5,7 +5,7 @@ public import SyncProtocol
 /// Whoever has such an address may create that object, and nothing else. What they have sent is not known before the provider
 /// is asked: the object exists by then, and is compared like any other that somebody else has made.
 public protocol DirectUploads: CloudProvider {
-    /// The longest time for which an address works, in seconds.
+    /// The longest time for which an address works, in seconds, unless ``UploadAddress/expires`` says more.
     var longestUploadAddressSeconds: Int64 { get }
 
     /// Gets an address for the content of one object.
@@ -51,6 +51,8 @@ public struct UploadAddress: Equatable, Sendable {
     public var contentType: String
     /// What the length of each request's body but the last is a multiple of; `nil` if there is one request.
     public var granularityBytes: Int64?
+    /// When it ends, if the provider says so.
+    public var expires: WireDate?
 }
 
 /// Where the bytes of one object can be read.

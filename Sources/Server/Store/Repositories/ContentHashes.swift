@@ -68,6 +68,31 @@ extension StoreSession {
             """, values)
     }
 
+    /// Records that the bytes of an object do not have the checksum with which versions of it were uploaded: what they are
+    /// follows from ``knownContent(of:in:)`` from now on, as for an object that its owner has changed. Call in a transaction;
+    /// may be repeated.
+    public mutating func refute(
+        _ checkSum: CheckSum, of objectID: String, in owner: OwningUser
+    ) throws(StoreError) {
+        let values: [Value] = [.int(owner.userID.rawValue), .text(objectID), .text(checkSum.rawValue)]
+        try execute(
+            """
+            UPDATE files
+               SET provider_hash = NULL, object_revision = NULL
+             WHERE owning_user_id = ?
+               AND object_id = ?
+               AND check_sum = ?
+            """, values)
+        try execute(
+            """
+            UPDATE staged_changes
+               SET provider_hash = NULL, object_revision = NULL
+             WHERE owning_user_id = ?
+               AND object_id = ?
+               AND check_sum = ?
+            """, values)
+    }
+
     /// Deletes hashes computed before `time`; they can be computed again.
     /// - Returns: how many objects' hashes were deleted, at most `limit`.
     public mutating func forgetContents(before time: WireDate, limit: Int) throws(StoreError) -> Int {

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
-internal import OpenSSLCrypto
 internal import Posix
+internal import StorageHashes
 
 /// Writes an item's bytes as they arrive and computes their quickXorHash at the same time, in constant memory.
 struct OneDriveWriter: Sendable {

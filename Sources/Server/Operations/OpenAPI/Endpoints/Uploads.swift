@@ -31,7 +31,8 @@ extension CreateUploadRequest: DescribedRequest {
                     optional: [
                         "directUpload": Schemas.object(
                             [
-                                "url": Schemas.text, "form": ["type": "string", "enum": ["resumable", "whole"]],
+                                "url": Schemas.text,
+                                "form": ["type": "string", "enum": ["resumable", "whole", "fragments"]],
                                 "contentType": Schemas.text, "expires": Schemas.date,
                             ], optional: ["granularityBytes": Schemas.int64])
                     ]),

@@ -77,6 +77,7 @@ struct NewUploadSession: Encodable {
 struct UploadSessionState: Decodable {
     /// Only when the session starts: a secret, since whoever has it may write.
     var uploadUrl: String?
+    var expirationDateTime: String?
     /// `["327680-"]` or `["327680-699999"]`; only the number before the first hyphen tells where to continue.
     var nextExpectedRanges: [String]?
 

@@ -1,8 +1,55 @@
-/// OneDrive's own hash is not the checksum that clients compare, so what comes to it by an address could not be checked: it
-/// gives out addresses for downloads only.
-extension OneDrive: DirectDownloads {
+import HTTPTransport
+import HTTPTypes
+import SyncProtocol
+
+extension OneDrive: DirectUploads, DirectDownloads {
     /// "A short-lived URL", of about an hour (Microsoft Graph, "Download driveItem content").
     private static let addressSeconds: Int64 = 3_600
+
+    /// Sessions say themselves when they end. This is for the time in which that is not known yet: a few days are usual.
+    public var longestUploadAddressSeconds: Int64 { 7 * 86_400 }
+
+    /// A session creates its item under the reserved name, and fails if that is taken.
+    public func beginDirectUpload(
+        of lengthBytes: Int64, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
+    ) throws(CloudStorageError) -> UploadAddress? {
+        // Sessions refuse empty content.
+        guard lengthBytes > 0 else { return nil }
+        let creation = OneDriveCreation(access: access, patience: access.deadline.remaining)
+        let reply = try creation.startSession(reservation.name, ofBytes: lengthBytes)
+        guard reply.status != 409 else { return nil }
+        let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
+        guard let url = state.uploadUrl else { throw .unavailable(detail: "a session without an address") }
+        let session = OneDriveSavedSession(
+            url: try ContentHost.checked(url), name: reservation.name, expirationDateTime: state.expirationDateTime)
+        return uploadAddress(in: try session.text, mimeType: mimeType)
+    }
+
+    public func uploadAddress(in session: String, mimeType: String) -> UploadAddress? {
+        guard let saved = try? OneDriveSavedSession(session) else { return nil }
+        return UploadAddress(
+            session: session, url: saved.url, form: .fragments, contentType: "application/octet-stream",
+            granularityBytes: Int64(OneDriveUpload.granularity), expires: saved.expires)
+    }
+
+    public func directlyUploaded(
+        as reservation: ObjectReservation, in access: StorageAccess
+    ) throws(CloudStorageError) -> StoredObject? {
+        try find(name: reservation.name, in: access)
+    }
+
+    /// Cancels the session. One that is not known has created its item; if there is none, its host may only not have heard of
+    /// it yet.
+    public func endDirectUpload(
+        _ session: String, as reservation: ObjectReservation, in access: StorageAccess
+    ) throws(CloudStorageError) -> Bool {
+        let saved = try OneDriveSavedSession(session)
+        var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: [401, 404, 410]) }
+        client.presentsToken = false
+        let reply = try client.send(OutgoingRequest(.microsoft, .upload, .delete, try ContentHost.checked(saved.url)))
+        if reply.status < 300 { return true }
+        return try directlyUploaded(as: reservation, in: access) != nil
+    }
 
     public func downloadAddress(
         of objectID: String, in access: StorageAccess

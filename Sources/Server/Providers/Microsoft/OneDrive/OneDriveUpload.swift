@@ -26,6 +26,8 @@ struct OneDriveUpload {
         patience = access.deadline.remaining
     }
 
+    private var creation: OneDriveCreation { OneDriveCreation(access: access, patience: patience) }
+
     func run() throws(CloudStorageError) -> StoredObject {
         let item = try send()
         guard isOurs(item) else {
@@ -49,7 +51,7 @@ struct OneDriveUpload {
 
     private func send() throws(CloudStorageError) -> DriveItem {
         if let resumption = content.resumption, let text = resumption.session {
-            let saved = try ProviderJSON.decode(SavedSession.self, Array(text.utf8))
+            let saved = try OneDriveSavedSession(text)
             let session = try OneDriveUploadSession(
                 url: saved.url, name: saved.name, totalBytes: content.lengthBytes, access: access)
             return try resume(resumption, session)
@@ -70,7 +72,7 @@ struct OneDriveUpload {
                 .microsoft, .upload, .put, OutgoingRequest.url(url, [("@microsoft.graph.conflictBehavior", "fail")]),
                 body: part.body())
             request.headers[.contentType] = "application/octet-stream"
-            let reply = try create { client throws(CloudStorageError) in
+            let reply = try creation.create { client throws(CloudStorageError) in
                 try client.send(request, with: part, within: patience)
             }
             if reply.status != 409 { return try ProviderJSON.decode(DriveItem.self, reply.body) }
@@ -173,8 +175,7 @@ struct OneDriveUpload {
             try sendWhenFree(part, in: &session, isPositionKnown: !isRepetition)
         } keep: { part, outcome throws(CloudStorageError) in
             guard case .taken = outcome.0, let resumption = content.resumption else { return }
-            let saved = try ProviderJSON.encode(SavedSession(url: session.url, name: session.name))
-            try resumption.keep(String(decoding: saved, as: UTF8.self))
+            try resumption.keep(try OneDriveSavedSession(url: session.url, name: session.name).text)
         }
     }
 
@@ -201,18 +202,12 @@ struct OneDriveUpload {
         return .unavailable(detail: "OneDrive lost the upload session")
     }
 
-    /// What the next request needs to go on.
-    private struct SavedSession: Codable {
-        var url: String
-        var name: String
-    }
-
     /// Starts a session under the first name that is free; `nil` if none is.
     /// - Returns: also the items of the same size that had the names before it: one of them may turn out to be equal.
     private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession?, rivals: [DriveItem]) {
         var rivals: [DriveItem] = []
         for name in names {
-            let reply = try createSession(name)
+            let reply = try creation.startSession(name, ofBytes: content.lengthBytes)
             guard reply.status == 409 else {
                 let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
                 guard let url = state.uploadUrl else { throw .unavailable(detail: "a session without an address") }
@@ -223,53 +218,6 @@ struct OneDriveUpload {
             if let item = try existing(name), item.size == content.lengthBytes { rivals.append(item) }
         }
         return (nil, rivals)
-    }
-
-    /// Requests a session. The size is documented for personal drives only; a drive that rejects it is asked again
-    /// without.
-    private func createSession(_ name: String) throws(CloudStorageError) -> Reply {
-        do {
-            return try create(Self.sessionRequest(name, bytes: content.lengthBytes))
-        } catch {
-            guard case .rejected(let code) = error, code.hasPrefix("400 ") else { throw error }
-            return try create(Self.sessionRequest(name, bytes: nil))
-        }
-    }
-
-    private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
-        try create { client throws(CloudStorageError) in try client.send(request, by: .after(patience)) }
-    }
-
-    private static func sessionRequest(_ name: String, bytes: Int64?) throws(CloudStorageError) -> OutgoingRequest {
-        var request = OutgoingRequest(
-            .microsoft, .upload, .post, OneDrive.address(ofName: name) + ":/createUploadSession")
-        request.headers[.contentType] = "application/json"
-        request.body = .bytes(try ProviderJSON.encode(NewUploadSession(item: .init(name: name, fileSize: bytes)))[...])
-        return request
-    }
-
-    // MARK: Both
-
-    /// Sends a request that creates an item; a name conflict is a valid reply.
-    ///
-    /// If the app's folder does not exist, it is created, and the request is sent once more.
-    private func create(
-        _ send: (inout ProviderClient) throws(CloudStorageError) -> Reply
-    ) throws(CloudStorageError) -> Reply {
-        var client = ProviderClient(access) { reply in
-            let verdict = GraphVerdict.classify(reply, accepting: [409])
-            return switch verdict {
-            case .failure(.rejected) where reply.status == 403: .answer
-            case .failure(.notFound): .answer
-            default: verdict
-            }
-        }
-        let reply = try send(&client)
-        guard reply.status == 403 || reply.status == 404 else { return reply }
-        try AppFolder(access: access).fetch(by: .after(patience))
-        let second = try send(&client)
-        guard second.status == 403 || second.status == 404 else { return second }
-        throw .rejected(code: "\(second.status) \(GraphVerdict.codes(second)?.last ?? "unknown")")
     }
 
     /// The item that has a name already in use.

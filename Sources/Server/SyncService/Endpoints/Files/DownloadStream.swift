@@ -1,3 +1,4 @@
+import Logging
 import Providers
 import Store
 import SyncProtocol
@@ -8,6 +9,10 @@ import Vault
 /// The checksum is in the reply's header, so it is announced before the bytes. They are hashed as they pass, and the
 /// last ones are held back until the checksum is verified; if it does not match, the connection is cut. A phone never
 /// gets a complete body that does not match the header.
+///
+/// Where the provider reports another hash than the checksum, the checksum of a file that was uploaded directly is its
+/// uploader's word. Whoever downloads it first proves that: if the word is wrong, what the bytes really are is recorded, and
+/// announced from then on.
 ///
 /// A part of the bytes cannot be verified by the checksum of all. It is sent after the provider has confirmed that the
 /// object still has the bytes of that checksum, and only as long as the length is theirs; the phone verifies the whole
@@ -27,7 +32,7 @@ final class DownloadStream {
     private let contentsChanged: Bool
     /// Whether nothing is left out.
     private let isWhole: Bool
-    private var hasher: CheckSumHasher?
+    private var hasher: ContentHasher?
     private var collector = PieceCollector()
     private var heldBack: [UInt8] = []
     /// The length of the whole object: as it is sent, or else as it was described.
@@ -54,7 +59,7 @@ final class DownloadStream {
         announced = contents.checkSum
         contentsChanged = contents.hasChanged
         isWhole = lengthBytes == wholeBytes
-        hasher = isWhole ? CheckSumHasher(for: file.owningUser.storageType) : nil
+        hasher = isWhole ? ContentHasher(for: file.owningUser.storageType) : nil
     }
 
     /// Streams the object, or the part of it.
@@ -124,14 +129,34 @@ final class DownloadStream {
     }
 
     private func finish() throws {
-        let checkSum = hasher.take()?.finish()
-        guard received == lengthBytes, !isWhole || checkSum == announced else {
+        let hashes = hasher.take()?.finish()
+        guard received == lengthBytes, !isWhole || hashes?.checkSum == announced else {
+            if received == lengthBytes, let hashes { correct(hashes) }
             if hasStarted { throw ReplyInterrupted(reason: "the bytes have another checksum than announced") }
             throw CloudStorageError.contentMismatch
         }
         if !hasStarted { try start() }
         let end = collector.takeRest() + heldBack
         try context.connection.write(end.span)
+    }
+
+    /// Records what the bytes are, if they are those that the provider has, and not damaged on their way.
+    private func correct(_ hashes: ContentHashes) {
+        let owner = file.owningUser
+        guard !owner.storageType.reportsCheckSum, hashes.providerHash == object.providerHash ?? file.providerHash else {
+            return
+        }
+        let content = KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum)
+        do {
+            try context.store.transaction { session in
+                try session.refute(announced, of: object.objectID, in: owner)
+                try session.remember(content, of: object.objectID, in: owner, at: context.now)
+            }
+        } catch {
+            context.logger.info(
+                "It is not kept what an object's bytes are",
+                metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        }
     }
 
     /// The headers of every reply that has a file's bytes, or says that the client has them.

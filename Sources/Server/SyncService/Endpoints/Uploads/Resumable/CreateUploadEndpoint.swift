@@ -26,7 +26,7 @@ struct CreateUploadEndpoint: Endpoint {
         try plan?.checkMayComeInPieces()
         // The master version may move on.
         let upload = try beginning.upload(
-            asking: UploadPurpose.staging(request.upload).stored,
+            asking: UploadPurpose.staging(request.upload, storageHash: request.storageHash).stored,
             identity: UploadPurpose.staging(request.upload.from(MasterVersion(0))).stored, by: member,
             ofBytes: lengthBytes)
         if beginning.dialect == .tus, lengthBytes == 0, upload.reply == nil {
@@ -37,7 +37,7 @@ struct CreateUploadEndpoint: Endpoint {
         }
         var direct: DirectUpload?
         if request.isDirect, context.services.settings.allowsDirectTransfers, let plan {
-            direct = try DirectUploadStart(request: request.upload, plan: plan, member: member, context: context)
+            direct = try DirectUploadStart(request: request, plan: plan, member: member, context: context)
                 .run(upload)
         }
         return beginning.reply(CreateUploadResponse.created(upload.uploadUUID, direct: direct), to: upload)

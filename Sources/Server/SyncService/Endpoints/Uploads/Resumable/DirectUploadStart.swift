@@ -14,16 +14,17 @@ struct DirectUploadStart {
     /// An address that ends within this time is not given out again.
     private static let shortestUseSeconds: Int64 = 300
 
-    let request: UploadFileRequest
+    let request: CreateUploadRequest
     let plan: UploadPlan
     let member: Member
     let context: RequestContext
 
-    /// - Returns: `nil` if the bytes are to come through us: the storage has no addresses, or some of them have come, or are
-    ///   coming, already, or another request has taken the upload over meanwhile.
+    /// - Returns: `nil` if the bytes are to come through us: the storage has no addresses, or reports a hash of its own that
+    ///   was not announced, or some of them have come, or are coming, already, or another request has taken the upload over
+    ///   meanwhile.
     /// - Throws: ``EndpointError/uploadConflict`` if the upload has ended meanwhile.
     func run(_ found: ResumableUpload) throws -> DirectUpload? {
-        guard isFree(found), plan.owner == found.destination?.owner ?? plan.owner else { return nil }
+        guard isFree(found), plan.owner == found.destination?.owner ?? plan.owner, canBeVerified else { return nil }
         let storage = try context.storage(of: plan.owner, for: member.user)
         guard let provider = storage.provider as? any DirectUploads else { return nil }
         if let present = try present(of: found, provider) { return present }
@@ -37,6 +38,11 @@ struct DirectUploadStart {
         if let present = try present(of: upload, provider) { return present }
         return try begin(upload, provider, storage, by: writer)
     }
+
+    /// Whether what the storage will report of the bytes has been announced.
+    private var canBeVerified: Bool { plan.owner.storageType.reportsCheckSum || request.storageHash != nil }
+
+    private var mimeType: String { request.upload.mimeType.rawValue }
 
     /// Whether no bytes have come through us, nor are coming.
     private func isFree(_ upload: ResumableUpload, except writer: String? = nil) -> Bool {
@@ -52,7 +58,7 @@ struct DirectUploadStart {
         guard let until = upload.directUntil, let sealed = upload.progress.session,
             until.secondsSince1970 - context.now.secondsSince1970 > Self.shortestUseSeconds,
             let session = try context.services.storage.vault.opened(sealed, of: upload.uploadUUID),
-            let address = provider.uploadAddress(in: session, mimeType: request.mimeType.rawValue)
+            let address = provider.uploadAddress(in: session, mimeType: mimeType)
         else { return nil }
         return DirectUpload(address, until: min(until, upload.expiresAt))
     }
@@ -72,9 +78,11 @@ struct DirectUploadStart {
             try record(nil, until, of: upload, by: writer)
         else { return nil }
         let address = try provider.beginDirectUpload(
-            of: upload.lengthBytes, as: intent.reservation, mimeType: request.mimeType.rawValue, to: storage.access)
-        guard let address, try record(address.session, until, of: upload, by: writer) else { return nil }
-        return DirectUpload(address, until: min(until, upload.expiresAt))
+            of: upload.lengthBytes, as: intent.reservation, mimeType: mimeType, to: storage.access)
+        guard let address else { return nil }
+        let end = address.expires ?? until
+        guard try record(address.session, end, of: upload, by: writer) else { return nil }
+        return DirectUpload(address, until: min(end, upload.expiresAt))
     }
 
     /// Reserves a place that no other upload uses, and commits the intent to use it.
@@ -82,8 +90,8 @@ struct DirectUploadStart {
     private func newIntent(
         of upload: ResumableUpload, _ storage: UserStorage, by writer: String
     ) throws -> UploadIntent? {
-        let fileExtension = try request.fileExtension(ofBytes: upload.lengthBytes, context.services.settings)
-        let name = request.cloudFileName(from: member.user.device, fileExtension: fileExtension)
+        let fileExtension = try request.upload.fileExtension(ofBytes: upload.lengthBytes, context.services.settings)
+        let name = request.upload.cloudFileName(from: member.user.device, fileExtension: fileExtension)
         var reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
         if let spareName = reservation.spareName {
             reservation.name = spareName

@@ -145,7 +145,8 @@ struct UploadAssembly {
         let member = try caller.member(of: goal.sharingGroupUUID, in: context.store)
         let storage = try context.storage(of: owner, for: member.user)
         let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
-        let check = DirectUploadCheck(checkSum: goal.checkSum, storage: storage, intent: intent, context: context)
+        let check = DirectUploadCheck(
+            checkSum: goal.checkSum, storageHash: goal.storageHash, storage: storage, intent: intent, context: context)
         do {
             return try stage(recorded: try check.run(upload, in: owner), intent, upload)
         } catch EndpointError.checkSumMismatch {

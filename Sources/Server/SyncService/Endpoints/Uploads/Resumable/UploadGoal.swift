@@ -3,8 +3,8 @@ import SyncProtocol
 
 /// What an upload in pieces is for, as its row keeps it.
 enum UploadPurpose {
-    /// A new version, which is staged.
-    case staging(UploadFileRequest)
+    /// A new version, which is staged, and what the storage is to report of its bytes if the client sends them there itself.
+    case staging(UploadFileRequest, storageHash: StorageHash? = nil)
     /// The bytes of a version that waits for them.
     case reupload(ReuploadFileRequest)
 
@@ -15,20 +15,22 @@ enum UploadPurpose {
         if text.hasPrefix(Self.reuploadPrefix) {
             self = .reupload(try ReuploadFileRequest(query: String(text.dropFirst(Self.reuploadPrefix.count))))
         } else {
-            self = .staging(try CreateUploadRequest(query: text).upload)
+            let request = try CreateUploadRequest(query: text)
+            self = .staging(request.upload, storageHash: request.storageHash)
         }
     }
 
     var stored: String {
         switch self {
-        case .staging(let request): CreateUploadRequest(request).encodedQuery(.unreserved)
+        case .staging(let request, let storageHash):
+            CreateUploadRequest(request, storageHash: storageHash).encodedQuery(.unreserved)
         case .reupload(let request): Self.reuploadPrefix + request.encodedQuery(.unreserved)
         }
     }
 
     var sharingGroupUUID: SharingGroupUUID {
         switch self {
-        case .staging(let request): request.sharingGroupUUID
+        case .staging(let request, _): request.sharingGroupUUID
         case .reupload(let request): request.sharingGroupUUID
         }
     }
@@ -39,9 +41,10 @@ enum UploadPurpose {
         from masterVersion: MasterVersion?, by caller: GroupCaller, in context: RequestContext
     ) -> any UploadGoal {
         switch self {
-        case .staging(let request):
+        case .staging(let request, let storageHash):
             StagingGoal(
-                request: masterVersion.map { request.from($0) } ?? request, caller: caller, context: context)
+                request: masterVersion.map { request.from($0) } ?? request, caller: caller, context: context,
+                storageHash: storageHash)
         case .reupload(let request):
             ReuploadGoal(reupload: Reupload(request: request, caller: caller, context: context))
         }
@@ -53,6 +56,8 @@ protocol UploadGoal {
     var sharingGroupUUID: SharingGroupUUID { get }
     var mimeType: MIMEType { get }
     var checkSum: CheckSum { get }
+    /// What the storage is to report of the bytes, where that is not the checksum; `nil` if the client has not said it.
+    var storageHash: StorageHash? { get }
 
     /// Where the bytes go, or the reply if none are wanted.
     func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan>
@@ -91,6 +96,7 @@ struct StagingGoal: UploadGoal {
     let request: UploadFileRequest
     let caller: GroupCaller
     let context: RequestContext
+    var storageHash: StorageHash?
 
     var sharingGroupUUID: SharingGroupUUID { request.sharingGroupUUID }
     var mimeType: MIMEType { request.mimeType }
@@ -131,6 +137,8 @@ struct ReuploadGoal: UploadGoal {
     var sharingGroupUUID: SharingGroupUUID { reupload.request.sharingGroupUUID }
     var mimeType: MIMEType { reupload.request.mimeType }
     var checkSum: CheckSum { reupload.request.checkSum }
+    /// Never sent to the storage by the client itself.
+    var storageHash: StorageHash? { nil }
 
     func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan> {
         switch try reupload.check(ofBytes: lengthBytes) {

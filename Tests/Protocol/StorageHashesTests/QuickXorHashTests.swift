@@ -1,5 +1,5 @@
 import Foundation
-import OpenSSLCrypto
+import StorageHashes
 import Testing
 
 @Suite("quickXorHash")
@@ -72,6 +72,19 @@ struct QuickXorHashTests {
             }
             #expect(pieces.digest() == expected, "\(length) bytes in pieces")
         }
+    }
+
+    @Test("A computation goes on from its stored state", arguments: [0, 1, 159, 160, 161, 9_999, 10_007])
+    func states(place: Int) throws {
+        let input = (0..<10_007).map { UInt8(truncatingIfNeeded: $0 &* 167) }
+        var first = QuickXorHash()
+        first.update(input[..<place])
+
+        var second = try #require(QuickXorHash(state: first.state, length: Int64(place)))
+        second.update(input[place...])
+
+        #expect(second.digest() == definition(input))
+        #expect(QuickXorHash(state: [1, 2], length: 2) == nil)
     }
 
     @Test("A digest can be continued after it was read")

@@ -1,0 +1,55 @@
+import HTTPTransport
+import HTTPTypes
+
+/// The requests that create an item in the app's folder, or begin to.
+///
+/// A name conflict is a valid reply. If the app's folder does not exist, it is created, and the request is sent once more.
+struct OneDriveCreation {
+    let access: StorageAccess
+    /// How long each step may take.
+    let patience: Duration
+
+    /// Requests an upload session ("driveItem: createUploadSession"). The size is documented for personal drives only; a drive
+    /// that rejects it is asked again without.
+    /// - Returns: the reply, perhaps 409 if the name is taken.
+    func startSession(_ name: String, ofBytes lengthBytes: Int64) throws(CloudStorageError) -> Reply {
+        do {
+            return try create(Self.sessionRequest(name, bytes: lengthBytes))
+        } catch {
+            guard case .rejected(let code) = error, code.hasPrefix("400 ") else { throw error }
+            return try create(Self.sessionRequest(name, bytes: nil))
+        }
+    }
+
+    private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
+        try create { client throws(CloudStorageError) in try client.send(request, by: .after(patience)) }
+    }
+
+    private static func sessionRequest(_ name: String, bytes: Int64?) throws(CloudStorageError) -> OutgoingRequest {
+        var request = OutgoingRequest(
+            .microsoft, .upload, .post, OneDrive.address(ofName: name) + ":/createUploadSession")
+        request.headers[.contentType] = "application/json"
+        request.body = .bytes(try ProviderJSON.encode(NewUploadSession(item: .init(name: name, fileSize: bytes)))[...])
+        return request
+    }
+
+    /// - Parameter send: sends a request that creates an item.
+    func create(
+        _ send: (inout ProviderClient) throws(CloudStorageError) -> Reply
+    ) throws(CloudStorageError) -> Reply {
+        var client = ProviderClient(access) { reply in
+            let verdict = GraphVerdict.classify(reply, accepting: [409])
+            return switch verdict {
+            case .failure(.rejected) where reply.status == 403: .answer
+            case .failure(.notFound): .answer
+            default: verdict
+            }
+        }
+        let reply = try send(&client)
+        guard reply.status == 403 || reply.status == 404 else { return reply }
+        try AppFolder(access: access).fetch(by: .after(patience))
+        let second = try send(&client)
+        guard second.status == 403 || second.status == 404 else { return second }
+        throw .rejected(code: "\(second.status) \(GraphVerdict.codes(second)?.last ?? "unknown")")
+    }
+}
