@@ -24,16 +24,36 @@ extension TestServer {
     /// Makes a request to an address with curl.
     /// - Throws: ``StackError`` if there is no reply.
     public func curl(_ arguments: [String], toStorage address: JSONValue) throws -> (status: Int, body: [UInt8]) {
+        let reply = try exchange(arguments, withStorage: address)
+        return (reply.status, reply.body)
+    }
+
+    /// Makes a request to an address with curl; the reply may have broken off.
+    /// - Throws: ``StackError`` if there is none.
+    public func exchange(_ arguments: [String], withStorage address: JSONValue) throws -> HTTPReply {
         let folder = try ScratchFolder("direct-reply")
         let output = folder.url.appending(path: "reply")
+        let head = folder.url.appending(path: "head")
         let command = try Command(
             "/usr/bin/curl",
             [
                 "--silent", "--show-error", "--cacert", certificateAuthorityFile, "--connect-to",
                 "::127.0.0.1:\(try environment.value("SANDBOX_TLS_PORT"))", "--output", output.path,
-                "--write-out", "%{http_code}", "--max-time", "60",
+                "--dump-header", head.path, "--write-out", "%{http_code}", "--max-time", "60",
             ] + arguments + [address.url?.text ?? ""])
-        guard let status = Int(command.output) else { throw StackError.malformedSetting(command.output) }
-        return (status, Array(FileManager.default.contents(atPath: output.path) ?? Data()))
+        guard let status = Int(command.output.suffix(3)), status > 0 else {
+            throw StackError.malformedSetting(command.output)
+        }
+        let lines = String(decoding: FileManager.default.contents(atPath: head.path) ?? Data(), as: UTF8.self)
+        let headers = lines.split(separator: "\r\n").compactMap { line -> (name: String, value: String)? in
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            return (
+                name: String(line[..<colon]),
+                value: line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+            )
+        }
+        return HTTPReply(
+            status: status, headers: headers, body: Array(FileManager.default.contents(atPath: output.path) ?? Data()),
+            isComplete: command.status == 0)
     }
 }

@@ -44,6 +44,10 @@ extension SyncServer {
         /// and storage permit that. The provider then sees this device's address. Whatever goes wrong with it, the bytes
         /// go through the server.
         public var directUploads = false
+        /// Whether files are downloaded from the owner's storage directly, not through the server, where server and storage
+        /// permit that. The provider then sees this device's address. The library verifies the bytes. Whatever goes wrong
+        /// with it, they come through the server.
+        public var directDownloads = false
         /// How requests are retried.
         public var retryPolicy = RetryPolicy()
         /// Where the library logs; without file names, tokens and contents.

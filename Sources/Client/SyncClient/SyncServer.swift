@@ -46,6 +46,7 @@ public final class SyncServer: Sendable {
         connectionConfiguration.maintenanceMessageURL = configuration.failoverMessageURL
         connectionConfiguration.retryPolicy = configuration.retryPolicy
         connectionConfiguration.directUploads = configuration.directUploads
+        connectionConfiguration.directDownloads = configuration.directDownloads
         connectionConfiguration.logger = configuration.logger
         connectionConfiguration.identity = { [weak driver] in driver?.knownIdentity ?? KnownIdentity() }
         connectionConfiguration.observer = { [weak driver] in driver?.observe($0) }

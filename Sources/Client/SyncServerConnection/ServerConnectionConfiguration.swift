@@ -21,6 +21,8 @@ public struct ServerConnectionConfiguration: Sendable {
     public var logger: Logger
     /// Whether files of 2 MiB and more are sent to the owner's storage directly, where server and storage permit that.
     public var directUploads = false
+    /// Whether files are read from the owner's storage directly, where server and storage permit that.
+    public var directDownloads = false
     /// What the device knows about the identity that it belongs to; read before each request, must not block.
     public var identity: @Sendable () -> KnownIdentity
     /// Called for each event, in order, on the connection's executor: it must not block.

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import SyncProtocol
 import SyncServerConnection
 import Synchronization
@@ -11,6 +12,7 @@ struct DirectUploadTests {
         try TestServer(PrivateStack("direct-phones", responders: 1, overrides: #"{"directTransfers": true}"#))
     }
     private static let lengthBytes = 3 << 20
+    private static let storages: [SandboxProvider] = [.google, .dropbox, .microsoft]
 
     private let server: TestServer
     private let bytes = Data(RandomData.bytes(lengthBytes))
@@ -34,28 +36,78 @@ struct DirectUploadTests {
         }
     }
 
-    @Test("Google and Dropbox get the bytes from the phone", arguments: [SandboxProvider.google, .dropbox])
+    @Test("The storage gets the bytes from the phone, in one request", arguments: storages)
     func direct(provider: SandboxProvider) async throws {
         let phone = try await Phone.signedUp(server, provider, directUploads: true)
         try await upload(phone)
 
-        #expect(phone.executor.direct.withLock { $0.count } == 1)
+        // A session is asked first where to go on.
+        #expect(phone.executor.direct.withLock { $0.count } == (provider == .dropbox ? 1 : 2))
         #expect(phone.executor.sentPartBytes == 0)
     }
 
     @Test(
-        "A storage that gives no address, and a phone that asks for none, go through the server",
-        arguments: [true, false])
-    func through(isAsked: Bool) async throws {
-        let phone = try await Phone.signedUp(server, isAsked ? .microsoft : .google, directUploads: isAsked)
+        "After a broken connection the phone goes on where the storage has the bytes",
+        arguments: [SandboxProvider.google, .microsoft], [1, 3])
+    func cut(provider: SandboxProvider, times: Int) async throws {
+        let phone = try await Phone.signedUp(server, provider, directUploads: true)
+        try server.sandbox.inject(cut(provider, keeping: 600_000, times: times))
+        try await upload(phone)
+
+        #expect(phone.executor.sentPartBytes == 0, "nothing went through the server")
+        // Of Google's requests some of the faults strike the question, which is a PUT as well.
+        try expectContinued(phone, atLeast: provider == .google ? 1 : times)
+    }
+
+    @Test("After the end of a process the next one goes on", arguments: [SandboxProvider.google, .microsoft])
+    func restarted(provider: SandboxProvider) async throws {
+        let phone = try await Phone.signedUp(server, provider, directUploads: true)
+        try server.sandbox.inject(cut(provider, keeping: 1_500_000, times: 1))
+        // The question, the bytes, and the question after they broke off.
+        phone.executor.cancelsDirect.withLock { $0 = 3 }
+        _ = try await phone.files()
+        let error = try await failure { try await phone.upload(bytes, as: uuid, masterVersion: 0) }
+        #expect(error?.code == .cancelled)
+
+        try await upload(phone)
+        #expect(phone.executor.sentPartBytes == 0, "nothing went through the server")
+        try expectContinued(phone, atLeast: 1)
+    }
+
+    /// A connection that breaks after so many bytes of a request.
+    private func cut(_ provider: SandboxProvider, keeping bytes: Int, times: Int) -> SandboxFault {
+        var fault = SandboxFault(
+            host: provider == .google ? "www.googleapis.com" : "my.microsoftpersonalcontent.com", method: "PUT",
+            status: 503, times: times)
+        // Not the question.
+        fault.skip = provider == .google ? 1 : 0
+        fault.keepBytes = bytes
+        fault.afterEffect = true
+        return fault
+    }
+
+    /// Expects that each request with bytes begins where the one before it had got, but for what storages round off.
+    private func expectContinued(_ phone: Phone, atLeast times: Int) throws {
+        let begins = phone.executor.direct.withLock { $0 }.compactMap { request in
+            request.headerFields[.contentRange].flatMap { $0.firstMatch(of: /bytes (\d+)-/) }.flatMap { Int($0.1) }
+        }
+        #expect(begins.first == 0 && begins.count > times, "\(begins)")
+        #expect(begins == begins.sorted() && begins.last ?? 0 > 0, "\(begins)")
+        // Only the first request of the upload has all bytes.
+        #expect(begins.count { $0 == 0 } == 1, "\(begins)")
+    }
+
+    @Test("A phone that asks for no address goes through the server")
+    func through() async throws {
+        let phone = try await Phone.signedUp(server, .google)
+        phone.executor.server.withLock { $0 = server }
         try await upload(phone)
 
         #expect(phone.executor.direct.withLock { $0.isEmpty })
     }
 
     @Test(
-        "If the storage refuses the phone's bytes, they go through the server",
-        arguments: [SandboxProvider.google, .dropbox])
+        "If the storage refuses the phone's bytes, they go through the server", arguments: storages)
     func refused(provider: SandboxProvider) async throws {
         let phone = try await Phone.signedUp(server, provider, directUploads: true)
         phone.executor.refusesDirect.withLock { $0 = true }

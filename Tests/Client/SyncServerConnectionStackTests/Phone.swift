@@ -22,7 +22,10 @@ struct Phone: Sendable {
     /// - Parameters:
     ///   - isOlderServer: Whether it finds the server without its extensions.
     ///   - directUploads: Whether it sends large files to the storage itself.
-    init(_ user: TestUser, isOlderServer: Bool = false, directUploads: Bool = false) throws {
+    ///   - directDownloads: Whether it reads files from there.
+    init(
+        _ user: TestUser, isOlderServer: Bool = false, directUploads: Bool = false, directDownloads: Bool = false
+    ) throws {
         self.user = user
         let address =
             isOlderServer
@@ -34,12 +37,13 @@ struct Phone: Sendable {
             baseURL: URL(string: address)!, deviceUUID: DeviceUUID(user.device)!,
             minimumServerVersion: ServerVersion(0, 25, 1))
         configuration.directUploads = directUploads
+        configuration.directDownloads = directDownloads
         connection = ServerConnection(
             configuration, credentialProvider: credentials, executor: executor,
             // Pauses would only cost time here; that they are made is tested elsewhere.
             environment: ConnectionEnvironment(
                 sleep: { _ in try Task.checkCancellation() }, randomFraction: { 0 }, now: { Date() }))
-        if directUploads { executor.server.withLock { $0 = user.server } }
+        if directUploads || directDownloads { executor.server.withLock { $0 = user.server } }
         group = SharingGroupUUID(user.group)!
         scratch = try ScratchFolder("phone")
     }
@@ -47,10 +51,11 @@ struct Phone: Sendable {
     /// Someone who has just signed up, through the library.
     static func signedUp(
         _ server: TestServer, _ provider: SandboxProvider = .google, isOlderServer: Bool = false,
-        directUploads: Bool = false
+        directUploads: Bool = false, directDownloads: Bool = false
     ) async throws -> Phone {
         let phone = try Phone(
-            server.newcomer(provider), isOlderServer: isOlderServer, directUploads: directUploads)
+            server.newcomer(provider), isOlderServer: isOlderServer, directUploads: directUploads,
+            directDownloads: directDownloads)
         _ = try await phone.connection.addUser(
             AddUserRequest(
                 sharingGroupUUID: phone.group, sharingGroupName: "Tom & Jerry + 100 %",
@@ -181,8 +186,10 @@ final class MeddlingExecutor: HTTPExecutor {
     /// How many requests were sent.
     var count: Int { state.withLock { $0.count } }
 
-    /// Paths of whole files that were sent to somebody else than the server, an owner's storage.
-    let direct = Mutex<[String]>([])
+    /// The requests that were sent to somebody else than the server, an owner's storage.
+    let direct = Mutex<[HTTPRequest]>([])
+    /// Before which of them the caller is cancelled, as if the process had ended.
+    let cancelsDirect = Mutex<Int?>(nil)
     /// Whether the storage is out of the phone's reach.
     let refusesDirect = Mutex(false)
     /// The server, of a phone that sends to storages as well.
@@ -212,19 +219,42 @@ final class MeddlingExecutor: HTTPExecutor {
         }
     }
 
-    /// Sends a file to the sandbox, which has the storage's name and its own certificate authority.
-    private func sendDirectly(
+    /// Makes a request to the sandbox, which has the storage's name and its own certificate authority.
+    private func exchangeDirectly(
         _ exchange: HTTPExchange, _ server: TestServer
     ) async throws -> SyncServerConnection.HTTPReply {
-        guard case .file(let file) = exchange.body else { throw TransportFailure(.malformed) }
         let request = exchange.request
         let url = "\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")"
-        let headers = request.headerFields.flatMap { ["--header", "\($0.name.rawName): \($0.value)"] }
-        let arguments = ["--request", request.method.rawValue, "--data-binary", "@\(file.path)"] + headers
-        let status = try await Threads.run {
-            try server.curl(arguments, toStorage: .object(["url": .string(url)])).status
+        var arguments = ["--request", request.method.rawValue]
+        arguments += request.headerFields.flatMap { ["--header", "\($0.name.rawName): \($0.value)"] }
+        let folder = try ScratchFolder("direct-body")
+        let body = folder.url.appending(path: "body")
+        switch exchange.body {
+        case .file(let file): arguments += ["--data-binary", "@\(file.path)"]
+        case .part(let file, let range):
+            try Data(contentsOf: file)[Int(range.lowerBound)..<Int(range.upperBound)].write(to: body)
+            arguments += ["--data-binary", "@\(body.path)"]
+        case .bytes, .none: if request.method != .get { arguments += ["--data-binary", ""] }
         }
-        return SyncServerConnection.HTTPReply(response: HTTPResponse(status: .init(code: status)))
+        let sent = arguments
+        let reply = try await Threads.run {
+            try server.exchange(sent, withStorage: .object(["url": .string(url)]))
+        }
+        var fields = HTTPFields()
+        for header in reply.headers { HTTPField.Name(header.name).map { fields[$0] = header.value } }
+        let response = HTTPResponse(status: .init(code: reply.status), headerFields: fields)
+        guard let destination = exchange.destination, let partial = exchange.partial, try partial.begin(response) else {
+            guard reply.isComplete else { throw TransportFailure(.interrupted) }
+            return SyncServerConnection.HTTPReply(response: response, body: Data(reply.body))
+        }
+        try partial.append(Data(reply.body))
+        partial.end()
+        guard reply.isComplete else { throw TransportFailure(.interrupted) }
+        let length = partial.receivedBytes
+        try? FileManager.default.removeItem(at: destination)
+        try FileManager.default.moveItem(at: partial.file, to: destination)
+        partial.complete()
+        return SyncServerConnection.HTTPReply(response: response, fileLength: length)
     }
 
     func execute(
@@ -237,9 +267,13 @@ final class MeddlingExecutor: HTTPExecutor {
             return true
         }
         if let server = server.withLock({ $0 }), exchange.request.authority?.hasPrefix(server.address.host) == false {
-            direct.withLock { $0.append(exchange.request.path ?? "") }
+            let count = direct.withLock { direct in
+                direct.append(exchange.request)
+                return direct.count
+            }
             if refusesDirect.withLock({ $0 }) { throw TransportFailure(.notConnected) }
-            do { return try await sendDirectly(exchange, server) } catch { throw TransportFailure(.interrupted) }
+            if cancelsDirect.withLock({ $0 }) == count { throw TransportFailure(.cancelled) }
+            do { return try await exchangeDirectly(exchange, server) } catch { throw TransportFailure(.interrupted) }
         }
         if case .part(let file, let range) = exchange.body {
             let cut = cuts.withLock { cuts -> Int? in

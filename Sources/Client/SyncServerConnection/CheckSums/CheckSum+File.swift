@@ -1,5 +1,6 @@
 import Crypto
 public import Foundation
+import StorageHashes
 public import SyncProtocol
 
 extension CheckSum {
@@ -54,6 +55,18 @@ extension SHA256Digits {
     }
 }
 
+extension StorageHash {
+    /// Computes OneDrive's own hash of a file, in chunks.
+    /// - Throws: Errors of reading the file; `CancellationError`.
+    static func ofFile(at file: URL) async throws -> StorageHash {
+        let digest = try await QuickXorHash().finished(reading: file)
+        guard let hash = StorageHash(queryText: Data(digest).base64EncodedString()) else {
+            preconditionFailure("the digest has 20 bytes")
+        }
+        return hash
+    }
+}
+
 /// A digest that is updated chunk by chunk.
 private protocol IncrementalDigest {
     mutating func append(_ bytes: Data)
@@ -88,6 +101,11 @@ extension Insecure.SHA1: IncrementalDigest {
 extension SHA256: IncrementalDigest {
     fileprivate mutating func append(_ bytes: Data) { update(data: bytes) }
     fileprivate func finished() -> [UInt8] { Array(finalize()) }
+}
+
+extension QuickXorHash: IncrementalDigest {
+    fileprivate mutating func append(_ bytes: Data) { unsafe bytes.withUnsafeBytes { unsafe update($0.bytes) } }
+    fileprivate func finished() -> [UInt8] { digest() }
 }
 
 /// SHA-256 of the concatenated SHA-256 digests of all blocks of 4 MiB; empty contents have no block.

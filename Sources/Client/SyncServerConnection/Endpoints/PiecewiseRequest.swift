@@ -8,12 +8,17 @@ protocol PiecewiseRequest: Sendable {
     var sharingGroupUUID: SharingGroupUUID { get }
     /// The group's master version, if the request depends on it.
     var presentMasterVersion: MasterVersion? { get }
+    var checkSum: CheckSum { get }
+    /// Whether the storage may take the bytes itself.
+    static var canBeDirect: Bool { get }
 
     /// The call that begins the upload, without the number of its bytes.
-    /// - Parameter isDirect: Whether to ask for an address at which the storage takes the bytes itself.
-    func beginning(isDirect: Bool) -> ServerConnection.Call
+    /// - Parameters:
+    ///   - isDirect: Whether to ask for an address at which the storage takes the bytes itself.
+    ///   - storageHash: What the storage will report of them, where that is not the checksum.
+    func beginning(isDirect: Bool, storageHash: StorageHash?) -> ServerConnection.Call
 
-    /// - Parameter reply: To ``beginning(isDirect:)``.
+    /// - Parameter reply: To ``beginning(isDirect:storageHash:)``.
     func begun(by reply: HTTPReply) throws(ServerConnectionError) -> PiecewiseBeginning<Done>
 
     /// Nil if bytes are missing.
@@ -30,8 +35,11 @@ enum PiecewiseBeginning<Done: Sendable>: Sendable {
 extension UploadFileRequest: PiecewiseRequest {
     var presentMasterVersion: MasterVersion? { masterVersion }
 
-    func beginning(isDirect: Bool) -> ServerConnection.Call {
-        ServerConnection.Call(CreateUploadRequest(self, isDirect: isDirect), repetition: .always)
+    static var canBeDirect: Bool { true }
+
+    func beginning(isDirect: Bool, storageHash: StorageHash?) -> ServerConnection.Call {
+        let request = CreateUploadRequest(self, isDirect: isDirect, storageHash: storageHash)
+        return ServerConnection.Call(request, repetition: .always)
     }
 
     func begun(by reply: HTTPReply) throws(ServerConnectionError) -> PiecewiseBeginning<StagedFile> {
@@ -49,7 +57,11 @@ extension UploadFileRequest: PiecewiseRequest {
 extension ReuploadFileRequest: PiecewiseRequest {
     var presentMasterVersion: MasterVersion? { nil }
 
-    func beginning(isDirect: Bool) -> ServerConnection.Call { ServerConnection.Call(self, repetition: .always) }
+    static var canBeDirect: Bool { false }
+
+    func beginning(isDirect: Bool, storageHash: StorageHash?) -> ServerConnection.Call {
+        ServerConnection.Call(self, repetition: .always)
+    }
 
     func begun(by reply: HTTPReply) throws(ServerConnectionError) -> PiecewiseBeginning<ReuploadFileResponse> {
         let response = try reply.message(of: .reuploadFile, as: ReuploadFileResponse.self)

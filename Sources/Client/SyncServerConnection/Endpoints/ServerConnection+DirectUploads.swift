@@ -5,24 +5,6 @@ import SyncProtocol
 extension DirectUpload {
     /// The size from which on an address is asked for; smaller files are faster through the server.
     static let smallestFileBytes: Int64 = 2 << 20
-
-    /// The request that sends all bytes; nil if the address is of no use. It carries no credentials.
-    fileprivate func request(schemes: Set<String>) -> HTTPRequest? {
-        guard let parts = URLComponents(string: url), let scheme = parts.scheme, schemes.contains(scheme),
-            let authority = parts.authority
-        else { return nil }
-        let query = parts.percentEncodedQuery.map { "?\($0)" } ?? ""
-        let method: HTTPRequest.Method =
-            switch form {
-            case .resumable: .put
-            case .whole: .post
-            case .fragments: .put
-            }
-        return HTTPRequest(
-            method: method, scheme: scheme, authority: authority,
-            path: (parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath) + query,
-            headerFields: [.contentType: contentType])
-    }
 }
 
 // Bytes that go to the owner's storage by an address that the server has got for them (docs/protocol.md, section 8.29).
@@ -37,30 +19,117 @@ extension ServerConnection {
         mayUploadDirectly(in: group) ? DirectUpload.smallestFileBytes : PieceSupport.smallestFileBytes
     }
 
+    /// The schemes of addresses at storages. Only tests have a server, and so a storage, without TLS.
+    var storageSchemes: Set<String> { ["https", configuration.baseURL.scheme ?? "https"] }
+
     /// Sends a file to the storage, and has the server verify it there.
     /// - Returns: nil if the bytes must go through the server, from the beginning on.
     /// - Throws: if the upload has ended, or the task was cancelled.
     func send<Request: PiecewiseRequest>(
         _ upload: PiecewiseUpload<Request>, to direct: DirectUpload, _ uploadUUID: UploadUUID, _ lengthBytes: Int64
     ) async throws(ServerConnectionError) -> Outcome<Request.Done>? {
-        // Only tests have a server, and so a storage, without TLS.
-        let schemes: Set = ["https", configuration.baseURL.scheme ?? "https"]
-        guard direct.expires.secondsSince1970 > Int64(environment.now().timeIntervalSince1970),
-            let request = direct.request(schemes: schemes)
-        else { return nil }
+        guard direct.expires.secondsSince1970 > Int64(environment.now().timeIntervalSince1970) else { return nil }
+        let mayBeThere: Bool
+        if let session = StorageSession(direct, ofBytes: lengthBytes, schemes: storageSchemes) {
+            mayBeThere = try await send(upload, in: session)
+        } else {
+            mayBeThere = try await sendWhole(upload, to: direct)
+        }
+        guard mayBeThere else { return nil }
+        return try await confirm(upload, uploadUUID, lengthBytes)
+    }
+
+    /// Sends all bytes in one request, which the address takes only once.
+    /// - Returns: Whether the storage may have them, also if the reply was lost: the server finds that out.
+    private func sendWhole<Request: PiecewiseRequest>(
+        _ upload: PiecewiseUpload<Request>, to direct: DirectUpload
+    ) async throws(ServerConnectionError) -> Bool {
+        guard direct.form == .whole, var request = HTTPRequest(.post, atStorage: direct.url, schemes: storageSchemes)
+        else { return false }
+        request.headerFields[.contentType] = direct.contentType
         let exchange = HTTPExchange(
             request: request, body: .file(upload.file), idleTimeout: configuration.idleTimeout)
         do throws(TransportFailure) {
-            let reply = try await executor.execute(exchange, progress: upload.progress)
-            guard reply.response.status.kind == .successful else { return nil }
+            return try await executor.execute(exchange, progress: upload.progress).response.status.kind == .successful
         } catch {
-            // Also a reply that was lost: the server finds out whether the storage has the bytes.
-            guard error.kind != .cancelled else {
-                throw ServerConnectionError(.cancelled, endpoint: .appendToUpload, isRetryable: true)
-            }
-            guard !error.kind.isBeforeSending else { return nil }
+            guard error.kind != .cancelled else { throw Self.cancelledUpload }
+            return !error.kind.isBeforeSending
         }
-        return try await confirm(upload, uploadUUID, lengthBytes)
+    }
+
+    /// Sends to a session what it has not got yet: perhaps an earlier call, or an earlier process, has begun it. After a lost
+    /// connection it goes on where the storage has the bytes, as long as each ``RetryPolicy/maximumAttempts`` attempts bring it
+    /// further.
+    /// - Returns: Whether the storage may have all bytes.
+    private func send<Request: PiecewiseRequest>(
+        _ upload: PiecewiseUpload<Request>, in session: StorageSession
+    ) async throws(ServerConnectionError) -> Bool {
+        /// Where to go on; nil: to be asked.
+        var position: Int64?
+        var furthest: Int64 = 0
+        var failures = 0
+        var isKnown = false
+        while true {
+            let range = position.map { session.range(from: $0) }
+            let answer = try await sendOrAsk(range, of: upload, in: session, mayBeOutOfReach: isKnown)
+            var pause: Duration?
+            position = nil
+            switch answer {
+            case .finished: return true
+            case .refused: return false
+            // A host may not have heard of a new session yet.
+            case .unknown where isKnown || failures > 0: return true
+            case .unknown: break
+            case .expects(let next):
+                isKnown = true
+                position = next
+                if next > furthest {
+                    (furthest, failures) = (next, 0)
+                    continue
+                }
+                if range == nil { continue }
+            case .unclear(let retryAfter): pause = retryAfter
+            }
+            failures += 1
+            guard
+                let delay = configuration.retryPolicy.delay(
+                    afterAttempt: failures, retryAfter: pause, fraction: environment.randomFraction())
+            else { return false }
+            do { try await environment.sleep(delay) } catch { throw Self.cancelledUpload }
+        }
+    }
+
+    /// Sends some bytes, or none and asks for the position.
+    /// - Parameter mayBeOutOfReach: Whether to go on after a request that could not be sent.
+    private func sendOrAsk<Request: PiecewiseRequest>(
+        _ range: Range<Int64>?, of upload: PiecewiseUpload<Request>, in session: StorageSession, mayBeOutOfReach: Bool
+    ) async throws(ServerConnectionError) -> StorageSession.Answer {
+        var exchange = HTTPExchange(
+            request: range.map { session.request(for: $0) } ?? session.question, idleTimeout: configuration.idleTimeout)
+        var progress: (@Sendable (TransferProgress) -> Void)?
+        if let range {
+            let lengthBytes = session.lengthBytes
+            exchange.body = range.count == lengthBytes ? .file(upload.file) : .part(of: upload.file, range)
+            if let report = upload.progress {
+                progress = { part in
+                    report(TransferProgress(sentBytes: range.lowerBound + part.sentBytes, totalBytes: lengthBytes))
+                }
+            }
+        }
+        do throws(TransportFailure) {
+            let reply = try await executor.execute(exchange, progress: progress)
+            return session.answer(reply, isQuestion: range == nil, now: environment.now())
+        } catch {
+            guard error.kind != .cancelled else { throw Self.cancelledUpload }
+            guard mayBeOutOfReach && error.kind != .fileUnreadable || !error.kind.isBeforeSending else {
+                return .refused
+            }
+            return .unclear(retryAfter: nil)
+        }
+    }
+
+    private static var cancelledUpload: ServerConnectionError {
+        ServerConnectionError(.cancelled, endpoint: .appendToUpload, isRetryable: true)
     }
 
     /// Tells the server that the storage has all bytes.

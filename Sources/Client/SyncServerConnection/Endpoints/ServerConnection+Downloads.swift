@@ -8,7 +8,8 @@ extension ServerConnection {
     /// If the connection is lost, the next attempt continues the download where it broke off, if the server lets it; the
     /// server may by then have a newer version of the file. The complete bytes are compared with the announced length
     /// and checksum; on a mismatch the download is retried from the beginning, and the bytes are never returned as the
-    /// file.
+    /// file. With ``ServerConnectionConfiguration/directDownloads`` the bytes come from the owner's storage, if that is possible,
+    /// and are verified in the same way; if anything goes wrong with that, they come through the server.
     ///
     /// The file's metadata arrive in a header. `URLSession` on Linux accepts no header of more than 64 KiB over HTTP/2
     /// (a limit of nghttp2) and 100 KiB over HTTP/1.1 (one of libcurl): a file with longer metadata, escaped, cannot be
@@ -22,6 +23,52 @@ extension ServerConnection {
         _ request: DownloadFileRequest, to file: URL, label: String? = nil,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
+        do throws(ServerConnectionError) {
+            let outcome = try await outcome { () throws(ServerConnectionError) in
+                if mayDownloadDirectly(in: request.sharingGroupUUID) {
+                    let asking = request.asking(isDirect: true)
+                    switch try await delivery(of: asking, to: file, label: label, progress) {
+                    case .outcome(let outcome): return outcome
+                    case .elsewhere(let place):
+                        if let outcome = try await fetch(place, in: request.sharingGroupUUID, to: file, progress) {
+                            return outcome
+                        }
+                    }
+                }
+                let asking = request.asking(isDirect: false)
+                switch try await delivery(of: asking, to: file, label: label, progress) {
+                case .outcome(let outcome): return outcome
+                case .elsewhere: throw Self.mismatch("the bytes are elsewhere")
+                }
+            }
+            if outcome.value == nil { try? FileManager.default.removeItem(at: file) }
+            return outcome
+        } catch {
+            try? FileManager.default.removeItem(at: file)
+            throw error
+        }
+    }
+
+    /// What the server has to say about a file.
+    enum Delivery: Sendable {
+        /// It has sent the bytes, or there are none.
+        case outcome(Outcome<DownloadedFile>)
+        case elsewhere(RemoteFile)
+    }
+
+    /// Bytes at an address in their owner's storage.
+    struct RemoteFile: Sendable {
+        var address: DirectDownload
+        var appMetaData: String?
+        var cloudStorageType: CloudStorageType
+        var checkSum: CheckSum
+        var contentsChanged: Bool
+    }
+
+    private func delivery(
+        of request: DownloadFileRequest, to file: URL, label: String?,
+        _ progress: (@Sendable (TransferProgress) -> Void)?
+    ) async throws(ServerConnectionError) -> Delivery {
         var call = Call(request, repetition: .always)
         let partial = PartialDownload(file.appendingPathExtension("partial-\(UUID().uuidString)"))
         defer { partial.discard() }
@@ -30,25 +77,14 @@ extension ServerConnection {
         call.expectedStatuses = [206, 416]
         call.progress = progress
         call.label = label
-        do throws(ServerConnectionError) {
-            let outcome = try await outcome { () throws(ServerConnectionError) in
-                try await perform(call) { reply throws(ServerConnectionError) in
-                    do throws(ServerConnectionError) {
-                        if reply.response.status.code == 416 {
-                            throw Self.mismatch("the file is shorter than its part")
-                        }
-                        return try await Self.downloaded(partial.assembled(reply), in: file)
-                    } catch {
-                        partial.discard()
-                        throw error
-                    }
-                }
+        return try await perform(call) { reply throws(ServerConnectionError) in
+            do throws(ServerConnectionError) {
+                if reply.response.status.code == 416 { throw Self.mismatch("the file is shorter than its part") }
+                return try await Self.delivery(by: partial.assembled(reply), in: file)
+            } catch {
+                partial.discard()
+                throw error
             }
-            if outcome.value == nil { try? FileManager.default.removeItem(at: file) }
-            return outcome
-        } catch {
-            try? FileManager.default.removeItem(at: file)
-            throw error
         }
     }
 
@@ -60,7 +96,11 @@ extension ServerConnection {
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
         try await outcome { () throws(ServerConnectionError) in
             try check(reply, of: .downloadFile, expecting: [206])
-            return try await downloaded(reply, in: file)
+            switch try await delivery(by: reply, in: file) {
+            case .outcome(let outcome): return outcome
+            // Only requests that ask for it get such a reply.
+            case .elsewhere: throw mismatch("the bytes are elsewhere")
+            }
         }
     }
 
@@ -76,43 +116,64 @@ extension ServerConnection {
         }
     }
 
-    private static func downloaded(
-        _ reply: HTTPReply, in file: URL
-    ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
+    private static func delivery(by reply: HTTPReply, in file: URL) async throws(ServerConnectionError) -> Delivery {
         switch try reply.message(of: .downloadFile, as: DownloadFileResponse.self) {
-        case .stale(let current): return .stale(current: current)
+        case .stale(let current): return .outcome(.stale(current: current))
         case .gone(let appMetaData, let storage, let reason, let detail):
-            return .gone(
-                Gone(
-                    reason, appMetaData: appMetaData, cloudStorageType: storage,
-                    isAwaitingReupload: detail == .awaitingReupload))
-        case .elsewhere:
-            // Only requests that ask for it get such a reply.
-            throw mismatch("the bytes are elsewhere")
+            return .outcome(
+                .gone(
+                    Gone(
+                        reason, appMetaData: appMetaData, cloudStorageType: storage,
+                        isAwaitingReupload: detail == .awaitingReupload)))
+        case .elsewhere(let address, let appMetaData, let storage, let announced, let contentsChanged):
+            return .elsewhere(
+                RemoteFile(
+                    address: address, appMetaData: appMetaData, cloudStorageType: storage, checkSum: announced,
+                    contentsChanged: contentsChanged))
         case .found(let appMetaData, let storage, let announced, let contentsChanged):
-            let length = reply.fileLength ?? 0
-            if let announced = reply.announcedFileLength, announced != length {
-                throw mismatch("\(length) bytes came instead of \(announced)")
-            }
-            let checkSum: CheckSum
-            do {
-                checkSum = try await CheckSum.ofFile(at: file, flavour: storage.checkSumFlavour)
-            } catch is CancellationError {
-                throw ServerConnectionError(.cancelled, endpoint: .downloadFile, isRetryable: true)
-            } catch {
-                throw ServerConnectionError(.fileUnwritable, endpoint: .downloadFile, underlyingError: error)
-            }
-            guard checkSum == announced else { throw mismatch("the checksum is another one") }
-            return .success(
-                DownloadedFile(
-                    appMetaData: appMetaData, cloudStorageType: storage, checkSum: checkSum,
-                    contentsChanged: contentsChanged, length: length))
+            let length = try await verify(file, of: reply, announced, in: storage)
+            return .outcome(
+                .success(
+                    DownloadedFile(
+                        appMetaData: appMetaData, cloudStorageType: storage, checkSum: announced,
+                        contentsChanged: contentsChanged, length: length)))
         }
+    }
+
+    /// Compares the bytes that came with a reply with what was announced.
+    /// - Returns: How many they are.
+    /// - Throws: ``ServerConnectionError/Code/contentMismatch``, and errors of reading the file.
+    static func verify(
+        _ file: URL, of reply: HTTPReply, _ announced: CheckSum, in storage: CloudStorageType
+    ) async throws(ServerConnectionError) -> Int64 {
+        let length = reply.fileLength ?? 0
+        if let announced = reply.announcedFileLength, announced != length {
+            throw mismatch("\(length) bytes came instead of \(announced)")
+        }
+        let checkSum: CheckSum
+        do {
+            checkSum = try await CheckSum.ofFile(at: file, flavour: storage.checkSumFlavour)
+        } catch is CancellationError {
+            throw ServerConnectionError(.cancelled, endpoint: .downloadFile, isRetryable: true)
+        } catch {
+            throw ServerConnectionError(.fileUnwritable, endpoint: .downloadFile, underlyingError: error)
+        }
+        guard checkSum == announced else { throw mismatch("the checksum is another one") }
+        return length
     }
 
     private static func mismatch(_ detail: String) -> ServerConnectionError {
         ServerConnectionError(
             .contentMismatch, endpoint: .downloadFile, status: 200, isRetryable: true, detail: detail)
+    }
+}
+
+extension DownloadFileRequest {
+    /// The same download, with the bytes from the owner's storage itself or not.
+    fileprivate func asking(isDirect: Bool) -> DownloadFileRequest {
+        DownloadFileRequest(
+            fileUUID: fileUUID, fileVersion: fileVersion, masterVersion: masterVersion,
+            sharingGroupUUID: sharingGroupUUID, appMetaDataVersion: appMetaDataVersion, isDirect: isDirect)
     }
 }
 

@@ -23,6 +23,8 @@ struct PieceSupport: Sendable {
     var wholeFilesOnly: Set<SharingGroupUUID> = []
     /// Groups for whose storage the server has given no address to send to.
     var withoutDirectUploads: Set<SharingGroupUUID> = []
+    /// Groups whose storage could not be reached to read from.
+    var withoutDirectDownloads: Set<SharingGroupUUID> = []
 }
 
 extension ServerConnection {
@@ -95,8 +97,12 @@ extension ServerConnection {
         _ upload: PiecewiseUpload<Request>, lengthBytes: Int64, direct: Bool
     ) async throws(ServerConnectionError) -> Beginning<Request.Done> {
         let group = upload.request.sharingGroupUUID
-        let isDirect = direct && mayUploadDirectly(in: group)
-        var call = upload.request.beginning(isDirect: isDirect)
+        let isDirect = direct && Request.canBeDirect && mayUploadDirectly(in: group)
+        // Of OneDrive, whose own hash is not the checksum.
+        let storageHash =
+            isDirect && upload.request.checkSum.flavour == .sha1 ? try? await StorageHash.ofFile(at: upload.file) : nil
+        if Task.isCancelled { throw ServerConnectionError(.cancelled, endpoint: .createUpload, isRetryable: true) }
+        var call = upload.request.beginning(isDirect: isDirect, storageHash: storageHash)
         call.headers[RequestHeader.uploadLength.fieldName] = "\(lengthBytes)"
         call.expectedStatuses = [201]
         let beginning: Beginning<Request.Done> = try await perform(call) { reply throws(ServerConnectionError) in
