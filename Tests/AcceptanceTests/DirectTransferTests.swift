@@ -473,7 +473,13 @@ extension PrivateStackTests {
 
             let damaged = try alice.download(file, masterVersion: 1)
             #expect(damaged.status != 200 || !damaged.isComplete, "\(damaged)")
+            let before = try server.sandbox.lastRequest()
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
+            // Nothing has to be found out by reading it once more.
+            let readings = try server.sandbox.requests(since: before).count {
+                $0.path?.text?.hasSuffix("/download.aspx") == true
+            }
+            #expect(readings == 1)
         }
 
         // MARK: Downloads
