@@ -9,7 +9,7 @@ import os
 import statistics
 from collections.abc import Callable
 
-from demonstration.check_sums import check_sum
+from demonstration.check_sums import check_sum, storage_hash
 from demonstration.phone import new_uuid
 from syncstack.processes import run, wait_until
 
@@ -24,7 +24,7 @@ from .table import Result
 MEBIBYTE = 1 << 20
 FILE_MEBIBYTES = 10
 SECONDS = 60
-DIRECT = {"google": "a", "dropbox": "b"}
+DIRECT = {"google": "a", "dropbox": "b", "microsoft": "d"}
 
 
 class Traffic:
@@ -61,6 +61,8 @@ class Photographer:
         self.parameters = {
             "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0, "sharingGroupUUID": self.person.group,
             "checkSum": check_sum(storage.provider, self.contents)}
+        # Which only OneDrive needs.
+        self.storage_hash = storage_hash(self.contents)
 
     def upload(self, uuid: str | None = None) -> None:
         self.person.phone.ask("POST", "UploadFile", self.contents, fileUUID=uuid or new_uuid(), **self.parameters)
@@ -68,10 +70,12 @@ class Photographer:
     def upload_directly(self) -> None:
         begun = self.person.phone.ask(
             "POST", "CreateUpload", status=201, headers={"Upload-Length": str(len(self.contents))}, fileUUID=new_uuid(),
-            direct="true", **self.parameters)
+            direct="true", storageHash=self.storage_hash, **self.parameters)
         address = begun.get("directUpload") or {}
         way = ["--request", "POST", "--data-binary", f"@{self.file}"] if address.get("form") == "whole" else [
-            "--upload-file", self.file]
+            "--upload-file", self.file,
+            *(["--header", f"Content-Range: bytes 0-{len(self.contents) - 1}/{len(self.contents)}"]
+              if address.get("form") == "fragments" else [])]
         self._past_us(address, "--header", f"Content-Type: {address.get('contentType')}", *way)
         self.person.phone.ask(
             "PATCH", "Upload", uploadUUID=begun["uploadUUID"], direct="true",
