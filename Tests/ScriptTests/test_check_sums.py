@@ -1,13 +1,17 @@
-"""The check sums of the demonstration's and the benchmarks' phones, against values that providers and rclone publish."""
+"""The check sums of the demonstration's and the benchmarks' phones, against values that providers and rclone publish.
+
+usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
+"""
 
 import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 # pylint: disable=wrong-import-position
-from demonstration.check_sums import check_sum, storage_hash
+from demonstration.check_sums import check_sum, storage_hash  # noqa: E402
 
 
 class CheckSumTests(unittest.TestCase):
