@@ -240,7 +240,10 @@ let package = Package(
         tests("Client", "SyncClientTests", ["SyncClient", "SyncEngine", grdb]),
         tests(
             "Client", "SyncClientStackTests",
-            ["SyncClient", "SyncClientTesting", "SyncEngine", "TestSupport", httpTypes]),
+            [
+                "SyncProtocol", "SyncClient", "SyncClientTesting", "SyncEngine", "SyncServerConnection", "TestSupport",
+                httpTypes,
+            ]),
         tests(
             "Client", "SyncClientTestingTests",
             ["SyncProtocol", "SyncClient", "SyncClientTesting", "SyncEngine", logging]),
