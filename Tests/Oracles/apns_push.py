@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from push_stack import Person, Stack, check, eventually
 
 KEY_ID, TEAM_ID, TOPIC = "SANDBOXAPN", "SANDBOX123", "com.example.sandbox"
-THREADS_OF_JOBS = 2
+THREADS_OF_JOBS = 4
 GONE_SINCE_MILLISECONDS = 4_102_444_800_000  # the year 2100: after any registration
 PLAIN_DEVICES = 12
 
