@@ -177,8 +177,11 @@ class StepTests(unittest.TestCase):
             self.assertFalse(steps.run("One", ["/bin/sh", "-c", "echo complaint >&2; exit 7"]))
             self.assertFalse(steps.run("None", ["/nowhere/command"]))
             self.assertTrue(steps.run("Two", ["/bin/sh", "-c", "echo 3 passed, 0 failed"], counted_by=closing_line))
+            account.close()
         self.assertEqual((account.passed, account.failures), (3, ["One", "None"]))
-        self.assertIn("complaint", output.getvalue())
+        summary = output.getvalue().partition("What failed:")[2]
+        self.assertIn("complaint", summary)
+        self.assertIn("/nowhere/command: No such file or directory", summary)
 
     def test_a_step_that_failed_while_the_machine_stood_still_runs_once_more(self) -> None:
         folder = tempfile.TemporaryDirectory()

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # WebDriver, section 12.1
-SECONDS = 60.0
+SECONDS = 180.0  # a browser that starts beside everything else of a whole run takes its time
 
 
 class BrowserError(Exception):
@@ -107,3 +107,5 @@ class Window:
         except urllib.error.HTTPError as error:
             message = json.load(error)["value"]
             raise BrowserError(f"{method} {path}: {message['error']}: {message['message'].splitlines()[0]}") from None
+        except OSError as error:
+            raise BrowserError(f"{method} {path}: the driver does not reply: {error}") from None

@@ -65,7 +65,8 @@ class Steps:
         for failure in failed:
             self.account.fail(f"{name}: {failure}")
         if status != 0 and not failed:
-            self.account.fail(name)
+            # Its last line is where a command, or Python, says what it failed of. The summary repeats it.
+            self.account.fail(name, "".join(text.splitlines()[-1:])[:300])
         if status != 0:
             end = [line[:300] for line in text.splitlines()[-LINES_SHOWN:]]
             self.account.say("\n       ".join([f"The end of {log}:", *end]))
