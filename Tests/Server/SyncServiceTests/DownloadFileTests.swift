@@ -50,9 +50,11 @@ struct DownloadFileTests {
     }
 
     @Test(
-        "Files of every size around what is held back arrive whole", arguments: [0, 1, 65_535, 65_536, 65_537, 131_073])
-    func sizes(size: Int) throws {
+        "Files of every size around what is held back arrive whole, also if their SHA-256 is known",
+        arguments: [0, 1, 65_535, 65_536, 65_537, 131_073], [false, true])
+    func sizes(size: Int, isSHA256Known: Bool) throws {
         let file = try addFile(someBytes(size))
+        server.cloud.behaviour.reportsSHA256 = isSHA256Known
 
         let reply = download(file, master: 2)
 
@@ -90,8 +92,9 @@ struct DownloadFileTests {
 
     @Test(
         "Bytes that turn out to be others than announced are cut off before their end, whatever their number",
-        arguments: [300_000, 299_999, 250_000, 10, 0, 300_001, 360_000, 900_000], [false, true])
-    func changedMeanwhile(size: Int, isLengthAnnounced: Bool) {
+        arguments: [300_000, 299_999, 250_000, 10, 0, 300_001, 360_000, 900_000],
+        [(false, false), (true, false), (true, true)])
+    func changedMeanwhile(size: Int, reported: (length: Bool, sha256: Bool)) {
         let (cloud, objectID) = (server.cloud, objectID)
         let others = someBytes(size).map { ~$0 }
         let described = cloud.describeCalls
@@ -101,7 +104,8 @@ struct DownloadFileTests {
             cloud.waitForDescription(after: described)
             cloud.replace(objectID, by: others)
         }
-        behaviour.announcesLength = isLengthAnnounced
+        behaviour.announcesLength = reported.length
+        behaviour.reportsSHA256 = reported.sha256
         cloud.behaviour = behaviour
 
         let reply = download()
@@ -109,7 +113,7 @@ struct DownloadFileTests {
         // Nothing was promised yet, or the promise is visibly broken.
         if reply.status == 200 {
             #expect(reply.end == .abandoned)
-            let promised = isLengthAnnounced ? size : 300_000
+            let promised = reported.length ? size : 300_000
             #expect(reply.body.count <= promised - 65_536, "the end is held back")
             #expect(server.log.request?["code"] == "reply_interrupted")
         } else {

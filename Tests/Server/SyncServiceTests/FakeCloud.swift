@@ -26,6 +26,8 @@ final class FakeCloud: CloudProvider {
         var announcesLength = false
         /// How many bytes more than it has an object is described with.
         var extraBytes: Int64 = 0
+        /// Whether an object's description has its SHA-256.
+        var reportsSHA256 = false
     }
 
     private struct State {
@@ -114,6 +116,7 @@ final class FakeCloud: CloudProvider {
         guard let found else { throw .notFound }
         var stored = Self.stored(objectID, found.name, found.bytes)
         stored.sizeBytes += behaviour.extraBytes
+        if behaviour.reportsSHA256 { stored.sha256 = IncrementalDigest.digest(of: found.bytes, .sha256) }
         return stored
     }
 

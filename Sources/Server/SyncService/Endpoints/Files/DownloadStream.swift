@@ -32,7 +32,7 @@ final class DownloadStream {
     private let contentsChanged: Bool
     /// Whether nothing is left out.
     private let isWhole: Bool
-    private var hasher: ContentHasher?
+    private var verifier: DownloadVerifier?
     private var collector = PieceCollector()
     private var heldBack: [UInt8] = []
     /// The length of the whole object: as it is sent, or else as it was described.
@@ -59,7 +59,8 @@ final class DownloadStream {
         announced = contents.checkSum
         contentsChanged = contents.hasChanged
         isWhole = lengthBytes == wholeBytes
-        hasher = isWhole ? ContentHasher(for: file.owningUser.storageType) : nil
+        verifier =
+            isWhole ? DownloadVerifier(of: object, in: file.owningUser.storageType, announced: announced) : nil
     }
 
     /// Streams the object, or the part of it.
@@ -113,12 +114,12 @@ final class DownloadStream {
         if through > 0 {
             if !hasStarted { try start() }
             let front = bytes.extracting(first: through)
-            hasher?.update(front)
+            verifier?.update(front)
             if let piece = collector.add(front, at: .now) { try context.connection.write(piece.span) }
         }
         if through < bytes.count {
             let rest = bytes.extracting(droppingFirst: through)
-            hasher?.update(rest)
+            verifier?.update(rest)
             guard heldBack.count + rest.count <= Self.heldBackBytes + 65_536 else {
                 guard hasStarted else { throw CloudStorageError.contentMismatch }
                 throw ReplyInterrupted(reason: "the object grew while it was read")
@@ -129,9 +130,9 @@ final class DownloadStream {
     }
 
     private func finish() throws {
-        let hashes = hasher.take()?.finish()
-        guard received == lengthBytes, !isWhole || hashes?.checkSum == announced else {
-            if received == lengthBytes, let hashes { correct(hashes) }
+        let verdict = verifier.take()?.finish() ?? .right
+        guard received == lengthBytes, verdict == .right else {
+            if received == lengthBytes, case .wrong(let hashes?) = verdict { correct(hashes) }
             if hasStarted { throw ReplyInterrupted(reason: "the bytes have another checksum than announced") }
             throw CloudStorageError.contentMismatch
         }
