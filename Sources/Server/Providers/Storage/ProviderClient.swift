@@ -30,7 +30,8 @@ enum SingleOutcome {
 /// lifetime.
 struct ProviderClient {
     /// Adds to a request what shows that it is the person's: by default the token, as a bearer token.
-    /// - Parameter location: ``StoredCredentials/location``, of the same record as the token.
+    /// - Parameter location: ``StoredCredentials/location``, of the same record as the token; `nil` for a token that was known
+    ///   at the beginning.
     typealias Authorizer = (inout OutgoingRequest, _ token: String, _ location: String?) throws(CloudStorageError) ->
         Void
 
@@ -40,6 +41,8 @@ struct ProviderClient {
     /// `false` for addresses that are themselves the authorization: the token must not be sent to them.
     var presentsToken = true
     private var token: String?
+    /// Of the same record as the token; `nil` for one that was known at the beginning.
+    private var location: String?
     private var hasJustRenewed = false
     /// Whether a request was sent again because it was not known what had become of it: it may have been carried out twice.
     private(set) var hasRepeated = false
@@ -144,10 +147,16 @@ struct ProviderClient {
     mutating func authorized(_ request: OutgoingRequest) throws(CloudStorageError) -> OutgoingRequest {
         guard presentsToken else { return request }
         let token: String
-        if let known = self.token { token = known } else { token = try access.tokens.current() }
+        if let known = self.token {
+            token = known
+        } else {
+            token = try access.tokens.current()
+            location = access.tokens.location
+        }
         self.token = token
         var request = request
-        try authorize(&request, token, access.tokens.location)
+        // Not what the tokens say now: another client of theirs may have renewed them.
+        try authorize(&request, token, location)
         return request
     }
 
@@ -168,5 +177,6 @@ struct ProviderClient {
         // Nobody has said yet that the token is revoked, but it is not to be tried again either.
         guard renewed != rejected else { throw .unavailable(detail: "the token is refused") }
         token = renewed
+        location = access.tokens.location
     }
 }

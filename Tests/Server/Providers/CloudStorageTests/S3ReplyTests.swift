@@ -19,10 +19,14 @@ struct S3ReplyTests {
 
     private static func storage(_ replies: Reply..., address: String = "https://s3.example.com/") -> ScriptedStorage {
         let storage = ScriptedStorage(replies)
-        storage.location = """
-            {"address": "\(address)", "region": "eu-central-1", "bucket": "photos", "accessKeyID": "AK", "prefix": "a/"}
-            """
+        storage.location = location(key: "AK", address: address)
         return storage
+    }
+
+    private static func location(key: String, address: String = "https://s3.example.com/") -> String {
+        """
+        {"address": "\(address)", "region": "eu-central-1", "bucket": "photos", "accessKeyID": "\(key)", "prefix": "a/"}
+        """
     }
 
     private static let s3 = S3(servers: NamedServers(listed: [], admitsAnyPublic: true), now: { now })
@@ -90,6 +94,26 @@ struct S3ReplyTests {
 
         #expect(try describe(storage).providerHash == "5d41402abc4b2a76b9719d911017c592")
         #expect(storage.bearers.count == 2 && storage.bearers[0] != storage.bearers[1])
+    }
+
+    @Test("A key is never signed with another one's secret, also if one request of several has found a new key")
+    func pairs() throws {
+        let answers = [
+            Self.error("NoSuchKey", 404), Reply(200, "<ListMultipartUploadsResult></ListMultipartUploadsResult>"),
+            Reply(204),
+        ]
+        let disturbed = ScriptedStorage(
+            answers.flatMap { [Self.error("InvalidAccessKeyId", 403), $0] }, location: Self.location(key: "AK"))
+        disturbed.renewedLocation = Self.location(key: "NEW")
+        let alone = ScriptedStorage(answers, location: Self.location(key: "AK"))
+
+        #expect(try Self.s3.find(name: "x.jpg", in: alone.access()) == nil)
+        #expect(try Self.s3.find(name: "x.jpg", in: disturbed.access()) == nil)
+
+        let isNew = disturbed.bearers.map { $0.contains("Credential=NEW/") }
+        #expect(isNew == [false, true, false, true, false, true])
+        // The same time, so the same signatures.
+        #expect([0, 2, 4].map { disturbed.bearers[$0] } == alone.bearers)
     }
 
     @Test(

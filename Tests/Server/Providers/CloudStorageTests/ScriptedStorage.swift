@@ -15,6 +15,11 @@ final class ScriptedStorage {
         get { tokens.location }
         set { tokens.location = newValue }
     }
+    /// What a renewal makes of ``location``.
+    var renewedLocation: String? {
+        get { tokens.renewedLocation }
+        set { tokens.renewedLocation = newValue }
+    }
 
     convenience init(_ replies: Reply...) { self.init(replies) }
 
@@ -55,6 +60,7 @@ private final class NumberedTokens: AccessTokens {
     private var number = 0
     let accountKey: Int64 = 1
     var location: String?
+    var renewedLocation: String?
     private let renews: Bool
 
     init(location: String?, renews: Bool) {
@@ -65,7 +71,10 @@ private final class NumberedTokens: AccessTokens {
     func current() -> String { "T\(number)" }
 
     func renewed(insteadOf rejected: String, by deadline: Deadline) -> String {
-        if renews, rejected == current() { number += 1 }
+        if renews, rejected == current() {
+            number += 1
+            location = renewedLocation ?? location
+        }
         return current()
     }
 }
