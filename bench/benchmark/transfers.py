@@ -19,7 +19,7 @@ from .requests import interleaved
 from .table import Result
 
 MEBIBYTE = 1 << 20
-# What syncd asks Drive to say of a new file (DriveFile.fields); the sandbox computes a hash only if it is asked for.
+# What syncd asks Drive to say of a new file (DriveFile.fields); the sandbox computes a hash only if it is asked for it.
 FIELDS = "id,name,size,md5Checksum,sha256Checksum,headRevisionId,trashed,mimeType,createdTime"
 # The gates are for processors with instructions for SHA, as x86 and ARM name them.
 PARDON = "" if {"sha_ni", "sha2"} & set(Path("/proc/cpuinfo").read_text(encoding="ascii").split()) else "no SHA in CPU"
@@ -74,9 +74,15 @@ class Transfers:
         self._remove(name)
         return speed
 
-    def commit(self, uuid: str) -> None:
+    def commit(self, uuid: str) -> str:
+        """Returns the object's identifier. Drive has its SHA-256 then; the sandbox, as soon as it was asked for it."""
         self.upload(uuid)
         commit(self.person)
+        object_id = self.stack.sql(f"SELECT object_id FROM files WHERE file_uuid = '{uuid}'").strip()
+        reply = self.google.call("GET", f"/drive/v3/files/{object_id}?fields=sha256Checksum", self._authorization)
+        if "sha256Checksum" not in json.loads(reply.body):
+            raise LoadError(f"The sandbox has no SHA-256 of a large file: {reply.status} {reply.body[:300]!r}")
+        return object_id
 
     def download(self, uuid: str) -> float:
         parameters = {
@@ -127,8 +133,7 @@ def uploads(stack: BenchStack, repetitions: int, gibibytes: float) -> list[Resul
 def downloads(stack: BenchStack, repetitions: int, gibibytes: float) -> list[Result]:
     transfers = Transfers(stack, gibibytes)
     uuid = new_uuid()
-    transfers.commit(uuid)
-    object_id = stack.sql(f"SELECT object_id FROM files WHERE file_uuid = '{uuid}'").strip()
+    object_id = transfers.commit(uuid)
     ours, baseline = interleaved(
         lambda _: transfers.download(uuid), lambda _: transfers.download_past_us(object_id),
         repetitions=repetitions, warm_up=False)

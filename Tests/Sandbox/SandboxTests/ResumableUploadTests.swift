@@ -36,6 +36,23 @@ struct ResumableUploadTests {
         #expect(try user.sandbox.violations() == [])
     }
 
+    @Test("The reply to a large upload lacks SHA-256, as Drive's sometimes does; the description has it")
+    func largeFile() throws {
+        let user = try DriveUser(try TestSandbox())
+        let content = bytes(StoredContent.largestWithAllChecksums + 1)
+        let url = try user.startUpload(["name": "a"], query: "&fields=id,md5Checksum,sha256Checksum")
+
+        let reply = try user.put(url, "bytes 0-\(content.count - 1)/\(content.count)", content).json()
+        let id = try #require(reply["id"]?.string)
+        let described = try user.sandbox.send(
+            "GET", DriveUser.files + "/\(id)?fields=sha256Checksum", token: user.token
+        ).json()
+
+        #expect(reply["md5Checksum"] != nil)
+        #expect(reply["sha256Checksum"] == nil)
+        #expect(described["sha256Checksum"]?.string == IncrementalDigest.digest(of: content, .sha256).hexLowercase)
+    }
+
     @Test("308 has no Range while nothing is stored, and names the last byte that is")
     func range() throws {
         let user = try DriveUser(try TestSandbox())

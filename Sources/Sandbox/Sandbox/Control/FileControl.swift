@@ -87,7 +87,7 @@ struct FileControl {
         }
         let size = writer.count
         let given = request.header("content-type")
-        let content = UploadedContent(path: path, size: size, md5: writer.finish(), contentType: given)
+        let content = UploadedContent(path: path, size: size, md5: writer.finish(), sha256: nil, contentType: given)
         let time = server.now
         do {
             if let file = find(name, request, drive) {

@@ -14,16 +14,11 @@ struct ContentWriter: ~Copyable {
     private var digest: IncrementalDigest
     private var sha256: IncrementalDigest?
 
-    /// Begins a file at `path`.
-    init(path: String, withSHA256: Bool) throws(StorageError) {
-        try self.init(path: path)
-        sha256 = withSHA256 ? IncrementalDigest(.sha256) : nil
-    }
-
-    /// Continues the file at `path` after its first `count` bytes, which are read again for the checksum.
-    init(path: String, resumingAt count: Int = 0) throws(StorageError) {
+    /// Continues the file at `path` after its first `count` bytes, which are read again for the checksums.
+    init(path: String, resumingAt count: Int = 0, withSHA256: Bool = false) throws(StorageError) {
         let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
         var digest = IncrementalDigest(.md5)
+        var sha256 = withSHA256 ? IncrementalDigest(.sha256) : nil
         var piece = [UInt8](repeating: 0, count: count == 0 ? 0 : Self.pieceBytes)
         var position = 0
         while position < count {
@@ -31,11 +26,13 @@ struct ContentWriter: ~Copyable {
             guard read > 0 else { throw StorageError(description: "an upload in progress has lost bytes: \(path)") }
             let used = min(read, count - position)
             digest.update(piece[..<used])
+            sha256?.update(piece[..<used])
             position += used
         }
         do { try file.resize(to: count) } catch { throw StorageError(description: "\(error)") }
         self.file = file
         self.digest = digest
+        self.sha256 = sha256
         self.count = count
     }
 
@@ -103,7 +100,8 @@ enum BodyPump {
 
 /// Checksums of stored files.
 enum StoredContent {
-    /// Largest file for which SHA-1 and SHA-256 are offered; Drive also lacks them for some files.
+    /// Largest file for which SHA-1 and SHA-256 are offered in lists and in replies to uploads; Drive also lacks them for
+    /// some files.
     static let largestWithAllChecksums = 8 << 20
 
     private static let largestMemory = 4_096

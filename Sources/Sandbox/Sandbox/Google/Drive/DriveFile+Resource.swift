@@ -33,7 +33,9 @@ struct DriveResource {
     }
 
     /// The wanted members of a file.
-    func json(_ file: DriveFile, in drive: Drive, mask: FieldMask) -> JSONValue {
+    /// - Parameter isWhole: whether SHA-1 and SHA-256 are there for large files, too; they are computed when they are asked
+    ///   for, which takes a second for some gibibytes.
+    func json(_ file: DriveFile, in drive: Drive, mask: FieldMask, isWhole: Bool = false) -> JSONValue {
         var json: JSONObject = [
             "kind": "drive#file", "id": .string(file.id), "name": .string(file.name),
             "mimeType": .string(file.mimeType), "starred": .bool(file.isStarred),
@@ -69,7 +71,7 @@ struct DriveResource {
             json["headRevisionId"] = .string(file.headRevisionID)
             json["webContentLink"] = .string("https://drive.google.com/uc?id=\(file.id)&export=download")
             json["md5Checksum"] = .string(reportedMD5(file.md5))
-            if size <= StoredContent.largestWithAllChecksums, !mask.isAll {
+            if isWhole || size <= StoredContent.largestWithAllChecksums, !mask.isAll {
                 let path = server.directory.contentPath(account.id, file.id)
                 for (name, algorithm) in [("sha1Checksum", DigestAlgorithm.sha1), ("sha256Checksum", .sha256)]
                 where mask.wants(name) {

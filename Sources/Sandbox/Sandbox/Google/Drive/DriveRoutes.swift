@@ -59,8 +59,8 @@ struct DriveRoutes {
         let file = try caller.file(id, in: drive)
         if request.query["alt"] == "media" { return try download(file, request, caller) }
         let mask = try DriveResource.mask(request)
-        return SandboxResponse(
-            200, json: DriveResource(server: server, account: caller.account).json(file, in: drive, mask: mask))
+        let resource = DriveResource(server: server, account: caller.account)
+        return SandboxResponse(200, json: resource.json(file, in: drive, mask: mask, isWhole: true))
     }
 
     private func download(

@@ -22,11 +22,11 @@ struct DriveUploads {
         switch request.query["uploadType"] {
         case "resumable": return try start(request, caller, fileID: fileID)
         case "multipart":
-            let file = try storeMultipart(mask, caller, fileID, request)
+            let file = try storeMultipart(caller, fileID, request)
             return try answer(file, mask, caller)
         case "media":
             let type = request.header("content-type")
-            let file = try store(try DriveMetadata([]), type, mask, caller, fileID, request) { writer in
+            let file = try store(try DriveMetadata([]), type, caller, fileID, request) { writer in
                 let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
                 if ending == .cut { throw RequestBodyError.cut }
             }
@@ -45,28 +45,24 @@ struct DriveUploads {
 
     /// Stores the content of a request that contains all of it.
     private func store(
-        _ metadata: DriveMetadata, _ contentType: String?, _ mask: FieldMask, _ caller: DriveCaller,
-        _ fileID: String?, _ request: SandboxRequest, _ write: (inout ContentWriter) throws -> Void
+        _ metadata: DriveMetadata, _ contentType: String?, _ caller: DriveCaller, _ fileID: String?,
+        _ request: SandboxRequest, _ write: (inout ContentWriter) throws -> Void
     ) throws -> DriveFile {
         let path = server.directory.uploadPath("single-" + RandomText.token(24))
-        var writer = try ContentWriter(path: path, withSHA256: !mask.isAll && mask.wants("sha256Checksum"))
+        let isSmall = request.body.declaredLength.map { $0 <= StoredContent.largestWithAllChecksums } ?? false
+        var writer = try ContentWriter(path: path, withSHA256: isSmall)
         do {
             try write(&writer)
             let size = writer.count
-            let content = UploadedContent(path: path, size: size, md5: writer.finish(), contentType: contentType)
-            let file: DriveFile
+            let content = UploadedContent(
+                path: path, size: size, md5: writer.finish(), sha256: writer.finishSHA256(), contentType: contentType)
             if let fileID {
                 let time = server.now
-                file = try server.changeFile(fileID, by: caller, at: time, content: content) { file, _ in
+                return try server.changeFile(fileID, by: caller, at: time, content: content) { file, _ in
                     metadata.apply(to: &file, at: time)
                 }
-            } else {
-                file = try server.createFile(metadata, content: content, by: caller, request: request)
             }
-            if let sum = writer.finishSHA256(), let revision = file.headRevisionID {
-                StoredContent.remember(sum, .sha256, ofRevision: revision)
-            }
-            return file
+            return try server.createFile(metadata, content: content, by: caller, request: request)
         } catch {
             server.directory.remove(path)
             throw error
@@ -75,7 +71,7 @@ struct DriveUploads {
 
     /// Stores the second part of a `multipart/related` request, which is read strictly.
     private func storeMultipart(
-        _ mask: FieldMask, _ caller: DriveCaller, _ fileID: String?, _ request: SandboxRequest
+        _ caller: DriveCaller, _ fileID: String?, _ request: SandboxRequest
     ) throws -> DriveFile {
         let limit = Self.largestMultipartContent
         guard request.body.declaredLength ?? 0 <= limit + MultipartRelated.largestFrame else {
@@ -85,7 +81,7 @@ struct DriveUploads {
             var parts = try MultipartRelated(
                 contentType: request.header("content-type") ?? "", body: request.body)
             let metadata = try DriveMetadata(parts.metadata)
-            return try store(metadata, parts.contentType, mask, caller, fileID, request) { writer in
+            return try store(metadata, parts.contentType, caller, fileID, request) { writer in
                 try parts.readContent { piece in
                     guard writer.count + piece.count <= limit else { throw tooLarge(request) }
                     try writer.append(piece)

@@ -116,8 +116,9 @@ struct ResumableUpload {
         }
         let path = server.directory.uploadPath(session.id)
         let size = session.stored
+        let (md5, sha256) = try session.finish(path: path)
         let content = UploadedContent(
-            path: path, size: size, md5: try session.finish(path: path), contentType: plan.contentType)
+            path: path, size: size, md5: md5, sha256: sha256, contentType: plan.contentType)
         let caller = DriveCaller(account: account, project: plan.project)
         do {
             if plan.isUpdate {

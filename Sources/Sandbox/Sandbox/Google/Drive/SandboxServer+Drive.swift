@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import OpenSSLCrypto
 
 /// Uploaded bytes, not yet a file's content.
 struct UploadedContent: Sendable {
@@ -6,8 +7,19 @@ struct UploadedContent: Sendable {
     let path: String
     let size: Int
     let md5: String
+    /// `nil`: computed when it is asked for.
+    let sha256: String?
     /// The media type that came with the bytes.
     let contentType: String?
+}
+
+extension DriveFile {
+    /// - Parameter sha256: of the content, if it is known already.
+    fileprivate mutating func beginRevision(sha256: String?) {
+        let revision = "0B" + RandomText.token(48)
+        headRevisionID = revision
+        if let sha256 { StoredContent.remember(sha256, .sha256, ofRevision: revision) }
+    }
 }
 
 extension SandboxServer {
@@ -47,7 +59,7 @@ extension SandboxServer {
                 }
                 file.size = content?.size ?? 0
                 file.md5 = content?.md5 ?? "d41d8cd98f00b204e9800998ecf8427e"
-                file.headRevisionID = "0B" + RandomText.token(48)
+                file.beginRevision(sha256: content?.sha256)
             }
             file = state.drives[account]?.put(file) ?? file
             try directory.write(file.storedJSON, to: directory.metadataPath(account, id))
@@ -81,7 +93,7 @@ extension SandboxServer {
                 try directory.move(content.path, to: directory.contentPath(account, file.id))
                 file.size = content.size
                 file.md5 = content.md5
-                file.headRevisionID = "0B" + RandomText.token(48)
+                file.beginRevision(sha256: content.sha256)
             }
             file = state.drives[account]?.put(file) ?? file
             try directory.write(file.storedJSON, to: directory.metadataPath(account, file.id))

@@ -76,11 +76,18 @@ final class UploadSession: Sendable {
     /// Releases the session.
     func end() { known.withLock { $0.isBusy = false } }
 
+    /// Opens the part file at `path`. Google computes all checksums of what arrives, whether they are asked for or not.
+    private func writer(path: String, at start: Int) throws(StorageError) -> ContentWriter {
+        try ContentWriter(
+            path: path, resumingAt: start,
+            withSHA256: total.map { $0 <= StoredContent.largestWithAllChecksums } ?? false)
+    }
+
     /// Appends bytes to the part file at `path`.
     func append(_ bytes: ArraySlice<UInt8>, path: String) throws(StorageError) {
         let start = stored
         let count = try slot.withLock { slot throws(StorageError) in
-            if slot.writer == nil { slot.writer = try ContentWriter(path: path, resumingAt: start) }
+            if slot.writer == nil { slot.writer = try writer(path: path, at: start) }
             try slot.writer?.append(bytes)
             return slot.writer?.count ?? 0
         }
@@ -97,17 +104,17 @@ final class UploadSession: Sendable {
         if isRagged { slot.withLock { $0.writer = nil } }
     }
 
-    /// Closes the part file at `path`: the MD5 of its bytes.
-    func finish(path: String) throws(StorageError) -> String {
+    /// Closes the part file at `path`.
+    /// - Returns: the checksums of its bytes; `nil` for the one that was not computed.
+    func finish(path: String) throws(StorageError) -> (md5: String, sha256: String?) {
         let start = stored
-        let md5 = try slot.withLock { slot throws(StorageError) in
-            if slot.writer == nil { slot.writer = try ContentWriter(path: path, resumingAt: start) }
-            let md5 = slot.writer?.finish() ?? ""
-            slot.writer = nil
-            return md5
+        let sums = try slot.withLock { slot throws(StorageError) -> (md5: String, sha256: String?) in
+            if slot.writer == nil { slot.writer = try writer(path: path, at: start) }
+            defer { slot.writer = nil }
+            return (slot.writer?.finish() ?? "", slot.writer?.finishSHA256())
         }
         known.withLock { $0.isFinished = true }
-        return md5
+        return sums
     }
 
     /// The session as it is kept on disk.
