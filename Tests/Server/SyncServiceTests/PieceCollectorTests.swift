@@ -1,3 +1,4 @@
+import Providers
 import Testing
 
 @testable import SyncService
@@ -14,14 +15,21 @@ struct PieceCollectorTests {
         let sizes = pieces.map { milliseconds, count -> Int? in
             let piece = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ added.count) }
             added += piece
-            let passed = collector.add(piece.span, at: start + .milliseconds(milliseconds))
-            sent += passed ?? []
-            return passed?.count
+            var passed: Int?
+            collector.add(piece.span, at: start + .milliseconds(milliseconds)) { bytes in
+                sent.append(copying: bytes)
+                passed = bytes.count
+            }
+            return passed
         }
-        let rest = collector.takeRest()
-        #expect(sent + rest == added)
-        #expect(collector.takeRest() == [])
-        return (sizes, rest.count)
+        var rest = 0
+        collector.passOnRest { bytes in
+            sent.append(copying: bytes)
+            rest = bytes.count
+        }
+        #expect(sent == added)
+        collector.passOnRest { _ in Issue.record("The rest is passed on twice.") }
+        return (sizes, rest)
     }
 
     @Test("The first one is passed on at once, those that follow quickly four at a time")

@@ -19,7 +19,7 @@ import Vault
 /// that it puts together. A part that leaves nothing out is verified like the whole.
 final class DownloadStream {
     /// How many bytes at the end are held back.
-    private static let heldBackBytes: Int64 = 64 * 1024
+    private static let heldBackBytes = 64 * 1024
 
     private let file: FileRecord
     private let object: StoredObject
@@ -108,14 +108,14 @@ final class DownloadStream {
     private func forward(_ bytes: Span<UInt8>) throws {
         // Bytes before the held-back end are forwarded. If there are none, the reply has not begun: a head that announces
         // no bytes would be a complete reply before the checksum is verified.
-        let heldBackBytes = isWhole ? Self.heldBackBytes : 0
+        let heldBackBytes = Int64(isWhole ? Self.heldBackBytes : 0)
         let throughBytes = max(0, min(Int64(bytes.count), lengthBytes - heldBackBytes - received))
         let through = Int(throughBytes)
         if through > 0 {
             if !hasStarted { try start() }
             let front = bytes.extracting(first: through)
             verifier?.update(front)
-            if let piece = collector.add(front, at: .now) { try context.connection.write(piece.span) }
+            try collector.add(front, at: .now, passOn: context.connection.write)
         }
         if through < bytes.count {
             let rest = bytes.extracting(droppingFirst: through)
@@ -124,6 +124,7 @@ final class DownloadStream {
                 guard hasStarted else { throw CloudStorageError.contentMismatch }
                 throw ReplyInterrupted(reason: "the object grew while it was read")
             }
+            if heldBack.isEmpty { heldBack.reserveCapacity(Self.heldBackBytes + bytes.count) }
             heldBack.append(copying: rest)
         }
         received += Int64(bytes.count)
@@ -137,7 +138,8 @@ final class DownloadStream {
             throw CloudStorageError.contentMismatch
         }
         if !hasStarted { try start() }
-        let end = collector.takeRest() + heldBack
+        try collector.passOnRest(context.connection.write)
+        let end = heldBack
         try context.connection.write(end.span)
     }
 
