@@ -21,6 +21,8 @@ final class FastCGIConnection: ClientConnection {
     private var direction: TransferDirection?
     /// Whether the reply's head has been sent: the file follows.
     private var hasStarted = false
+    private var replyBuffer = ReplyBuffer()
+    private var lastWrite = ContinuousClock.now
 
     /// How long the web server may take to close its side after a reply sent before the end of the body.
     private static let endOfUnread: Duration = .seconds(2)
@@ -131,6 +133,8 @@ final class FastCGIConnection: ClientConnection {
         hasStarted = false
         try write(bytes.span)
         hasStarted = true
+        replyBuffer = ReplyBuffer()
+        lastWrite = .now
     }
 
     var canWriteWithoutWaiting: Bool { slot.canWriteWithoutWaiting }
@@ -142,6 +146,11 @@ final class FastCGIConnection: ClientConnection {
         do { try slot.write(bytes) } catch { throw ClientGone(error == .timedOut ? .tooSlow : .hungUp) }
         guard direction == .download, hasStarted else { return }
         try keepPace(bytes.count, since: began)
+        let now = ContinuousClock.now
+        if let size = replyBuffer.wrote(bytes.count, in: lastWrite.duration(to: now)) {
+            slot.useSendBuffer(isLarge: size == .large)
+        }
+        lastWrite = now
         transferred?(bytes.count, .download)
     }
 

@@ -10,6 +10,8 @@ internal import Glibc
 public struct RequestSlot: ~Copyable {
     /// The buffer of libfcgi's streams (fcgiapp.c, `FCGX_Accept_r`).
     private static let libraryBufferBytes = 8192
+    /// `net.core.wmem_default`, unless it was changed.
+    private static let usualSendBufferBytes = 212_992
 
     // On the heap, since its streams point back to it.
     private let request: UnsafeMutablePointer<FCGX_Request>
@@ -144,6 +146,15 @@ public struct RequestSlot: ~Copyable {
     /// Limits, for the current request, how long reading may block until more of the body arrives (socket(7),
     /// `SO_RCVTIMEO`): after that ``read(into:_:)`` throws ``FastCGIError/aborted``.
     public borrowing func limitReading(to limit: Duration) { setLimit(SO_RCVTIMEO, to: limit) }
+
+    /// Sets, for the current request, the size of the buffer for what the web server has not read yet (socket(7),
+    /// `SO_SNDBUF`): Linux's usual 208 KiB, or twice as much.
+    public borrowing func useSendBuffer(isLarge: Bool) {
+        // The kernel doubles what it is given, and takes no more than its usual size, unless `net.core.wmem_max` is changed.
+        var bytes = Int32(isLarge ? Self.usualSendBufferBytes : Self.usualSendBufferBytes / 2)
+        _ = unsafe setsockopt(
+            request.pointee.ipcFd, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+    }
 
     private borrowing func setLimit(_ option: Int32, to limit: Duration) {
         let time = timeval(

@@ -195,11 +195,12 @@ struct RequestSlotTests {
         #expect(outcomes.all == Array(repeating: "whole", count: 200))
     }
 
-    @Test("Writing only when 64 KiB are accepted at once never waits for a slow peer, and loses nothing")
-    func writingWithoutWaiting() throws {
+    /// How many pieces of 64 KiB are accepted without waiting for a peer that has not read anything yet.
+    private func piecesAccepted(after prepare: @escaping @Sendable (borrowing RequestSlot) -> Void) throws -> Int {
         let outcomes = Outcomes()
         let chunk = [UInt8](repeating: 7, count: 64 * 1024)
         let responder = try Responder { slot in
+            prepare(slot)
             var chunks = 0
             try? slot.write(header)
             while chunks < 100, slot.canWriteWithoutWaiting {
@@ -212,11 +213,27 @@ struct RequestSlotTests {
         client.begin([])
         client.endBody()
 
-        // The peer has not read anything yet.
         #expect(outcomes.wait(for: 1))
         let chunks = try #require(outcomes.all.first.flatMap { Int($0) })
-        #expect((1..<100).contains(chunks))
         #expect(client.reply() == header + Array(repeating: chunk, count: chunks).joined())
+        return chunks
+    }
+
+    @Test("Writing only when 64 KiB are accepted at once never waits for a slow peer, and loses nothing")
+    func writingWithoutWaiting() throws {
+        #expect((1..<100).contains(try piecesAccepted { _ in }))
+    }
+
+    @Test("A large buffer takes more, and can be made as small again as it was")
+    func sendBuffer() throws {
+        let usual = try piecesAccepted { _ in }
+        let large = try piecesAccepted { $0.useSendBuffer(isLarge: true) }
+        let small = try piecesAccepted {
+            $0.useSendBuffer(isLarge: true)
+            $0.useSendBuffer(isLarge: false)
+        }
+        #expect(large > usual)
+        #expect(small == usual)
     }
 
     @Test("Pieces of any size arrive in the order in which they are written")
