@@ -36,12 +36,29 @@ public struct StorageRegistry: Sendable {
     public func storage(
         of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger
     ) throws(CloudStorageError) -> UserStorage {
+        try storage(of: user, transport: transport, deadline: deadline, logger: logger, beginning: nil)
+    }
+
+    /// The same twice, for two threads that begin at the same time: the tokens are read once for both.
+    public func storages(
+        of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger
+    ) throws(CloudStorageError) -> (UserStorage, UserStorage) {
+        let beginning = TokensAtBeginning()
+        return (
+            try storage(of: user, transport: transport, deadline: deadline, logger: logger, beginning: beginning),
+            try storage(of: user, transport: transport, deadline: deadline, logger: logger, beginning: beginning)
+        )
+    }
+
+    private func storage(
+        of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger, beginning: TokensAtBeginning?
+    ) throws(CloudStorageError) -> UserStorage {
         guard let type = user.accountType.cloudStorageType, let provider = providers[type],
             let account = accounts[user.accountType]
         else { throw .authorizationRevoked }
         let tokens = UserTokens(
             user: user, store: store, vault: vault, account: account, transport: transport, backoff: backoff,
-            logger: logger)
+            logger: logger, beginning: beginning)
         let folder = UserFolder(user: user, store: store, checks: folderChecks)
         return UserStorage(
             provider: provider, accountEpoch: user.accountEpoch,

@@ -3,6 +3,7 @@ import Logging
 import Providers
 import Store
 import SyncProtocol
+import Synchronization
 
 /// One user's access token, read from the store when it is needed and renewed there when the provider rejects it.
 ///
@@ -16,11 +17,13 @@ final class UserTokens: AccessTokens {
     private let transport: Transport
     private let backoff: Backoff
     private let logger: Logger
+    /// What the first use of the tokens takes instead of reading them; `nil` after that.
+    private var beginning: TokensAtBeginning?
 
+    /// - Parameter beginning: shared by those who use the tokens at the beginning of the same request.
     init(
         user: UserRecord, store: MetadataStore, vault: CredentialVault, account: any AccountProvider,
-        transport: Transport,
-        backoff: Backoff, logger: Logger
+        transport: Transport, backoff: Backoff, logger: Logger, beginning: TokensAtBeginning? = nil
     ) {
         self.user = user
         self.store = store
@@ -29,6 +32,7 @@ final class UserTokens: AccessTokens {
         self.transport = transport
         self.backoff = backoff
         self.logger = logger
+        self.beginning = beginning
     }
 
     var accountKey: Int64 { user.accountKey }
@@ -105,10 +109,27 @@ final class UserTokens: AccessTokens {
     ///   may be restored, or the owner may sign in again, whereas apps never forget a reported revocation.
     private func load() throws(CloudStorageError) -> CredentialVault.Kept {
         let kept: CredentialVault.Kept?
-        do { kept = try vault.load(user, logger) } catch { throw .localFailure(error) }
+        do {
+            kept = try beginning.take()?.record { try vault.load(user, logger) } ?? vault.load(user, logger)
+        } catch { throw .localFailure(error) }
         guard let kept else { throw .localFailure(OwnerRemoved()) }
         location = kept.credentials?.location
         if kept.isUnreadable && kept.credentials == nil { throw .unavailable(detail: "the tokens cannot be opened") }
         return kept
+    }
+}
+
+/// A user's stored tokens as they were at the beginning of a request whose threads need them at the same time: the first of
+/// them reads and opens the record, for all.
+final class TokensAtBeginning: Sendable {
+    private let kept = Mutex<CredentialVault.Kept?>(nil)
+
+    /// - Parameter load: reads the record, unless another thread has read it; they wait for each other.
+    /// - Returns: `nil` if there is no such user.
+    func record(_ load: () throws -> CredentialVault.Kept?) rethrows -> CredentialVault.Kept? {
+        try kept.withLock { kept in
+            if kept == nil { kept = try load() }
+            return kept
+        }
     }
 }

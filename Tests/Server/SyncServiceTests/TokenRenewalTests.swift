@@ -44,6 +44,19 @@ struct TokenRenewalTests {
             logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
     }
 
+    @Test("What was read at the beginning of a request is used once by each of its threads")
+    func beginning() throws {
+        let (one, other) = try server.services.storage.storages(
+            of: user, transport: .unused, deadline: .after(.seconds(60)),
+            logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
+        #expect(try one.access.tokens.current() == "access 0")
+        try store(StoredCredentials(accessToken: "access 1", refreshToken: "refresh 1"))
+
+        #expect(try other.access.tokens.current() == "access 0")
+        #expect(try other.access.tokens.current() == "access 1")
+        #expect(try one.access.tokens.current() == "access 1")
+    }
+
     private var lease: RefreshLease {
         RefreshLease(of: user.userID, store: server.store, backoff: Backoff(pause: { _ in sched_yield() }))
     }

@@ -46,12 +46,12 @@ struct DownloadFileEndpoint: TransferEndpoint {
         case .missing: return try gone(.fileRemovedOrRenamed, file, member, request, caller, context)
         }
         do {
-            let storage = try context.storage(of: file.owningUser, for: member.user)
+            let (storage, sameStorage) = try context.storages(of: file.owningUser, for: member.user)
             let addresses =
                 request.isDirect && context.services.settings.allowsDirectTransfers
                 ? storage.provider as? any DirectDownloads : nil
             let description =
-                conditions.isAbsent && addresses == nil ? try describe(file, member, context) : nil
+                conditions.isAbsent && addresses == nil ? describe(file, in: sameStorage, context) : nil
             if let description, let objectID = file.objectID,
                 let reply = try EagerDownload(
                     file: file, objectID: objectID, storage: storage, description: description, context: context
@@ -85,10 +85,9 @@ struct DownloadFileEndpoint: TransferEndpoint {
     /// Begins to ask for the description of a file's object; `nil` if that cannot be done beside anything else, or if the
     /// checksum may not follow from the description alone.
     private func describe(
-        _ file: FileRecord, _ member: Member, _ context: RequestContext
-    ) throws -> PendingDescription? {
+        _ file: FileRecord, in storage: UserStorage, _ context: RequestContext
+    ) -> PendingDescription? {
         guard let objectID = file.objectID, file.owningUser.storageType.reportsCheckSum else { return nil }
-        let storage = try context.storage(of: file.owningUser, for: member.user)
         return try? PendingDescription(of: objectID, in: storage, on: context.services.background)
     }
 
