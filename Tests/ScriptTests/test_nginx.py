@@ -70,6 +70,9 @@ class Responder(socketserver.StreamRequestHandler):
         if "SYNCD_ADMISSION" in parameters:
             self.admit(parameters["QUERY_STRING"])
             return
+        if "SYNCD_ADMISSION_LOCATION" in parameters and "known" not in parameters["QUERY_STRING"]:
+            self.end(f"Status: 200 OK\r\nX-Accel-Redirect: {parameters['SYNCD_ADMISSION_LOCATION']}\r\n\r\n")
+            return
         if parameters["QUERY_STRING"] == "hold":
             self.server.release.wait(300)
         reply = json.dumps({"parameters": parameters, "bodyBytes": body_bytes})
@@ -90,6 +93,10 @@ class Responder(socketserver.StreamRequestHandler):
                 f"retry-after: 7\r\nallow: POST\r\nsyncd-refusal-status: {refusal[1]}\r\n"
                 f"syncd-refusal-form: {'problem' if refusal[2] else 'json'}\r\n"
                 f"syncd-refusal-body: {REFUSAL}\r\n\r\n")
+        self.end(head)
+
+    def end(self, head: str) -> None:
+        """Replies with a head and no body."""
         self.send(STDOUT, head.encode())
         self.send(STDOUT, b"")
         self.send(END_REQUEST, bytes(8))
@@ -249,18 +256,40 @@ class WebServerTests(unittest.TestCase):
         for method, path in (("POST", "/UploadFile/"), ("GET", "/DownloadFile")):
             with self.subTest(path=path):
                 ResponderServer.asked.clear()
-                sent = {"access_token": "a", "X-token-type": "b", "SYNCD-ADMISSION": "no", "SYNCD-SIGNED-IN": "no"}
+                sent = {"access_token": "a", "X-token-type": "b", "SYNCD-ADMISSION": "no", "SYNCD-SIGNED-IN": "no",
+                        "SYNCD-ADMISSION-LOCATION": "no"}
 
                 reply, _ = self.request(method, f"{path}?b=1+2%20", b"12345" if method == "POST" else None, sent)
 
                 self.assertEqual(reply.status, 200)
-                question, transfer = ResponderServer.asked
+                *first, question, transfer = ResponderServer.asked
                 self.assertEqual(question.pop("SYNCD_ADMISSION"), "1")
                 self.assertEqual(transfer.pop("SYNCD_SIGNED_IN"), "the-ticket")
                 self.assertEqual(question, transfer)
                 self.assertEqual(question["DOCUMENT_URI"], path)
                 self.assertEqual(question["REQUEST_METHOD"], method)
                 self.assertEqual(question["CONTENT_LENGTH"], "5" if method == "POST" else "")
+                if method == "GET":  # The responder has wanted the question.
+                    self.assertEqual([one.pop("SYNCD_ADMISSION_LOCATION") for one in first], ["@syncd_download"])
+                    self.assertEqual(first, [transfer])
+                else:
+                    self.assertEqual(first, [])
+
+    def test_a_download_is_asked_for_only_if_the_responder_wants_it(self) -> None:
+        ResponderServer.asked.clear()
+
+        reply, body = self.request("GET", "/DownloadFile/?known&a=%20")
+
+        self.assertEqual(reply.status, 200)
+        self.assertEqual([json.loads(body)["parameters"]], ResponderServer.asked)
+        self.assertNotIn("SYNCD_SIGNED_IN", ResponderServer.asked[0])
+        self.assertEqual(ResponderServer.asked[0]["QUERY_STRING"], "known&a=%20")
+
+    def test_the_place_of_the_question_cannot_be_called_from_outside(self) -> None:
+        for path in ("/@syncd_download", "/%40syncd_download", "@syncd_download"):
+            ResponderServer.asked.clear()
+            self.request("GET", path)
+            self.assertFalse(any("SYNCD_SIGNED_IN" in one for one in ResponderServer.asked))
 
     def test_a_refused_upload_gets_its_reply_at_once_and_holds_no_responder(self) -> None:
         for status in (400, 401, 403, 404, 405, 409, 410, 411, 413, 414, 422, 429, 500, 502, 503, 504, 507):

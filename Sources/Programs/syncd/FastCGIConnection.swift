@@ -70,6 +70,7 @@ final class FastCGIConnection: ClientConnection {
             contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
             clientAddress: slot.parameter("REMOTE_ADDR"), requestID: slot.parameter("REQUEST_ID"), headers: headers,
             signInTicket: slot.parameter("SYNCD_SIGNED_IN").flatMap { $0.isEmpty ? nil : $0 },
+            admissionLocation: slot.parameter("SYNCD_ADMISSION_LOCATION"),
             address: slot.parameter("SYNCD_ADDRESS"))
         return isAdmission ? .admission(head) : .request(head)
     }

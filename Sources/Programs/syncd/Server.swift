@@ -130,7 +130,7 @@ struct Server {
         }
         let started = ContinuousClock.now
         let store = store
-        let maintenance = role == .api ? MaintenanceWatch(store: store, logger: logger) : nil
+        let maintenance = MaintenanceWatch(store: store, logger: logger)
         let services = Services(
             store: store, storage: storage, push: push,
             signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive, pause: { Pause.sleep($0) }),
@@ -159,7 +159,7 @@ struct Server {
             requestTurns: role == .api ? RequestTurns(maximumPerUser: configuration.maximumRequestsPerUser) : nil,
             transferLimit: role == .transfer
                 ? TransferLimit(threads: threads, maximumPerUser: configuration.maximumTransfersPerUser) : nil,
-            maintenance: maintenance)
+            maintenance: maintenance, refusesDuringMaintenance: role == .api)
         let router = Router(services: services, observer: metrics.requestObserver, logger: logger)
         let makeTransport = transport
         let metrics = metrics

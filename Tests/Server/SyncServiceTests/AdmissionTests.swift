@@ -1,5 +1,7 @@
 import Foundation
+import Logging
 import Providers
+import Store
 import SyncProtocol
 import Synchronization
 import TestSupport
@@ -19,13 +21,13 @@ struct AdmissionTests {
 
     private func head(
         _ request: some RequestMessage, of phone: Phone?, length: Int64? = nil, ticket: String? = nil,
-        adding headers: [RequestHeader: String] = [:]
+        location: String? = nil, adding headers: [RequestHeader: String] = [:]
     ) -> RequestHead {
         let endpoint = type(of: request).endpoint
         return RequestHead(
             method: endpoint.route.method.rawValue, path: "/\(endpoint.rawValue)/", query: request.encodedQuery,
             contentLength: length, requestID: "request-1",
-            headers: (phone?.headers ?? [:]).merging(headers) { $1 }, signInTicket: ticket)
+            headers: (phone?.headers ?? [:]).merging(headers) { $1 }, signInTicket: ticket, admissionLocation: location)
     }
 
     private func ask(_ head: RequestHead) -> FakeConnection {
@@ -124,11 +126,135 @@ struct AdmissionTests {
             head(download(in: alice.group), of: alice, ticket: ticket, adding: unknown), on: others, transport: .unused)
         #expect(others.code == "credentials_rejected")
 
-        let profile = SignInTickets(keys: server.keys).profile(
-            in: ticket,
-            for: PresentedCredentials(accountType: .google, accessToken: "good \(alice.name)"),
+        let contents = SignInTickets(keys: server.keys).contents(
+            of: ticket, for: PresentedCredentials(accountType: .google, accessToken: "good \(alice.name)"),
             at: noon.secondsSince1970)
-        #expect(profile?.providerUserID == alice.name)
+        #expect(contents?.profile.providerUserID == alice.name)
+    }
+}
+
+@Suite("Downloads that need no admission")
+struct UnaskedDownloadTests {
+    private static let location = "@somewhere"
+    private let server: TestServer
+    private let alice: Phone
+    private let request: DownloadFileRequest
+    /// The clock of the role for transfers.
+    private let clock = SteppedClock()
+
+    init() throws {
+        server = try TestServer(signInTimeToLive: .seconds(60))
+        alice = try server.signUp()
+        request = DownloadFileRequest(
+            fileUUID: someFile(), fileVersion: FileVersion(0), masterVersion: MasterVersion(0),
+            sharingGroupUUID: alice.group)
+    }
+
+    /// The role for transfers: another process, which does not know what the role api remembers.
+    private func transferRole(_ maintenance: MaintenanceWatch? = nil) -> Router {
+        var services = server.services
+        services.signInCache = SignInCache(timeToLive: .seconds(60), pause: { _ in }, now: { [clock] in clock.now })
+        services.maintenance = maintenance
+        services.refusesDuringMaintenance = false
+        return Router(services: services, logger: Logger(label: "transfers", factory: { [log = server.log] _ in log }))
+    }
+
+    private func head(
+        ticket: String? = nil, location: String? = nil, adding headers: [RequestHeader: String] = [:]
+    ) -> RequestHead {
+        RequestHead(
+            method: "GET", path: "/DownloadFile/", query: request.encodedQuery, contentLength: nil,
+            requestID: "request-1", headers: alice.headers.merging(headers) { $1 }, signInTicket: ticket,
+            admissionLocation: location)
+    }
+
+    /// Admits the download in the role api, and lets the other role serve it.
+    private func serveAdmitted(_ router: Router) throws {
+        let admission = FakeConnection()
+        server.router.admit(head(), on: admission, transport: .unused)
+        let ticket = try #require(admission.header("syncd-signed-in"))
+        #expect(code(router, head(ticket: ticket)) == "file_unknown")
+    }
+
+    private func code(_ router: Router, _ head: RequestHead) -> String? {
+        let connection = FakeConnection()
+        router.handle(head, on: connection, transport: .unused)
+        return connection.code
+    }
+
+    private func isPassedOn(_ router: Router, adding headers: [RequestHeader: String] = [:]) -> Bool {
+        let connection = FakeConnection()
+        let lines = server.log.lines("Request").count
+        router.handle(head(location: Self.location, adding: headers), on: connection, transport: .unused)
+        guard let location = connection.header("x-accel-redirect") else { return false }
+        #expect(location == Self.location)
+        #expect(connection.status == 200)
+        #expect(connection.body == [])
+        #expect(connection.end == .finished)
+        #expect(server.log.lines("Request").count == lines, "it is logged when it comes again")
+        return true
+    }
+
+    @Test("The first download with a token is admitted by the role api, the following ones are not")
+    func known() throws {
+        let router = transferRole()
+        #expect(isPassedOn(router))
+
+        try serveAdmitted(router)
+
+        #expect(!isPassedOn(router))
+        #expect(code(router, head(location: Self.location)) == "file_unknown")
+    }
+
+    @Test("Other credentials than those that were admitted are asked about")
+    func others() throws {
+        let router = transferRole()
+        try serveAdmitted(router)
+
+        #expect(isPassedOn(router, adding: [.accessToken: "good somebody else"]))
+        #expect(isPassedOn(router, adding: [.tokenType: "FacebookToken"]))
+        #expect(isPassedOn(router, adding: [.tokenType: "NoSuchToken"]))
+        #expect(isPassedOn(router, adding: [.accessToken: ""]))
+    }
+
+    @Test("A sign-in is asked about again when the role api is to renew it, and never lasts longer for being passed on")
+    func settledTime() throws {
+        let router = transferRole()
+        try serveAdmitted(router)
+
+        // The role api renews it after three quarters of its minute, which has begun before.
+        clock.advance(.seconds(43))
+        #expect(!isPassedOn(router))
+        clock.advance(.seconds(2))
+        #expect(isPassedOn(router))
+    }
+
+    @Test("What the role api does not remember is not remembered either")
+    func notRemembered() throws {
+        let router = transferRole()
+        let ticket = try #require(
+            SignInTickets(keys: server.keys).issue(
+                SignInProfile(providerUserID: alice.name, displayName: alice.name),
+                for: PresentedCredentials(accountType: .google, accessToken: "good \(alice.name)"), settledTime: nil,
+                at: noon.secondsSince1970))
+
+        #expect(code(router, head(ticket: ticket)) == "file_unknown")
+        #expect(isPassedOn(router))
+    }
+
+    @Test("While the server is closed, the role api is asked, and what it has admitted is finished")
+    func maintenance() throws {
+        let watch = MaintenanceWatch(store: server.store, logger: Logger(label: "maintenance"))
+        let router = transferRole(watch)
+        try serveAdmitted(router)
+        #expect(!isPassedOn(router))
+
+        var operatorSwitch = try MaintenanceSwitch(try #require(server.settings))
+        _ = try operatorSwitch.close("Back soon.")
+        watch.refresh()
+
+        #expect(isPassedOn(router))
+        try serveAdmitted(router)
     }
 }
 
@@ -146,15 +272,28 @@ struct SignInTicketTests {
 
     @Test("A ticket is valid for two minutes, for the same credentials only")
     func lifetime() throws {
-        let ticket = try #require(tickets.issue(profile, for: presented, at: 1_000))
+        let ticket = try #require(tickets.issue(profile, for: presented, settledTime: nil, at: 1_000))
 
-        #expect(tickets.profile(in: ticket, for: presented, at: 1_120) == profile)
-        #expect(tickets.profile(in: ticket, for: presented, at: 1_121) == nil)
-        #expect(tickets.profile(in: ticket, for: presented, at: 879) == nil)
+        #expect(tickets.contents(of: ticket, for: presented, at: 1_120)?.profile == profile)
+        #expect(tickets.contents(of: ticket, for: presented, at: 1_121) == nil)
+        #expect(tickets.contents(of: ticket, for: presented, at: 879) == nil)
         for other in [
             PresentedCredentials(accountType: .google, accessToken: "b"),
             PresentedCredentials(accountType: .facebook, accessToken: "a"),
-        ] { #expect(tickets.profile(in: ticket, for: other, at: 1_000) == nil) }
+        ] { #expect(tickets.contents(of: ticket, for: other, at: 1_000) == nil) }
+    }
+
+    @Test("It says for how long the sign-in may be remembered, less its own age")
+    func settledTime() throws {
+        let cases: [(given: Int, age: Int64, left: Int)] = [
+            (90, 0, 90), (90, 60, 30), (90, -60, 30), (90, 100, 0), (0, 0, 0),
+        ]
+        for (given, age, left) in cases {
+            let ticket = try #require(
+                tickets.issue(profile, for: presented, settledTime: .seconds(given), at: 1_000))
+            let contents = tickets.contents(of: ticket, for: presented, at: 1_000 + age)
+            #expect(contents == SignInTickets.Contents(profile: profile, settledTime: .seconds(left)))
+        }
     }
 
     @Test("A sign-in with an identity token gets none: each role verifies the token itself")
@@ -162,11 +301,11 @@ struct SignInTicketTests {
         var profile = profile
         profile.identityToken = IdentityToken(hash: "h", isExpired: false, issuedAt: 1_000)
 
-        #expect(tickets.issue(profile, for: presented, at: 1_000) == nil)
+        #expect(tickets.issue(profile, for: presented, settledTime: nil, at: 1_000) == nil)
     }
 
     @Test("A ticket that is not ours is ignored", arguments: ["", "x", "AAAA", "good alice", "...."])
     func foreign(text: String) throws {
-        #expect(tickets.profile(in: text, for: presented, at: 1_000) == nil)
+        #expect(tickets.contents(of: text, for: presented, at: 1_000) == nil)
     }
 }

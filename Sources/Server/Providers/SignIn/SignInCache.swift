@@ -32,6 +32,8 @@ public final class SignInCache: Sendable {
         var expires: ContinuousClock.Instant
         /// From when on it may be renewed; `nil` if that would not prolong it, or if somebody has begun.
         var renewable: ContinuousClock.Instant?
+        /// Until when nobody need ask about it: until then it is neither forgotten nor renewed.
+        let settledUntil: ContinuousClock.Instant
     }
 
     /// A provider is being asked about a token.
@@ -81,6 +83,16 @@ public final class SignInCache: Sendable {
                 entries[key] = nil
             }
             return nil
+        }
+    }
+
+    /// For how long what was accepted will neither be forgotten nor renewed: so long another process may rely on it
+    /// without asking this one. `nil` if that is not known, or no time.
+    public func settledTime(of presented: PresentedCredentials) -> Duration? {
+        let now = now()
+        return entries.withLock { entries in
+            guard let entry = entries[Self.key(presented)], entry.settledUntil > now else { return nil }
+            return entry.settledUntil - now
         }
     }
 
@@ -144,6 +156,11 @@ public final class SignInCache: Sendable {
         }
     }
 
+    /// Remembers what another process knows, for as long as it may be relied on (``settledTime(of:)``).
+    public func remember(_ profile: SignInProfile, for presented: PresentedCredentials, during time: Duration) {
+        remember(.accepted(profile), under: Self.key(presented), during: time, isRenewable: false)
+    }
+
     public func remember(_ profile: SignInProfile, for presented: PresentedCredentials) {
         // Asking again does not make a token valid for longer.
         let isBoundByToken = profile.tokenLifetime.map { $0 <= timeToLive } ?? false
@@ -165,8 +182,10 @@ public final class SignInCache: Sendable {
         let now = now()
         entries.withLock { entries in
             if entries.count >= maximumEntries { Self.makeRoom(in: &entries, at: now) }
+            let renewable = isRenewable ? now + lifetime * 3 / 4 : nil
             entries[key] = Entry(
-                answer: answer, expires: now + lifetime, renewable: isRenewable ? now + lifetime * 3 / 4 : nil)
+                answer: answer, expires: now + lifetime, renewable: renewable,
+                settledUntil: renewable ?? now + lifetime)
         }
     }
 

@@ -5,8 +5,21 @@ public import OpenSSLCrypto
 ///
 /// A ticket is sealed with the server's key and bound to the credentials that were presented; whoever takes the web
 /// server's place between the roles can neither forge one nor use it for other credentials. It is valid for a short
-/// time, and never enters the ``SignInCache``, which would make a sign-in last longer than it may.
+/// time. Whoever opens it may remember the sign-in, but no longer than the issuer relies on it without asking the provider
+/// again: a sign-in must not last longer because it is passed on.
 public struct SignInTickets: Sendable {
+    /// What a ticket says.
+    public struct Contents: Equatable, Sendable {
+        public let profile: SignInProfile
+        /// For how long the sign-in may be remembered; zero if not at all.
+        public let settledTime: Duration
+
+        public init(profile: SignInProfile, settledTime: Duration) {
+            self.profile = profile
+            self.settledTime = settledTime
+        }
+    }
+
     /// How long a ticket is valid, in seconds; the clocks of two hosts may differ by a fraction of it.
     private static let lifetimeSeconds: Int64 = 120
 
@@ -17,32 +30,37 @@ public struct SignInTickets: Sendable {
     }
 
     /// A ticket in ASCII; `nil` where a sign-in is proved by a token that every role can verify by itself (Apple).
-    /// - Parameter now: in seconds since 1970.
-    public func issue(_ profile: SignInProfile, for presented: PresentedCredentials, at now: Int64) -> String? {
+    /// - Parameters:
+    ///   - settledTime: for how long the sign-in need not be checked again; `nil` if that is not known.
+    ///   - now: in seconds since 1970.
+    public func issue(
+        _ profile: SignInProfile, for presented: PresentedCredentials, settledTime: Duration?, at now: Int64
+    ) -> String? {
         guard profile.identityToken == nil else { return nil }
-        let text = "\(now)\n\(profile.providerUserID)\n\(profile.displayName)"
+        let settledSeconds = settledTime?.components.seconds ?? 0
+        let text = "\(now)\n\(settledSeconds)\n\(profile.providerUserID)\n\(profile.displayName)"
         let sealed = try? SealedBox.seal(
             Array(text.utf8), key: keys.current, additionalData: Self.additionalData(presented))
         return sealed?.base64URL
     }
 
     /// Who presented the credentials, if the ticket is one of ours for exactly these credentials, and not too old.
-    public func profile(
-        in ticket: String, for presented: PresentedCredentials, at now: Int64
-    ) -> SignInProfile? {
+    public func contents(of ticket: String, for presented: PresentedCredentials, at now: Int64) -> Contents? {
         guard let sealed = [UInt8](base64URL: ticket),
             let opened = try? SealedBox.open(sealed, keys: keys, additionalData: Self.additionalData(presented))
         else { return nil }
         let parts = String(decoding: opened, as: UTF8.self)
-            .split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, let issued = Int64(parts[0]), abs(now - issued) <= Self.lifetimeSeconds else {
-            return nil
-        }
-        return SignInProfile(providerUserID: String(parts[1]), displayName: String(parts[2]))
+            .split(separator: "\n", maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count == 4, let issued = Int64(parts[0]), abs(now - issued) <= Self.lifetimeSeconds,
+            let settledSeconds = Int64(parts[1])
+        else { return nil }
+        return Contents(
+            profile: SignInProfile(providerUserID: String(parts[2]), displayName: String(parts[3])),
+            settledTime: .seconds(max(0, settledSeconds - abs(now - issued))))
     }
 
     private static func additionalData(_ presented: PresentedCredentials) -> [UInt8] {
-        Array("sign-in ticket:".utf8)
+        Array("sign-in ticket, second form:".utf8)
             + IncrementalDigest.digest(of: Array(presented.identifyingText.utf8), .sha256)
     }
 }

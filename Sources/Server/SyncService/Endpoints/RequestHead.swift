@@ -15,13 +15,17 @@ public struct RequestHead: Sendable {
     public var requestID: String?
     /// The result of the sign-in from another role: ``SignInTickets``. From the web server, never from a client.
     public var signInTicket: String?
+    /// The web server's location that asks the role api whether this transfer may begin; `nil` if it has asked, or does not
+    /// ask.
+    public var admissionLocation: String?
     /// The address that the client used, without the query; `nil` if the web server did not report it.
     public var address: String?
     private let headers: [RequestHeader: String]
 
     public init(
         method: String, path: String, query: String, contentLength: Int64?, clientAddress: String? = nil,
-        requestID: String?, headers: [RequestHeader: String], signInTicket: String? = nil, address: String? = nil
+        requestID: String?, headers: [RequestHeader: String], signInTicket: String? = nil,
+        admissionLocation: String? = nil, address: String? = nil
     ) {
         self.address = address
         self.method = method
@@ -32,6 +36,7 @@ public struct RequestHead: Sendable {
         self.requestID = requestID
         self.headers = headers
         self.signInTicket = signInTicket
+        self.admissionLocation = admissionLocation
     }
 
     /// A header's value; `nil` if it is absent or empty, which the protocol does not distinguish.

@@ -46,6 +46,24 @@ extension Router {
         }
     }
 
+    /// Whether a transfer may begin without asking the role api: who makes it is known in this process, too, and the rest
+    /// of what that role checks is checked here as well.
+    func servesUnasked(_ context: RequestContext) -> Bool {
+        maintenanceText == nil && context.remembersSignIn
+    }
+
+    /// Lets the web server ask the role api, and come again.
+    ///
+    /// The request is counted and logged then, not now.
+    func passOn(_ connection: any ClientConnection, to location: String) {
+        do {
+            try connection.start(status: 200, headers: [(name: "x-accel-redirect", value: location)])
+            connection.finish()
+        } catch {
+            connection.abandon()
+        }
+    }
+
     /// - Returns: the proof of the sign-in for the other role, if any.
     private func admit(_ visit: Visit) throws -> String? {
         let context = visit.context

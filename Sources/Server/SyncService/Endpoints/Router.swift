@@ -33,6 +33,10 @@ public struct Router: Sendable {
     @discardableResult
     public func handle(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Handling {
         let visit = visit(head, on: connection, transport: transport)
+        if let location = head.admissionLocation, !servesUnasked(visit.context) {
+            passOn(connection, to: location)
+            return .answered
+        }
         do { try prepare(visit) } catch { visit.refuse(error) }
         guard let turns = services.requestTurns, let user = visit.user else {
             finish(visit)
@@ -109,7 +113,7 @@ public struct Router: Sendable {
         let route = try route(visit.context.head)
         visit.outcome.endpoint = route.endpoint
         observer?.began(route.endpoint)
-        try requireOpen(for: route.endpoint)
+        if services.refusesDuringMaintenance { try requireOpen(for: route.endpoint) }
         guard let message = route.message as? any ServedRequest.Type else { throw EndpointError.endpointUnknown }
         visit.work = Visit.Work(route: route, run: try message.check(at: route, in: visit.context))
     }

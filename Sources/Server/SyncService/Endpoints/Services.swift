@@ -25,9 +25,11 @@ public struct Services: Sendable {
     public var requestTurns: RequestTurns?
     /// Limits the transfers of one user and of one direction; `nil` for no limit.
     public var transferLimit: TransferLimit?
-    /// Tells whether the server is closed for maintenance; `nil` where that is not asked for: transfers are refused by the
-    /// role that admits them.
+    /// Tells whether the server is closed for maintenance; `nil` where that is not asked for.
     public var maintenance: MaintenanceWatch?
+    /// Whether requests are refused while the server is closed. Not transfers that the role api has admitted: they have
+    /// begun.
+    public var refusesDuringMaintenance: Bool
 
     public init(
         store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), signInCache: SignInCache,
@@ -35,7 +37,7 @@ public struct Services: Sendable {
         now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
         makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background,
         signInTickets: SignInTickets? = nil, requestTurns: RequestTurns? = nil, transferLimit: TransferLimit? = nil,
-        maintenance: MaintenanceWatch? = nil
+        maintenance: MaintenanceWatch? = nil, refusesDuringMaintenance: Bool = true
     ) {
         self.store = store
         self.storage = storage
@@ -52,6 +54,7 @@ public struct Services: Sendable {
         self.requestTurns = requestTurns
         self.transferLimit = transferLimit
         self.maintenance = maintenance
+        self.refusesDuringMaintenance = refusesDuringMaintenance
     }
 
     /// Runs a closure on a thread of its own, at once; throws if no further thread is available.

@@ -63,6 +63,33 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("early")) == .accepted(alice))
     }
 
+    @Test("What was accepted is settled until it is to be renewed, or is forgotten, if it is never renewed")
+    func settledTime() {
+        let cache = cache()
+        cache.remember(alice, for: token("renewed"))
+        cache.remember(alice, for: token("from another process"), during: .seconds(50))
+        cache.remember(alice, for: token("already over"), during: .zero)
+        var profile = alice
+        profile.tokenLifetime = .seconds(10)
+        cache.remember(profile, for: token("short"))
+        cache.rememberRejection(of: token("bad"))
+
+        #expect(cache.settledTime(of: token("renewed")) == .seconds(45))
+        #expect(cache.settledTime(of: token("from another process")) == .seconds(50))
+        #expect(cache.settledTime(of: token("short")) == .seconds(10))
+        for other in ["already over", "bad", "unknown"] { #expect(cache.settledTime(of: token(other)) == nil) }
+        #expect(cache.answer(for: token("already over")) == nil)
+
+        clock.advance(.seconds(45))
+        #expect(cache.settledTime(of: token("renewed")) == nil)
+        #expect(cache.beginRenewal(of: token("renewed")))
+        #expect(!cache.beginRenewal(of: token("from another process")))
+        clock.advance(.seconds(5))
+        #expect(cache.answer(for: token("from another process")) == nil)
+        cache.remember(alice, for: token("renewed"))
+        #expect(cache.settledTime(of: token("renewed")) == .seconds(45))
+    }
+
     @Test("A result is never valid longer than the token")
     func tokenLifetime() {
         let cache = cache()

@@ -10,19 +10,7 @@ extension RequestContext {
     /// Determines who presents the token.
     /// - Throws: ``EndpointError`` or ``AccountError``, 401 on the wire unless the provider is unavailable.
     func signIn() throws -> SignedInPerson {
-        guard let word = head.header(.tokenType), let accessToken = head.header(.accessToken) else {
-            throw EndpointError.credentialsMissing
-        }
-        guard let type = AccountType(tokenType: word), let account = services.storage.account(type) else {
-            throw EndpointError.signInTypeNotAllowed
-        }
-        let verifier = head.header(.codeVerifier)
-        let presented = PresentedCredentials(
-            accountType: type, accessToken: accessToken,
-            authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode),
-            redirectURI: head.header(.redirectURI), codeVerifier: verifier.flatMap { CodeVerifier($0) },
-            accountID: head.header(.accountID), microsoftAccessToken: head.header(.microsoftAccessToken),
-            accountDetails: head.header(.accountDetails))
+        let (presented, account) = try presentedCredentials()
         let profile: SignInProfile
         var isFresh = false
         switch services.signInCache.answer(for: presented)
@@ -37,18 +25,45 @@ extension RequestContext {
             isFresh = true
         }
         if let token = profile.identityToken {
-            try IdentityTokens(context: self).admit(token, of: type, profile.providerUserID)
+            try IdentityTokens(context: self).admit(token, of: presented.accountType, profile.providerUserID)
         }
         guard let text = head.header(.deviceUUID) else { throw EndpointError.missingDeviceUUID }
         guard let device = DeviceUUID(text) else { throw EndpointError.malformedDeviceUUID }
         if let redirectURI = presented.redirectURI, !isAllowedRedirect(redirectURI) {
             throw EndpointError.malformedRedirectURI
         }
-        guard verifier == nil || presented.codeVerifier != nil else { throw EndpointError.malformedCodeVerifier }
+        guard head.header(.codeVerifier) == nil || presented.codeVerifier != nil else {
+            throw EndpointError.malformedCodeVerifier
+        }
         let person = SignedInPerson(
             presented: presented, account: account, profile: profile, device: device, isFresh: isFresh)
         if account.requiresCode { try CredentialExchange(person, self).requireExchangedCode() }
         return person
+    }
+
+    /// Whether this process knows, without asking anybody, that the provider accepts the token.
+    var remembersSignIn: Bool {
+        guard let (presented, _) = try? presentedCredentials() else { return false }
+        guard case .accepted = services.signInCache.answer(for: presented) else { return false }
+        return true
+    }
+
+    /// The credentials in the request's head, and the sign-in service that knows them.
+    private func presentedCredentials() throws(EndpointError) -> (PresentedCredentials, any AccountProvider) {
+        guard let word = head.header(.tokenType), let accessToken = head.header(.accessToken) else {
+            throw .credentialsMissing
+        }
+        guard let type = AccountType(tokenType: word), let account = services.storage.account(type) else {
+            throw .signInTypeNotAllowed
+        }
+        let presented = PresentedCredentials(
+            accountType: type, accessToken: accessToken,
+            authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode),
+            redirectURI: head.header(.redirectURI),
+            codeVerifier: head.header(.codeVerifier).flatMap { CodeVerifier($0) },
+            accountID: head.header(.accountID), microsoftAccessToken: head.header(.microsoftAccessToken),
+            accountDetails: head.header(.accountDetails))
+        return (presented, account)
     }
 
     /// Whether this redirect URI is accepted for a code: the caller's own machine, or a URI that the operator allows.
@@ -86,15 +101,21 @@ extension RequestContext {
             network: ClientNetwork(address: head.clientAddress))
     }
 
-    /// The result of the role that admitted this request.
+    /// The result of the role that admitted this request. As long as it may be relied on, it is remembered for requests
+    /// that need no admission then.
     private func profileInTicket(for presented: PresentedCredentials) -> SignInProfile? {
-        guard let ticket = head.signInTicket else { return nil }
-        return services.signInTickets?.profile(in: ticket, for: presented, at: now.secondsSince1970)
+        guard let ticket = head.signInTicket,
+            let contents = services.signInTickets?.contents(of: ticket, for: presented, at: now.secondsSince1970)
+        else { return nil }
+        services.signInCache.remember(contents.profile, for: presented, during: contents.settledTime)
+        return contents.profile
     }
 
     /// The sign-in result for another role, so that it need not ask the provider again.
     func signInTicket(for person: SignedInPerson) -> String? {
-        services.signInTickets?.issue(person.profile, for: person.presented, at: now.secondsSince1970)
+        services.signInTickets?.issue(
+            person.profile, for: person.presented, settledTime: services.signInCache.settledTime(of: person.presented),
+            at: now.secondsSince1970)
     }
 
     /// Finds the user of a person's account, and registers the device if it is new.
