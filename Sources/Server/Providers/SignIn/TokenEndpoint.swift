@@ -153,9 +153,11 @@ struct OAuthTokens: Decodable, PlausibilityChecked {
     /// All of them together, sealed, must fit into their column; providers' have up to 4,000 characters.
     private static let maximumLength = 6_000
 
-    /// Tokens are visible ASCII (RFC 6749, appendix A.12) and go into headers.
+    /// Tokens are visible ASCII (RFC 6749, appendix A.12) and go into headers. Scopes that nobody has are no statement about
+    /// what a person has granted.
     var isPlausible: Bool {
         [accessToken, refreshToken].compactMap(\.self).allSatisfy { $0.isIdentifier(upTo: Self.maximumLength) }
+            && scope?.utf8.count ?? 0 <= Self.maximumLength
     }
 
     /// The granted scopes; `nil` if the provider does not repeat them.

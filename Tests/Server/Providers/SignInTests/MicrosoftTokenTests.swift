@@ -80,6 +80,19 @@ struct MicrosoftTokenTests {
         }
     }
 
+    @Test("Scopes that nobody has do not say that the permission is missing")
+    func implausibleScope() {
+        for scope in [String(repeating: "A", count: 1_000_000), String(repeating: "a b ", count: 10_000)] {
+            let script = AccountScript(["token": Self.tokens(scope: scope)])
+            do {
+                _ = try Self.account.exchange(Self.presented, of: Self.profile, through: script.client)
+                Issue.record("The reply is accepted.")
+            } catch {
+                #expect(error != .scopeMissing)
+            }
+        }
+    }
+
     @Test(
         "What the token endpoint says decides whose fault it is",
         arguments: [
