@@ -68,6 +68,11 @@ class MutationTests(unittest.TestCase):
                 self.assertTrue(named & targets, fault.tests)
                 self.assertEqual(set(), named - targets - suites, fault.tests)
 
+    def test_a_statement_is_no_expression(self) -> None:
+        for search in ("guard a else { return }", "return a", "let a = b", "rows = 1", "version: kept.version"):
+            with self.subTest(search=search), self.assertRaisesRegex(FaultError, "no expression"):
+                Fault("one", "VERSION", search, "x", "T").check()
+
     def test_both_variants_are_in_the_text(self) -> None:
         text = 'func f() {\n    check()\n    return a < b\n    run("""\n        SELECT 1\n         WHERE x = ?\n        """)\n}\n'
         faults = [

@@ -7,6 +7,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FORMS = ("expression", "statement", "sql")
+# What begins one of them is no expression, nor is a name with a label before it.
+STATEMENT = re.compile(r"(?:guard|let|var|return|throw|for|defer|\w+ =|\w+:)\s")
 
 
 class FaultError(Exception):
@@ -58,6 +60,8 @@ class Fault:
             raise FaultError(f"{self.id}: there is no {self.file}")
         if self.form not in FORMS or self.search == self.replacement:
             raise FaultError(f"{self.id}: an unknown form, or no change")
+        if self.form == "expression" and STATEMENT.match(self.search):
+            raise FaultError(f"{self.id}: {self.search!r} is no expression")
         re.compile(self.tests)
         self.place(path.read_text(encoding="utf-8"))
 
