@@ -87,3 +87,29 @@ struct AdmissionTests {
         }
     }
 }
+
+extension PrivateStackTests {
+    @Suite("Downloads that need no admission")
+    struct UnaskedDownloadTests {
+        @Test("Somebody who is remembered downloads while no process of the role api replies")
+        func withoutRoleAPI() throws {
+            let server = try TestServer(try PrivateStack("unasked", responders: 1))
+            let alice = try server.signUpOwningUser()
+            let stranger = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 2_000_000)
+            #expect(try alice.upload(file, masterVersion: 0).status == 200)
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+
+            let processes = try server.processes("syncd_api")
+            for process in processes { process.freeze() }
+            defer { for process in processes { process.thaw() } }
+
+            for _ in 0..<3 { expectDownload(try alice.download(file, masterVersion: 1), of: file) }
+            // What the admission would have checked is checked nevertheless.
+            expectError(
+                try alice.download(file, masterVersion: 1, group: stranger.group), 410, goneReason: "userRemoved")
+            expectError(try alice.download(TestFile("none"), masterVersion: 1), 404)
+        }
+    }
+}

@@ -43,6 +43,8 @@ extension PrivateStackTests {
             }
             #expect(try metrics.samples()["syncd_maintenance"] == 0)
             #expect(try !tool.run("status").output.contains("CLOSED"))
+            // From then on the role for transfers knows her, and would not ask the other one.
+            #expect(try alice.download(TestFile("none"), masterVersion: 0).status == 404)
 
             let closed = try tool.json("maintenance", "on", Self.text)
 
