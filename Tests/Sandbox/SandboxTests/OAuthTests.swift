@@ -39,6 +39,20 @@ struct OAuthTests {
         #expect(try sandbox.violations() == ["code-reused"])
     }
 
+    @Test("A code that a revocation has ended is refused, but it was not used before")
+    func revokedCode() throws {
+        let sandbox = try TestSandbox()
+        let account = try sandbox.account()
+        let code = try #require(account["authorizationCode"]?.string)
+        sandbox.send("POST", "/sandbox/accounts/\(try #require(account["id"]?.string))/revoke", json: [:])
+
+        let response = exchange(sandbox, code)
+
+        #expect(response.status == 400)
+        #expect(try response.json()["error"] == "invalid_grant")
+        #expect(try sandbox.violations() == [])
+    }
+
     @Test("A wrong client secret is invalid_client, and recorded")
     func wrongSecret() throws {
         let sandbox = try TestSandbox()

@@ -231,8 +231,7 @@ def has_body(call: Call) -> bool:
 
 
 def not_an_exchange(call: Call) -> bool:
-    """A code that was answered with 503 is sent again: 503 says that it was not used (RFC 9110, section 15.6.4). And the
-    sandbox takes a code that a revocation has spent for one that is used a second time."""
+    """A code that was answered with 503 is sent again: 503 says that it was not used (RFC 9110, section 15.6.4)."""
     return b"grant_type=authorization_code" not in call.body
 
 
@@ -251,7 +250,7 @@ CALL_KINDS: dict[str, tuple] = {
     "403 rateLimitExceeded": (google, forged(403, "rateLimitExceeded")),
     "401": (lambda call: not call.is_for_tokens and not call.proves_password and not s3(call), forged(401)),
     "grant revoked": (lambda call: call.renews, forged(400)),
-    "account revoked": (not_an_exchange, revocation),
+    "account revoked": (anything, revocation),
     "no connection": (anything, drop(False)),
     "reply lost": (anything, drop(True)),
     "503 although it worked": (not_an_exchange, lost_with_503),

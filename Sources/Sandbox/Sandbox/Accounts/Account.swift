@@ -119,7 +119,8 @@ struct Account: Sendable {
             refreshTokens[index].isRevoked = true
         }
         guard holder != .program else { return }
-        for index in codes.indices { codes[index].isUsed = true }
+        // They are invalid from now on, but nobody has used them.
+        codes = []
         hasConsented = false
     }
 
