@@ -98,17 +98,15 @@ struct Server {
 
     /// Runs workers until the process is asked to stop. Before they start, and then in a thread of its own, the database is
     /// asked whether the server is closed.
-    private func supervise(watching maintenance: MaintenanceWatch?, _ startWorkers: () throws -> WorkerPool) throws {
+    private func supervise(watching maintenance: MaintenanceWatch, _ startWorkers: () throws -> WorkerPool) throws {
         var watching: WorkerPool?
         defer { _ = watching?.drain(within: .seconds(30)) }
         try supervisor.run {
-            if let maintenance {
-                maintenance.refresh()
-                watching = try WorkerPool(threads: 1, name: "maintenance") { _, _, stop in
-                    while !stop.isSet {
-                        Pause.sleep(MaintenanceWatch.interval)
-                        maintenance.refresh()
-                    }
+            maintenance.refresh()
+            watching = try WorkerPool(threads: 1, name: "maintenance") { _, _, stop in
+                while !stop.isSet {
+                    Pause.sleep(MaintenanceWatch.interval)
+                    maintenance.refresh()
                 }
             }
             return try startWorkers()
