@@ -1,3 +1,4 @@
+public import HTTPTransport
 public import Providers
 public import Store
 public import SyncProtocol
@@ -56,9 +57,6 @@ public struct Services: Sendable {
         self.maintenance = maintenance
         self.refusesDuringMaintenance = refusesDuringMaintenance
     }
-
-    /// Runs a closure on a thread of its own, at once; throws if no further thread is available.
-    public typealias Background = @Sendable (@escaping @Sendable () -> Void) throws -> Void
 
     /// Settings made by the operator.
     public struct Settings: Sendable {

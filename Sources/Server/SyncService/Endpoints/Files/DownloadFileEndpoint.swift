@@ -213,7 +213,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
     private func description(
         of objectID: String, _ pending: PendingDescription?, _ storage: UserStorage
     ) throws(CloudStorageError) -> StoredObject {
-        switch pending?.result() {
+        switch pending?.outcome() {
         case .success(let object): return object
         case .failure(.withheld), nil: return try storage.provider.describe(objectID: objectID, in: storage.access)
         case .failure(let error): throw error

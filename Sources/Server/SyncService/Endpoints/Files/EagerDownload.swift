@@ -1,3 +1,4 @@
+import HTTPTransport
 import Providers
 import Store
 import Vault
@@ -35,13 +36,13 @@ struct EagerDownload {
             obstacle = obstacle ?? error
         }
         // What the description says comes first.
-        guard case .success = description.result() else { return nil }
+        guard case .success = description.outcome() else { return nil }
         if let obstacle { throw obstacle }
         return try stream?.end()
     }
 
     private func stream() throws -> DownloadStream {
-        let object = try description.result().get()
+        let object = try description.outcome().get()
         let contents = try PresentContents.determine(of: object, as: file, storage, context)
         return DownloadStream(nil, of: file, object: object, contents: contents, storage: storage, context: context)
     }

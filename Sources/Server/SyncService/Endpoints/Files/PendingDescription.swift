@@ -1,39 +1,20 @@
-import Dispatch
+import HTTPTransport
 import Providers
-import Synchronization
 import Vault
 
 /// The provider's description of an object, requested on another thread while this one requests the object's bytes.
-final class PendingDescription: Sendable {
-    typealias Outcome = Result<StoredObject, CloudStorageError>
+typealias PendingDescription = PendingCall<Result<StoredObject, CloudStorageError>>
 
-    private let outcome = Mutex<Outcome?>(nil)
-    private let hasEnded = DispatchSemaphore(value: 0)
-
+extension PendingDescription {
     /// Begins to ask.
     /// - Parameter storage: opened for this purpose; not to be used by the caller.
     /// - Throws: what `background` throws if no further thread is available.
-    init(of objectID: String, in storage: UserStorage, on background: Services.Background) throws {
+    convenience init(of objectID: String, in storage: UserStorage, on background: Background) throws {
         let passed = PassedToThread(storage)
-        try background { [self] in
-            let described: Outcome
-            do throws(CloudStorageError) {
-                described = .success(
-                    try passed.value.provider.describe(objectID: objectID, in: passed.value.access))
-            } catch {
-                described = .failure(error)
+        try self.init(on: background) {
+            Result { () throws(CloudStorageError) in
+                try passed.value.provider.describe(objectID: objectID, in: passed.value.access)
             }
-            outcome.withLock { $0 = described }
-            hasEnded.signal()
         }
-    }
-
-    /// Waits for the description.
-    func result() -> Outcome {
-        hasEnded.wait()
-        // For whoever asks again.
-        hasEnded.signal()
-        guard let described = outcome.withLock({ $0 }) else { preconditionFailure("it is set before the signal") }
-        return described
     }
 }

@@ -2,8 +2,8 @@
 ///
 /// `@unchecked Sendable`: made for that thread alone, and not used by the one that made it; what it shares with others,
 /// such as connections and limits, is made for many threads.
-struct PassedToThread<Value>: @unchecked Sendable {
-    let value: Value
+public struct PassedToThread<Value>: @unchecked Sendable {
+    public let value: Value
 
-    init(_ value: Value) { self.value = value }
+    public init(_ value: Value) { self.value = value }
 }
