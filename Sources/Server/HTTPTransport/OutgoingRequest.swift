@@ -16,6 +16,9 @@ public struct OutgoingRequest: Sendable {
     /// Whether the request may reach the server twice; if `false`, it gets a connection of its own, since the HTTP
     /// library resends a request when a reused connection dies under it.
     public var isRepeatable = true
+    /// Whether it is made beside another one to save time, and could follow it as well: it is made only while at least half
+    /// of the service's share of calls is free, and does not wait for that.
+    public var isEarly = false
     /// Whether the server supports HTTP/2 only; over another version the call fails.
     public var requiresHTTP2 = false
     /// Whose word the host in ``url`` is, and hence where the connection may go.

@@ -55,7 +55,7 @@ extension ProviderCall.Outcome {
     }
 }
 
-/// Reports each call with its outcome and how long it took.
+/// Reports each call with its outcome and how long it took; not an early one that was withheld, since nobody lacks it.
 public struct CallMeasurement: TransportDecorator {
     private let report: @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void
 
@@ -66,11 +66,12 @@ public struct CallMeasurement: TransportDecorator {
     /// A call in progress.
     public struct Call {
         fileprivate var call: ProviderCall
+        fileprivate var isEarly: Bool
         fileprivate var start: ContinuousClock.Instant
     }
 
     public func begin(_ request: OutgoingRequest, by deadline: Deadline) -> Call {
-        Call(call: request.call, start: .now)
+        Call(call: request.call, isEarly: request.isEarly, start: .now)
     }
 
     public func ended(_ call: Call, _ result: CallResult) {
@@ -79,6 +80,7 @@ public struct CallMeasurement: TransportDecorator {
             case .replied(let head, body: _): .init(status: head.status)
             case .failed(let error, head: _): .init(error)
             }
+        if call.isEarly, outcome == .withheld { return }
         report(call.call, outcome, call.start.duration(to: .now))
     }
 }

@@ -77,6 +77,30 @@ struct BulkheadAndCircuitsTests {
         for _ in 0..<10 { #expect(refusal(gate.guarding(full.transport), Self.google) == nil) }
     }
 
+    @Test("An early call leaves half of the slots free, and does not wait for one")
+    func early() {
+        let gate = gate(calls: 4, waiting: 4)
+        var early = Self.google
+        early.isEarly = true
+        let before = clock.now
+        let nested = Mutex<[TransportError?]>([])
+        // Each call is made while the ones before it are under way, the early one last.
+        @Sendable func call(after others: Int, _ early: OutgoingRequest) {
+            let provider = ScriptedTransport { _ throws(TransportError) in
+                if others > 0 { call(after: others - 1, early) }
+                return Reply(200)
+            }
+            let refusal = refusal(gate.guarding(provider.transport), others > 0 ? Self.google : early)
+            if others == 0 { nested.withLock { $0.append(refusal) } }
+        }
+
+        call(after: 1, early)
+        call(after: 2, early)
+
+        #expect(nested.withLock { $0 } == [nil, .withheld(.busy)])
+        #expect(clock.now == before)
+    }
+
     @Test("A caller waits for a slot up to the limit, and gets it when one is free")
     func waiting() throws {
         let gate = gate(calls: 1, waiting: 1)

@@ -35,6 +35,21 @@ struct ProviderCallTests {
 
         #expect(record.words == ["facebook failed", "facebook ok", "facebook unreachable"])
     }
+
+    @Test("A call that was withheld is reported, unless it was early and can follow")
+    func withheld() {
+        let script = ScriptedTransport { _ throws(TransportError) in throw .withheld(.busy) }
+        let record = Record()
+        let transport = script.transport.decorated(
+            by: CallMeasurement { call, outcome, _ in record.add("\(call.service) \(outcome)") })
+        var request = OutgoingRequest(.facebook, .identity, .get, "https://graph.facebook.com/me")
+
+        #expect(throws: TransportError.withheld(.busy)) { try transport.send(request, by: .after(.seconds(5))) }
+        request.isEarly = true
+        #expect(throws: TransportError.withheld(.busy)) { try transport.send(request, by: .after(.seconds(5))) }
+
+        #expect(record.words == ["facebook withheld"])
+    }
 }
 
 /// What a measured transport reported, in words.

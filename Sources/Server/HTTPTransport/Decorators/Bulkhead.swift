@@ -85,7 +85,8 @@ public final class Bulkhead: TransportDecorator {
         self.now = now
     }
 
-    /// Takes one of the service's slots; waits for one if none is free and not too many callers are waiting.
+    /// Takes one of the service's slots; waits for one if none is free and not too many callers are waiting. For an early
+    /// request it does not wait, and leaves half of the slots free.
     /// - Throws: ``TransportError/withheld(_:)`` with ``WithheldCall/busy``.
     public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Slot {
         enum Answer { case taken, wait, refused }
@@ -94,8 +95,9 @@ public final class Bulkhead: TransportDecorator {
         let answer = services.withLock { services -> Answer in
             var usage = services[service] ?? Usage()
             defer { services[service] = usage }
+            if request.isEarly, usage.calls >= limits.calls / 2 { return .refused }
             if usage.take(for: slot.server, limits) { return .taken }
-            guard usage.waiting < limits.waiting else { return .refused }
+            guard !request.isEarly, usage.waiting < limits.waiting else { return .refused }
             usage.waiting += 1
             return .wait
         }

@@ -5,11 +5,14 @@ public struct AccountClient {
     private let transport: Transport
     private let deadline: Deadline
     private let backoff: Backoff
+    private let background: Background?
 
-    public init(transport: Transport, deadline: Deadline, backoff: Backoff) {
+    /// - Parameter background: where the second of two requests is sent that need not wait for each other.
+    public init(transport: Transport, deadline: Deadline, backoff: Backoff, background: Background? = nil) {
         self.transport = transport
         self.deadline = deadline
         self.backoff = backoff
+        self.background = background
     }
 
     /// The means of a storage with credentials that nobody has stored yet, to try them out.
@@ -57,6 +60,35 @@ public struct AccountClient {
                 if deadline.hasPassed { throw .timedOut }
                 throw .unavailable(detail: detail)
             }
+        }
+    }
+}
+
+extension AccountClient {
+    /// Sends two requests at the same time, or, if there is no other thread or the provider's share of calls is half used,
+    /// one after the other.
+    /// - Parameter judge: reads the first reply; if it throws, the second reply does not count.
+    /// - Returns: what `judge` has read, and the second reply.
+    /// - Throws: the first one's failure before the second one's.
+    func send<Reading>(
+        _ first: OutgoingRequest, beside second: OutgoingRequest, judge: (Reply) throws(AccountError) -> Reading
+    ) throws(AccountError) -> (Reading, Reply) {
+        let early = begin(second)
+        let reading = Result { () throws(AccountError) in try judge(try send(first)) }
+        // The outcome is waited for also if it does not count: threads would add up.
+        switch early?.outcome() {
+        case nil, .failure(.withheld): return (try reading.get(), try send(second))
+        case let reply?: return (try reading.get(), try reply.get())
+        }
+    }
+
+    private func begin(_ request: OutgoingRequest) -> PendingCall<Result<Reply, AccountError>>? {
+        guard let background else { return nil }
+        var early = request
+        early.isEarly = true
+        let passed = PassedToThread((client: self, request: early))
+        return try? PendingCall(on: background) {
+            Result { () throws(AccountError) in try passed.value.client.send(passed.value.request) }
         }
     }
 }

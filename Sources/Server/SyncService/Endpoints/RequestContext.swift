@@ -58,7 +58,8 @@ final class RequestContext {
     /// A client for sign-in services, limited by this request's deadline and by ``signInTime`` from now.
     var accountClient: AccountClient {
         AccountClient(
-            transport: transport, deadline: deadline.orAfter(Self.signInTime), backoff: services.storage.backoff)
+            transport: transport, deadline: deadline.orAfter(Self.signInTime), backoff: services.storage.backoff,
+            background: services.background)
     }
 
     /// Records the user of this request.

@@ -64,29 +64,44 @@ public struct FacebookAccount: AccountProvider {
     private func verifyAccessToken(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
-        let token = try inspection(of: presented.accessToken, through: client)
-        let lifetime = token.lifetime(at: now())
-        guard token.isValid, token.appId == appID, token.type == "USER", lifetime != .zero, let userID = token.userId
-        else { throw .rejected }
-        let user = try me(presented.accessToken, through: client)
+        let ((userID, lifetime), reply) = try client.send(
+            inspectionRequest(presented.accessToken), beside: userRequest(presented.accessToken)
+        ) { reply throws(AccountError) in
+            let token = try Self.inspection(in: reply)
+            let lifetime = token.lifetime(at: now())
+            guard token.isValid, token.appId == appID, token.type == "USER", lifetime != .zero,
+                let userID = token.userId
+            else { throw .rejected }
+            return (userID, lifetime)
+        }
+        guard reply.status == 200 else { throw Self.failure(reply) }
+        let user = try AccountJSON.decode(FacebookUser.self, reply)
         guard user.id == userID else { throw .rejected }
         return SignInProfile(providerUserID: user.id, displayName: user.name ?? "", tokenLifetime: lifetime)
     }
 
-    private func inspection(
-        of token: String, through client: AccountClient
-    ) throws(AccountError) -> FacebookTokenInspection.Content {
+    private func inspectionRequest(_ token: String) -> OutgoingRequest {
         let url = OutgoingRequest.url(
             graph + "/debug_token", [("input_token", token), ("access_token", "\(appID)|\(appSecret)")])
-        let reply = try client.send(OutgoingRequest(.facebook, .identity, .get, url))
-        guard reply.status == 200 else { throw Self.failure(ofInspection: reply) }
+        return OutgoingRequest(.facebook, .identity, .get, url)
+    }
+
+    private static func inspection(in reply: Reply) throws(AccountError) -> FacebookTokenInspection.Content {
+        guard reply.status == 200 else { throw failure(ofInspection: reply) }
         return try AccountJSON.decode(FacebookTokenInspection.self, reply).data
+    }
+
+    private func userRequest(_ token: String) -> OutgoingRequest {
+        let proof = hmacSHA256(key: Array(appSecret.utf8), message: Array(token.utf8)).hexLowercase
+        let url = OutgoingRequest.url(
+            graph + "/me", [("fields", "id,name"), ("access_token", token), ("appsecret_proof", proof)])
+        return OutgoingRequest(.facebook, .identity, .get, url)
     }
 
     /// Inspects an invented token, which only the app itself may do: it is found to be none.
     public func checkRegistration(through client: AccountClient) throws(AccountError) {
         do throws(AccountError) {
-            _ = try inspection(of: "invented-by-syncctl-doctor", through: client)
+            _ = try Self.inspection(in: try client.send(inspectionRequest("invented-by-syncctl-doctor")))
         } catch .rejected {
             return
         }
@@ -109,15 +124,6 @@ public struct FacebookAccount: AccountProvider {
         let reply = try client.send(OutgoingRequest(.facebook, .token, .get, url))
         guard reply.status == 200 else { throw Self.failure(reply) }
         return try AccountJSON.decode(FacebookTokens.self, reply).accessToken
-    }
-
-    private func me(_ token: String, through client: AccountClient) throws(AccountError) -> FacebookUser {
-        let proof = hmacSHA256(key: Array(appSecret.utf8), message: Array(token.utf8)).hexLowercase
-        let url = OutgoingRequest.url(
-            graph + "/me", [("fields", "id,name"), ("access_token", token), ("appsecret_proof", proof)])
-        let reply = try client.send(OutgoingRequest(.facebook, .identity, .get, url))
-        guard reply.status == 200 else { throw Self.failure(reply) }
-        return try AccountJSON.decode(FacebookUser.self, reply)
     }
 
     /// Classifies an error by its code (Graph API, "Handle errors").

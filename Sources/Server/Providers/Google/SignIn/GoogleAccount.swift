@@ -35,11 +35,15 @@ public struct GoogleAccount: AccountProvider {
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
         let url = OutgoingRequest.url(Self.tokenInfo, [("access_token", presented.accessToken)])
-        let reply = try client.send(OutgoingRequest(.google, .identity, .get, url))
-        try Self.requireSuccess(reply)
-        let info = try AccountJSON.decode(GoogleTokenInfo.self, reply)
-        guard [info.aud, info.azp].compactMap(\.self).contains(where: isOurs) else { throw .rejected }
-        let user = try userInfo(presented.accessToken, through: client)
+        let (info, reply) = try client.send(
+            OutgoingRequest(.google, .identity, .get, url), beside: Self.userInfoRequest(presented.accessToken)
+        ) { reply throws(AccountError) in
+            try Self.requireSuccess(reply)
+            let info = try AccountJSON.decode(GoogleTokenInfo.self, reply)
+            guard [info.aud, info.azp].compactMap(\.self).contains(where: isOurs) else { throw .rejected }
+            return info
+        }
+        let user = try Self.userInfo(in: reply)
         if let sub = info.sub, sub != user.sub { throw .rejected }
         return SignInProfile(
             providerUserID: user.sub, displayName: user.name ?? "",
@@ -51,7 +55,11 @@ public struct GoogleAccount: AccountProvider {
     ) throws(AccountError) -> StoredCredentials? {
         let tokens = try tokens(for: code, through: client)
         let user: GoogleUserInfo
-        do { user = try userInfo(tokens.accessToken, through: client) } catch { throw error.afterUseOfCode }
+        do {
+            user = try Self.userInfo(in: try client.send(Self.userInfoRequest(tokens.accessToken)))
+        } catch {
+            throw error.afterUseOfCode
+        }
         guard user.sub == profile.providerUserID else { throw .codeRejected }
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
@@ -106,10 +114,12 @@ public struct GoogleAccount: AccountProvider {
         return !project.isEmpty && project.allSatisfy(\.isNumber) && audience.hasPrefix(project + "-")
     }
 
-    private func userInfo(_ token: String, through client: AccountClient) throws(AccountError) -> GoogleUserInfo {
-        let reply = try client.send(
-            OutgoingRequest(.google, .identity, .get, Self.userInfo, headers: [.authorization: "Bearer " + token]))
-        try Self.requireSuccess(reply)
+    private static func userInfoRequest(_ token: String) -> OutgoingRequest {
+        OutgoingRequest(.google, .identity, .get, userInfo, headers: [.authorization: "Bearer " + token])
+    }
+
+    private static func userInfo(in reply: Reply) throws(AccountError) -> GoogleUserInfo {
+        try requireSuccess(reply)
         return try AccountJSON.decode(GoogleUserInfo.self, reply)
     }
 

@@ -1,0 +1,110 @@
+import Dispatch
+import HTTPTransport
+import Providers
+import SyncProtocol
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Sign-in: two questions at a time")
+struct SimultaneousQuestionsTests {
+    /// Answers each of two requests as soon as both have been sent, with 500 if that does not happen.
+    private final class Meeting: Sendable {
+        private let sent = [DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)]
+
+        func reply(_ request: OutgoingRequest) -> Reply {
+            let isFirst = request.url.contains("tokeninfo") || request.url.contains("debug_token")
+            sent[isFirst ? 0 : 1].signal()
+            guard sent[isFirst ? 1 : 0].wait(timeout: .now() + .seconds(30)) == .success else { return Reply(400) }
+            if request.url.contains("tokeninfo") { return GoogleVerificationTests.tokenInfo() }
+            if request.url.contains("userinfo") { return GoogleVerificationTests.user }
+            return isFirst ? FacebookAccountTests.inspection() : FacebookAccountTests.me
+        }
+    }
+
+    private static func client(
+        on background: @escaping Background,
+        _ reply: @escaping @Sendable (OutgoingRequest) throws(TransportError) -> Reply
+    ) -> AccountClient {
+        let transport = Transport(
+            send: { request, _ throws(TransportError) in try reply(request) },
+            stream: { _, _, _, _ throws(TransportError) in throw .refused("nothing is streamed here") })
+        return AccountClient(
+            transport: transport, deadline: .after(.seconds(60)), backoff: PauseRecord().backoff(),
+            background: background)
+    }
+
+    private static let anotherThread: Background = { body in DispatchQueue.global().async { body() } }
+    private struct NoThread: Error {}
+    private static let noThread: Background = { _ in throw NoThread() }
+    private static let accounts: [any AccountProvider] = [
+        GoogleVerificationTests.account, FacebookAccountTests.account,
+    ]
+
+    @Test("For whom a token was issued and whose it is are asked at the same time", arguments: [0, 1])
+    func together(index: Int) throws {
+        let meeting = Meeting()
+        let client = Self.client(on: Self.anotherThread, meeting.reply)
+
+        let profile = try Self.accounts[index].verify([.google, .facebook][index], through: client)
+
+        #expect(profile.providerUserID == ["1098", "42"][index])
+    }
+
+    @Test("If the token is another app's, the sign-in ends when both requests have")
+    func rejected() {
+        let isRejected = DispatchSemaphore(value: 0)
+        let hasEnded = Mutex(false)
+        let client = Self.client(on: Self.anotherThread) { request in
+            if request.url.contains("tokeninfo") {
+                isRejected.signal()
+                return GoogleVerificationTests.tokenInfo(aud: "another-app")
+            }
+            isRejected.wait()
+            hasEnded.withLock { $0 = true }
+            return GoogleVerificationTests.user
+        }
+
+        #expect(throws: AccountError.rejected) { try Self.accounts[0].verify(.google, through: client) }
+        #expect(hasEnded.withLock { $0 })
+    }
+
+    @Test("What is wrong with the first question counts before what is wrong with the second")
+    func precedence() {
+        let client = Self.client(on: Self.anotherThread) { request in
+            request.url.contains("tokeninfo") ? Reply(400, #"{"error": "invalid_token"}"#) : Reply(404)
+        }
+
+        #expect(throws: AccountError.rejected) { try Self.accounts[0].verify(.google, through: client) }
+    }
+
+    @Test("If the provider's share of calls is half used, the second question follows the first")
+    func share() throws {
+        let asked = Mutex<[String]>([])
+        let client = Self.client(on: Self.anotherThread) { request throws(TransportError) in
+            if request.isEarly { throw .withheld(.busy) }
+            asked.withLock { $0.append(request.url.contains("tokeninfo") ? "tokeninfo" : "userinfo") }
+            return request.url.contains("tokeninfo")
+                ? GoogleVerificationTests.tokenInfo() : GoogleVerificationTests.user
+        }
+
+        #expect(try Self.accounts[0].verify(.google, through: client).providerUserID == "1098")
+        #expect(asked.withLock { $0 } == ["tokeninfo", "userinfo"])
+    }
+
+    @Test("Without another thread the second question follows the first, and only if that is answered well")
+    func oneThread() throws {
+        let asked = Mutex<[String]>([])
+        let aud = Mutex("1234567890-ios.apps.googleusercontent.com")
+        let client = Self.client(on: Self.noThread) { request in
+            asked.withLock { $0.append(String(request.url.prefix { $0 != "?" }.split(separator: "/").last ?? "")) }
+            return request.url.contains("tokeninfo")
+                ? GoogleVerificationTests.tokenInfo(aud: aud.withLock { $0 }) : GoogleVerificationTests.user
+        }
+
+        #expect(try Self.accounts[0].verify(.google, through: client).providerUserID == "1098")
+        aud.withLock { $0 = "another-app" }
+        #expect(throws: AccountError.rejected) { try Self.accounts[0].verify(.google, through: client) }
+        #expect(asked.withLock { $0 } == ["tokeninfo", "userinfo", "tokeninfo"])
+    }
+}
