@@ -97,21 +97,24 @@ class Bucket:
     def unfinished(self, prefix: str) -> int:
         """Uploads of several parts that were neither completed nor aborted, which cost money for ever.
 
-        One without parts costs nothing, and may be lost sight of (docs/providers.md). It is aborted here: the server would do
-        that together with the next one of that name, and its calls would be counted in a cell that is not their cause.
+        One without parts costs nothing, and may be lost sight of (docs/providers.md).
         """
+        return sum(self._has_parts(upload) for upload in self._begun(prefix))
+
+    def abort_without_parts(self, prefix: str) -> None:
+        """Ends the other ones: the server would do that together with the next upload of that name, and its calls would
+        be counted in a cell that is not their cause."""
+        for upload in self._begun(prefix):
+            if not self._has_parts(upload):
+                self.call("DELETE", upload)
+
+    def _begun(self, prefix: str) -> list[str]:
         page = ElementTree.fromstring(self.call("GET", f"?uploads=&prefix={quoted(prefix)}"))
         uploads = [(entry.findtext("{*}Key"), entry.findtext("{*}UploadId")) for entry in page.findall("{*}Upload")]
-        number = 0
-        for key, upload in uploads:
-            if not key.startswith(prefix):
-                continue
-            target = f"/{quoted(key)}?uploadId={quoted(upload)}"
-            if ElementTree.fromstring(self.call("GET", target)).find("{*}Part") is not None:
-                number += 1
-            else:
-                self.call("DELETE", target)
-        return number
+        return [f"/{quoted(key)}?uploadId={quoted(upload)}" for key, upload in uploads if key.startswith(prefix)]
+
+    def _has_parts(self, upload: str) -> bool:
+        return ElementTree.fromstring(self.call("GET", upload)).find("{*}Part") is not None
 
 
 def quoted(key: str) -> str:

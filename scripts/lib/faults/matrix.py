@@ -129,6 +129,7 @@ class Runner:
             if operation.removes:
                 return phone
             self.phone, self.age = phone, 0
+        self.phone.person.clear_up()
         self.age += 1
         return self.phone
 
