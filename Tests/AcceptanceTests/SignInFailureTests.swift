@@ -36,6 +36,22 @@ extension PrivateStackTests {
             expectError(try person.checkCredentials(), 401)
         }
 
+        @Test("Google is asked both questions about a token at once: the second one although the first is not answered")
+        func bothQuestions() async throws {
+            let person = try server.newcomer(.google)
+            var fault = SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/tokeninfo")
+            fault.latencyMilliseconds = 39_000
+            try server.sandbox.inject(fault)
+            let number = try server.sandbox.lastRequest()
+
+            async let reply = Threads.run { try person.checkCredentials() }
+            try await eventually("whose token it is, is asked") {
+                try calls(to: "/oauth2/v3/userinfo", since: number) == 1
+            }
+
+            expectError(try await reply, 504)
+        }
+
         @Test("AddUser with a failing code exchange leaves nothing behind, and works when it is sent again [66]")
         func exchangeFails() async throws {
             let alice = try server.newcomer()
