@@ -37,7 +37,7 @@ public struct AccountClient {
             var mayHaveWorked = false
             do {
                 let reply = try transport.send(request, by: deadline)
-                guard reply.status == 429 || reply.status >= 500 else { return reply }
+                guard Self.mayPass(reply) else { return reply }
                 detail = "status \(reply.status)"
                 retryAfter = reply.head.retryAfter
                 mayHaveWorked = reply.status != 429 && reply.status != 503
@@ -65,8 +65,14 @@ public struct AccountClient {
 }
 
 extension AccountClient {
+    /// Whether the same request may have another reply later.
+    private static func mayPass(_ reply: Reply) -> Bool { reply.status == 429 || reply.status >= 500 }
+
     /// Sends two requests at the same time, or, if there is no other thread or the provider's share of calls is half used,
     /// one after the other.
+    ///
+    /// The second one is sent early just once: if that fails for a transient reason, it follows the first one, so that a
+    /// provider that is down is not asked twice as often.
     /// - Parameter judge: reads the first reply; if it throws, the second reply does not count.
     /// - Returns: what `judge` has read, and the second reply.
     /// - Throws: the first one's failure before the second one's.
@@ -75,20 +81,23 @@ extension AccountClient {
     ) throws(AccountError) -> (Reading, Reply) {
         let early = begin(second)
         let reading = Result { () throws(AccountError) in try judge(try send(first)) }
-        // The outcome is waited for also if it does not count: threads would add up.
-        switch early?.outcome() {
-        case nil, .failure(.withheld): return (try reading.get(), try send(second))
-        case let reply?: return (try reading.get(), try reply.get())
-        }
+        // Waited for also if it does not count: threads would add up.
+        let reply = early?.outcome()
+        let value = try reading.get()
+        if let reply { return (value, reply) }
+        return (value, try send(second))
     }
 
-    private func begin(_ request: OutgoingRequest) -> PendingCall<Result<Reply, AccountError>>? {
+    /// - Returns: a call without an outcome if it fails for a transient reason.
+    private func begin(_ request: OutgoingRequest) -> PendingCall<Reply?>? {
         guard let background else { return nil }
         var early = request
         early.isEarly = true
-        let passed = PassedToThread((client: self, request: early))
+        let passed = PassedToThread((transport: transport, request: early, deadline: deadline))
         return try? PendingCall(on: background) {
-            Result { () throws(AccountError) in try passed.value.client.send(passed.value.request) }
+            let (transport, request, deadline) = passed.value
+            guard let reply = try? transport.send(request, by: deadline), !Self.mayPass(reply) else { return nil }
+            return reply
         }
     }
 }

@@ -78,11 +78,16 @@ struct SimultaneousQuestionsTests {
         #expect(throws: AccountError.rejected) { try Self.accounts[0].verify(.google, through: client) }
     }
 
-    @Test("If the provider's share of calls is half used, the second question follows the first")
-    func share() throws {
+    @Test(
+        "What the early question fails of does not count: it follows the first one",
+        arguments: [TransportError.withheld(.busy), .interrupted, .timedOut, nil])
+    func failure(error: TransportError?) throws {
         let asked = Mutex<[String]>([])
         let client = Self.client(on: Self.anotherThread) { request throws(TransportError) in
-            if request.isEarly { throw .withheld(.busy) }
+            if request.isEarly {
+                guard let error else { return Reply(503) }
+                throw error
+            }
             asked.withLock { $0.append(request.url.contains("tokeninfo") ? "tokeninfo" : "userinfo") }
             return request.url.contains("tokeninfo")
                 ? GoogleVerificationTests.tokenInfo() : GoogleVerificationTests.user
