@@ -21,7 +21,7 @@ VARYING = (
     (r"syncd-\d{4}-\d\d-\d\dT\d{6}Z", "syncd-TIME"),
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?", "TIME"),
     (r"\b[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b", "UUID"),
-    (r"\b[A-Za-z0-9+/]{43}=", "KEY"),
+    (r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=", "KEY"),
     (r"\b[0-9a-f]{12,}\b", "HEX"),
     (r"\b\d[\d,.]* (bytes|KiB|MiB|GiB|ms|s|min|seconds|days)\b", r"N \1"),
     (r"\b\d+(\.\d)? percent", "N percent"),
