@@ -71,8 +71,7 @@ struct ChaosRun {
         let watch = sides[side].watch
         let before = watch.events.count
         // A request that is lost ends after 75 s.
-        try await eventually("a round at \(sides[side].user.name): \(watch.text.suffix(2_000))", within: .seconds(150))
-        {
+        try await eventually("a round at \(sides[side].user.name): \(watch.lastWords)", within: .seconds(150)) {
             watch.events.count > before || !watch.isRunning
         }
     }
@@ -204,7 +203,7 @@ struct ChaosRun {
     mutating func settle(within limit: Duration) async throws {
         try server.stack?.restore()
         for index in sides.indices where !sides[index].watch.isRunning {
-            Issue.record("the watch of \(sides[index].user.name) ended: \(sides[index].watch.text.suffix(2_000))")
+            Issue.record("the watch of \(sides[index].user.name) ended: \(sides[index].watch.lastWords)")
             sides[index].watch = try sides[index].user.watch(group: group)
         }
         let sides = sides

@@ -193,6 +193,14 @@ final class WatchProcess: Sendable {
         return String(decoding: bytes.dropFirst(begin), as: UTF8.self)
     }
 
+    /// The end of what it wrote; if it crashed, the beginning of what the runtime says of that.
+    var lastWords: Substring {
+        let text = text
+        let crash = ["Fatal error", "*** Signal", "*** Program crashed"].compactMap { text.range(of: $0)?.lowerBound }
+            .min()
+        return crash.map { text[$0...].prefix(6_000) } ?? text.suffix(2_000)
+    }
+
     /// Its events, in their order.
     var events: [JSONValue] {
         text.split(separator: "\n").compactMap { JSONValue(Array($0.utf8)) }
