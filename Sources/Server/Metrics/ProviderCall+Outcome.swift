@@ -75,12 +75,12 @@ public struct CallMeasurement: TransportDecorator {
     }
 
     public func ended(_ call: Call, _ result: CallResult) {
+        if call.isEarly, result.isWithheld { return }
         let outcome: ProviderCall.Outcome =
             switch result {
             case .replied(let head, body: _): .init(status: head.status)
             case .failed(let error, head: _): .init(error)
             }
-        if call.isEarly, outcome == .withheld { return }
         report(call.call, outcome, call.start.duration(to: .now))
     }
 }

@@ -19,14 +19,16 @@ public struct CallLog: TransportDecorator {
     public struct Call {
         fileprivate var method: HTTPRequest.Method
         fileprivate var url: String
+        fileprivate var isEarly: Bool
         fileprivate var start: ContinuousClock.Instant
     }
 
     public func begin(_ request: OutgoingRequest, by deadline: Deadline) -> Call {
-        Call(method: request.method, url: request.url, start: .now)
+        Call(method: request.method, url: request.url, isEarly: request.isEarly, start: .now)
     }
 
     public func ended(_ call: Call, _ result: CallResult) {
+        if call.isEarly, result.isWithheld { return }
         let (level, outcome) = Self.line(result)
         let (seconds, attoseconds) = call.start.duration(to: .now).components
         logger.log(

@@ -70,4 +70,19 @@ struct ProviderCallLogTests {
         #expect(line["reason"] == "timed out")
         #expect(!log.text.contains("secret"))
     }
+
+    @Test("Of a call that was withheld there is a warning, unless it was early and can follow")
+    func withheld() throws {
+        let logger = Logger(label: "test", factory: { [log] _ in log })
+        let script = ScriptedTransport { _ throws(TransportError) in throw .withheld(.busy) }
+        let transport = script.transport.decorated(by: CallLog(logger))
+        var request = OutgoingRequest(.google, .identity, .get, "https://www.googleapis.com/oauth2/v3/userinfo")
+
+        request.isEarly = true
+        _ = try? transport.send(request, by: .after(.seconds(20)))
+        #expect(log.lines("Provider call").isEmpty)
+        request.isEarly = false
+        _ = try? transport.send(request, by: .after(.seconds(20)))
+        #expect(log.lines("Provider call").count == 1)
+    }
 }

@@ -30,6 +30,12 @@ public enum CallResult: Sendable {
     case replied(ReplyHead, body: [UInt8]?)
     /// There is no reply, or only a part of it.
     case failed(TransportError, head: ReplyHead?)
+
+    /// Whether the call was not made. Of an early one nobody needs to know: it follows.
+    public var isWithheld: Bool {
+        if case .failed(.withheld, head: _) = self { return true }
+        return false
+    }
 }
 
 extension Transport {
