@@ -196,7 +196,7 @@ def downloads(stack: BenchStack, repetitions: int) -> list[Result]:
                                   sharingGroupUUID=cloud.person.group)
         commit(cloud.person)
         object_id = stack.sql(f"SELECT object_id FROM files WHERE file_uuid = '{uuid}'").strip()
-        cloud.first_byte(uuid)
+        cloud.first_byte(uuid)  # From then on the sign-in is remembered.
         asked = requests_during(stack, lambda: cloud.first_byte(uuid))
         ours, baseline, unknown = interleaved(
             lambda _: cloud.first_byte(uuid), lambda _: cloud.first_byte_past_us(object_id),
