@@ -147,7 +147,7 @@ struct Server {
             uptime: { started.duration(to: .now) },
             makeUUID: { try RandomBytes.uuidText() },
             background: { body in
-                try WorkerThread(name: "beside") {
+                try WorkerThread(name: "background") {
                     ClientLibrary.threadStart()
                     body()
                     ClientLibrary.threadEnd()
