@@ -22,10 +22,11 @@ VARYING = (
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?", "TIME"),
     (r"\b[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b", "UUID"),
     (r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=", "KEY"),
+    # Before HEX, since its decimals can be twelve and more.
+    (r'"serverUptime":[\d.e+-]+', '"serverUptime":N'),
     (r"\b[0-9a-f]{12,}\b", "HEX"),
     (r"\b\d[\d,.]* (bytes|KiB|MiB|GiB|ms|s|min|seconds|days)\b", r"N \1"),
     (r"\b\d+(\.\d)? percent", "N percent"),
-    (r'"serverUptime":[\d.]+', '"serverUptime":N'),
     (r"\bkey (\()?[0-9a-f]{8}\b", r"key \1KEY"),
     (r"\bquota_windows \d+", "quota_windows N"),
     # Of releases, ours and Debian's.
