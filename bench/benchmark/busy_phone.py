@@ -44,7 +44,8 @@ class BusyPhone:
         good = [reply for reply in replies if reply[0] in ("200", "201") and str(self.size_bytes) in reply[2:]]
         host = transfers[0].split("/")[2]
         if len(good) != len(self.files):
-            raise LoadError(f"{host}: only {len(good)} of {len(self.files)} files arrive: {replies[:3]}")
+            bad = [reply for reply in replies if reply not in good]
+            raise LoadError(f"{host}: only {len(good)} of {len(self.files)} files arrive; the others: {bad[:3]}")
         connections = sum(int(reply[1]) for reply in replies)
         if connections > at_once:
             raise LoadError(f"{host}: connections do not stay open; {connections} are opened for {at_once} at once.")

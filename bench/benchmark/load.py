@@ -13,10 +13,6 @@ class LoadError(Exception):
     """The measurement itself failed; a sentence for the reader."""
 
 
-class Missing(LoadError):
-    """A line cannot be measured on this machine; the others can."""
-
-
 def requests_per_second(
     url: str, seconds: float, connections: int, headers: dict[str, str] | None = None, script: Path | None = None
 ) -> float:

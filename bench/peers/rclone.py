@@ -8,7 +8,7 @@ import json
 import os
 
 from benchmark.bench_stack import BenchStack
-from benchmark.load import Missing
+from benchmark.load import LoadError
 from syncstack.layout import write
 from syncstack.names import Names
 
@@ -28,7 +28,7 @@ class RcloneWebDAV(WebDAVServer):
 
     def __init__(self, stack: BenchStack):
         if os.geteuid() != 0:
-            raise Missing("P16 needs root: rclone finds the emulated Drive by a mount of its own, at port 443.")
+            raise LoadError("P16 needs root: rclone finds the emulated Drive by a mount of its own, at port 443.")
         super().__init__(stack)
 
     @property
