@@ -96,6 +96,11 @@ struct Account: Sendable {
         }
     }
 
+    /// The newest token of a program that still works at `now`.
+    func programToken(at now: Date) -> AccessToken? {
+        accessTokens.last { $0.holder == .program && !$0.isRevoked && $0.expiresAt > now }
+    }
+
     /// The device's newest authorization code that still works at `now`.
     func freshCode(at now: Date) -> AuthorizationCode? {
         codes.last { !$0.isUsed && $0.expiresAt > now && $0.scopes == nil }

@@ -40,6 +40,31 @@ public enum RegisteredApps {
     public static let dropboxScopes = [
         "account_info.read", "files.metadata.read", "files.content.read", "files.content.write",
     ]
+    /// An OAuth 2.0 client at the Nextcloud.
+    struct NextcloudClient: Sendable {
+        let id: String
+        let secret: String
+        let holder: TokenHolder
+        /// The redirect URI that is registered, without a port.
+        let redirectWithoutPort: String
+    }
+
+    /// The client of the server at the Nextcloud.
+    public static let nextcloudServerClientID = "sandboxNextcloudServer0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
+    /// Its secret.
+    public static let nextcloudServerSecret = "sandboxNextcloudSecret0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
+    /// The client of programs on computers at the Nextcloud.
+    public static let nextcloudProgramClientID = "sandboxNextcloudProgram0123456789abcdefghijklmnopqrstuvwxyzABCDE"
+    /// Its secret, which is in every copy of the program and therefore not secret.
+    public static let nextcloudProgramSecret = "sandboxNextcloudProgramSecret0123456789abcdefghijklmnopqrstuvwxy"
+    static let nextcloudClients = [
+        NextcloudClient(
+            id: nextcloudServerClientID, secret: nextcloudServerSecret, holder: .server,
+            redirectWithoutPort: "http://127.0.0.1/server"),
+        NextcloudClient(
+            id: nextcloudProgramClientID, secret: nextcloudProgramSecret, holder: .program,
+            redirectWithoutPort: "http://127.0.0.1/program"),
+    ]
     /// Apple's developer team, of the app and of the key for push.
     public static let apnsTeamID = "SANDBOX123"
     /// The key for push; the key itself is a file in the state directory, see docs/sandbox.md.

@@ -64,6 +64,12 @@ extension Account {
                 add(Account.nextcloudAppPassword(holder: .device, at: now))
                 hasChanged = true
             }
+            if programToken(at: soon) == nil {
+                add(
+                    NextcloudOAuth.accessToken(
+                        for: RegisteredApps.nextcloudProgramClientID, holder: .program, at: now))
+                hasChanged = true
+            }
         }
         return hasChanged
     }

@@ -79,7 +79,11 @@ struct AccountControl {
                 for: account, verifier: json["codeVerifier"]?.string, redirect: json["redirectURI"]?.string,
                 at: server.now)
         case .microsoft: MicrosoftOAuth.code(for: account, at: server.now)
-        case .facebook, .apple, .webdav:
+        case .webdav:
+            NextcloudOAuth.code(
+                for: RegisteredApps.nextcloudServerClientID, verifier: json["codeVerifier"]?.string,
+                redirect: json["redirectURI"]?.string ?? "http://127.0.0.1/server", at: server.now)
+        case .facebook, .apple:
             throw .badRequest("\(account.provider.rawValue) has no authorization codes here")
         }
     }
@@ -153,9 +157,13 @@ struct AccountControl {
                 "X-account-details": .string(account.nextcloudDetails),
             ]
             json["accessToken"] = .string(token)
-            json["address"] = .string("https://\(NextcloudRoutes.host)/remote.php/dav/files/\(account.id)/")
-            json["refreshToken"] = .null
-            json["authorizationCode"] = .null
+            json["address"] = .string(account.nextcloudAddress)
+            json["bearerHeaders"] = [
+                "X-token-type": "WebDAVToken", "access_token": .string(account.programToken(at: now)?.value ?? ""),
+                "X-account-details": .string("{\"address\":\"\(account.nextcloudAddress)\"}"),
+            ]
+            json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
+            json["authorizationCode"] = .string(account.freshCode(at: now)?.value) ?? .null
         case .facebook:
             let isLimited = account.tokenType == FacebookLimitedLogin.tokenType
             let shown =

@@ -112,6 +112,9 @@ extension Account {
 
     /// What a client presents to be this person: see `X-account-details` of the protocol.
     var nextcloudDetails: String {
-        "{\"address\":\"https://\(NextcloudRoutes.host)/remote.php/dav/files/\(id)/\",\"user\":\"\(id)\"}"
+        "{\"address\":\"\(nextcloudAddress)\",\"user\":\"\(id)\"}"
     }
+
+    /// The account's files.
+    var nextcloudAddress: String { "https://\(NextcloudRoutes.host)/remote.php/dav/files/\(id)/" }
 }

@@ -23,6 +23,10 @@ struct NextcloudRoutes {
         case ("index.php", "login"), ("login", "v2"):
             return try NextcloudLogin(server: server).respond(
                 to: request, path: Array(path.drop { $0 == "index.php" }.dropFirst()))
+        case ("index.php", "apps") where path.dropFirst(2) == ["oauth2", "authorize"]:
+            return try NextcloudAuthorization(server: server).respond(to: request)
+        case ("index.php", "apps") where path.dropFirst(2) == ["oauth2", "api", "v1", "token"]:
+            return try NextcloudOAuth(server: server).token(request)
         case ("remote.php", "dav"): break
         default: throw NextcloudError.notFound(request.path)
         }
