@@ -46,7 +46,7 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
     public var expires: Date?
     /// The grant that the server has not accepted yet.
     public var serverGrant: ServerGrant?
-    /// Apple: JSON with what the user disclosed to the app.
+    /// JSON. Apple: what the user disclosed to the app. WebDAV: where their files are.
     public var accountDetails: String?
 
     public init(
@@ -99,6 +99,7 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
     /// Whether both belong to the same account, regardless of the tokens.
     public func isSameAccount(as other: AccountCredentials) -> Bool {
         accountType == other.accountType && person.id == other.person.id
+            && credentials.accountDetails?.address == other.credentials.accountDetails?.address
     }
 }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import SyncAccounts
 
 /// Credentials in memory, which may refuse to be written.
-private final class MemoryStore: CredentialStore {
+final class MemoryStore: CredentialStore {
     private let kept: Mutex<AccountCredentials?>
     private let refuses = Mutex(false)
 

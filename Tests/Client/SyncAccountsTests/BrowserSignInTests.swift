@@ -62,6 +62,40 @@ struct BrowserSignInTests {
         #expect(provider.requests[1].authorization == "Bearer ya29.first")
     }
 
+    @Test("At a Nextcloud both codes are its own; the token is a bearer token, renewed by the program's client")
+    func nextcloud() async throws {
+        let provider = ScriptedProvider.nextcloud()
+        let scheme = AccountScheme.nextcloud(
+            at: try #require(URL(string: "https://cloud.example.com/nc")), clientID: "p", clientSecret: "s/",
+            serverClientID: "server")
+        let opened = Mutex<[URL]>([])
+
+        let credentials = try await signIn(provider, scheme) { url in
+            let first = try await Self.answer(url, "code=a")
+            let second = URL(string: first.headers["location"]!)!
+            opened.withLock { $0 = [url, second] }
+            try await Self.answer(second, "code=b")
+        }
+
+        let pages = opened.withLock { $0 }
+        #expect(
+            pages.map { $0.path } == ["/nc/index.php/apps/oauth2/authorize", "/nc/index.php/apps/oauth2/authorize"])
+        #expect(pages.map { $0.item("client_id") } == ["p", "server"] && pages[0].item("scope") == nil)
+        let details = try #require(credentials.headers[.accountDetails])
+        let members = try JSONDecoder().decode([String: String].self, from: Data(details.utf8))
+        #expect(members == ["address": "https://cloud.example.com/nc/remote.php/dav/files/alice%20a/"])
+        #expect(credentials.headers[.tokenType] == "WebDAVToken" && credentials.headers[.accessToken] == "a1")
+        #expect(credentials.headers[.authorizationCode] == "b")
+        #expect(credentials.person == AccountCredentials.Person(id: "alice a", name: "Alice"))
+        let basic = "Basic " + Data("p:s%2F".utf8).base64EncodedString()
+        #expect(provider.requests.map(\.authorization) == [basic, "Bearer a1"])
+
+        let session = try AccountSession(scheme, store: MemoryStore(credentials), transport: provider.transport)
+        let renewed = try await session.refresh(credentials)
+        #expect(renewed.accessToken == "a2" && renewed.refreshToken == "r2")
+        #expect(renewed.accountDetails == credentials.accountDetails && provider.requests.last?.authorization == basic)
+    }
+
     @Test("The server's page is requested with the server's client id and another challenge")
     func serverPage() async throws {
         let second = Mutex<URL?>(nil)

@@ -52,6 +52,23 @@ final class ScriptedProvider: Sendable {
     }
 }
 
+extension ScriptedProvider {
+    /// A Nextcloud with the user alice.
+    static func nextcloud() -> ScriptedProvider {
+        ScriptedProvider { request in
+            if request.url.hasSuffix("/nc/ocs/v2.php/cloud/user?format=json") {
+                return (200, #"{"ocs": {"data": {"id": "alice a", "display-name": "Alice", "email": null}}}"#)
+            }
+            guard request.url.hasSuffix("/nc/index.php/apps/oauth2/api/v1/token") else { return (404, "") }
+            let number = request.form["grant_type"] == "refresh_token" ? 2 : 1
+            return (
+                200,
+                #"{"access_token": "a\#(number)", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "r\#(number)"}"#
+            )
+        }
+    }
+}
+
 extension AccountScheme {
     static let googleForTests = google(
         clientID: "1-desktop", clientSecret: "no-secret", serverClientID: "1-server", ports: [])

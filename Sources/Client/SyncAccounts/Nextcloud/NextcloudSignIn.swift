@@ -107,45 +107,32 @@ public struct NextcloudSignIn: Sendable {
         throw SignInError(.timedOut)
     }
 
-    private struct UserReply: Decodable {
-        struct Services: Decodable { var data: User }
-        struct User: Decodable {
-            var id: String
-            var displayname: String?
-            var email: String?
-        }
-        var ocs: Services
-    }
-
     /// The login name may be an email address, but paths have the user id.
     private func person(_ granted: Granted) async throws(SignInError) -> AccountCredentials.Person {
         guard let root = URL(string: granted.server), isOfServer(root),
-            let address = URL(string: root.appending(path: "ocs/v2.php/cloud/user").absoluteString + "?format=json")
+            let address = URL(string: NextcloudUser.address(at: root))
         else { throw SignInError(.misconfigured, "the Nextcloud names another server") }
         var request = URLRequest(url: address)
-        request.setValue("true", forHTTPHeaderField: "OCS-APIRequest")
+        request.setValue("true", forHTTPHeaderField: NextcloudUser.requestHeader)
         let password = Data("\(granted.loginName):\(granted.appPassword)".utf8).base64EncodedString()
         request.setValue("Basic " + password, forHTTPHeaderField: "Authorization")
         let reply = try await send(request)
-        guard reply.status == 200, let user = try? JSONDecoder().decode(UserReply.self, from: reply.body).ocs.data
-        else {
+        guard reply.status == 200, let person = NextcloudUser.read(reply.body) else {
             throw SignInError(
                 .providerUnavailable, "the Nextcloud does not say who the user is: status \(reply.status)")
         }
-        return AccountCredentials.Person(id: user.id, name: user.displayname ?? "", email: user.email)
+        return person
     }
 
     private static func credentials(
         _ granted: Granted, _ person: AccountCredentials.Person
     ) throws(SignInError) -> AccountCredentials {
-        var root = granted.server
-        while root.hasSuffix("/") { root.removeLast() }
-        let address = "\(root)/remote.php/dav/files/\(PercentEncoding.encode(person.id))/"
-        guard let details = try? JSONEncoder().encode(AccountDetails.webDAV(address: address, user: granted.loginName))
-        else { throw SignInError(.failed) }
+        guard let details = NextcloudUser.details(of: person.id, at: granted.server, name: granted.loginName) else {
+            throw SignInError(.failed)
+        }
         return AccountCredentials(
             accountType: .webDAV, person: person, accessToken: granted.appPassword,
-            accountDetails: String(decoding: details, as: UTF8.self))
+            accountDetails: details)
     }
 
     // MARK: Pieces

@@ -1,3 +1,4 @@
+public import Foundation
 public import SyncProtocol
 
 /// How people sign in with one kind of account: where the browser goes, and with which clients.
@@ -6,6 +7,8 @@ public import SyncProtocol
 /// gives the server access to the storage even when the user is away.
 public struct AccountScheme: Sendable, Hashable {
     public var accountType: AccountType
+    /// The user's own server; `nil` for a company's.
+    public var site: URL?
     /// The provider's authorization endpoint (RFC 6749, section 3.1).
     public var authorizationEndpoint: String
     /// Its token endpoint (RFC 6749, section 3.2).
@@ -76,5 +79,28 @@ public struct AccountScheme: Sendable, Hashable {
             program: client(programPath, ["openid", "profile", "offline_access", graph + "User.Read"]),
             server: client(serverPath, [graph + "User.Read", graph + "Files.ReadWrite.AppFolder", "offline_access"]),
             ports: [])
+    }
+
+    /// A Nextcloud or an ownCloud whose administrator has registered two clients, with the redirect URIs
+    /// `http://127.0.0.1/program` and `http://127.0.0.1/server`.
+    ///
+    /// - Parameters:
+    ///   - site: where it is, such as `https://cloud.example.com` or `https://example.com/nextcloud`.
+    ///   - clientSecret: of the program's client, which these servers do not do without.
+    ///   - ports: that are registered, where a server compares them, too.
+    public static func nextcloud(
+        at site: URL, clientID: String, clientSecret: String, serverClientID: String?, ports: [UInt16] = []
+    ) -> AccountScheme {
+        let routes = site.appending(path: "index.php/apps/oauth2")
+        return AccountScheme(
+            accountType: .webDAV, site: site, authorizationEndpoint: routes.appending(path: "authorize").absoluteString,
+            tokenEndpoint: routes.appending(path: "api/v1/token").absoluteString,
+            program: OAuthClient(
+                clientID: clientID, clientSecret: clientSecret,
+                redirect: OAuthClient.Redirect(host: .ipv4, path: programPath), scopes: []),
+            server: serverClientID.map { id in
+                OAuthClient(
+                    clientID: id, redirect: OAuthClient.Redirect(host: .ipv4, path: serverPath), scopes: [])
+            }, ports: ports)
     }
 }

@@ -26,9 +26,9 @@ struct AuthorizationAttempt: Sendable {
         else { throw SignInError(.misconfigured, "redirect path \(client.redirect.path)") }
         var items = [
             ("client_id", client.clientID), ("redirect_uri", redirectURI.rawValue), ("response_type", "code"),
-            ("scope", client.scopes.joined(separator: " ")), ("state", state), ("code_challenge", proof.challenge),
-            ("code_challenge_method", "S256"),
+            ("state", state), ("code_challenge", proof.challenge), ("code_challenge_method", "S256"),
         ]
+        if !client.scopes.isEmpty { items.append(("scope", client.scopes.joined(separator: " "))) }
         items += client.parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         guard let url = URL(string: scheme.authorizationEndpoint + "?" + FormText.encode(items)) else {
             throw SignInError(.misconfigured, "authorization endpoint")

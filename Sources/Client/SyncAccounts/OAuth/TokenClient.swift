@@ -48,14 +48,24 @@ struct TokenClient: Sendable {
     private func ask(
         _ grant: [(name: String, value: String)], isRefresh: Bool
     ) async throws(SignInError) -> Tokens {
-        var items = grant + [("client_id", scheme.program.clientID)]
-        if let secret = scheme.program.clientSecret { items.append(("client_secret", secret)) }
+        var items = grant
+        var authorization: String?
+        switch (scheme.site, scheme.program.clientSecret) {
+        // ownCloud knows clients by HTTP Basic only (RFC 6749, section 2.3.1).
+        case (.some, let secret?):
+            let pair = PercentEncoding.encode(scheme.program.clientID) + ":" + PercentEncoding.encode(secret)
+            authorization = "Basic " + Data(pair.utf8).base64EncodedString()
+        case (nil, let secret?):
+            items += [("client_id", scheme.program.clientID), ("client_secret", secret)]
+        case (_, nil): items.append(("client_id", scheme.program.clientID))
+        }
         // Microsoft requires the scopes again; without `openid` there would be no ID token.
         if scheme.accountType == .microsoft {
             items.append(("scope", scheme.program.scopes.joined(separator: " ")))
         }
         var request = try Self.request(scheme.tokenEndpoint)
         request.httpMethod = "POST"
+        if let authorization { request.setValue(authorization, forHTTPHeaderField: "Authorization") }
         request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
         request.httpBody = Data(FormText.encode(items).utf8)
         let reply = try await send(request)
@@ -65,10 +75,11 @@ struct TokenClient: Sendable {
 
     /// Who a token belongs to, according to the provider.
     func person(of tokens: Tokens) async throws(SignInError) -> AccountCredentials.Person {
-        let profile = PersonProfile(scheme.accountType)
+        let profile = PersonProfile(of: scheme)
         guard let profile else { throw SignInError(.misconfigured, "no profile of \(scheme.accountType.rawValue)") }
         var request = try Self.request(profile.url)
         request.setValue("Bearer " + tokens.accessToken, forHTTPHeaderField: "Authorization")
+        if scheme.site != nil { request.setValue("true", forHTTPHeaderField: NextcloudUser.requestHeader) }
         if profile.takesPost {
             request.httpMethod = "POST"
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
@@ -94,7 +105,10 @@ struct TokenClient: Sendable {
             accountType: scheme.accountType, person: person, accessToken: tokens.accessToken,
             idToken: scheme.accountType == .microsoft ? tokens.idToken ?? old?.idToken : nil,
             refreshToken: tokens.refreshToken ?? old?.refreshToken,
-            expires: tokens.expiresIn.map { now().addingTimeInterval($0) }, serverGrant: old?.serverGrant)
+            expires: tokens.expiresIn.map { now().addingTimeInterval($0) }, serverGrant: old?.serverGrant,
+            accountDetails: scheme.site.flatMap {
+                NextcloudUser.details(of: person.id, at: $0.absoluteString, name: nil)
+            })
     }
 
     private func send(_ request: URLRequest) async throws(SignInError) -> ProviderTransport.Reply {
@@ -142,8 +156,8 @@ struct PersonProfile {
     let read: (Data) -> AccountCredentials.Person?
 
     /// `nil` for accounts whose sign-in already identifies the user.
-    init?(_ type: AccountType) {
-        switch type {
+    init?(of scheme: AccountScheme) {
+        switch scheme.accountType {
         case .google:
             url = "https://openidconnect.googleapis.com/v1/userinfo"
             takesPost = false
@@ -156,7 +170,12 @@ struct PersonProfile {
             url = "https://graph.microsoft.com/v1.0/me"
             takesPost = false
             read = Self.microsoft
-        case .facebook, .appleSignIn, .webDAV, .s3: return nil
+        case .webDAV:
+            guard let site = scheme.site else { return nil }
+            url = NextcloudUser.address(at: site)
+            takesPost = false
+            read = NextcloudUser.read
+        case .facebook, .appleSignIn, .s3: return nil
         }
     }
 

@@ -6,7 +6,7 @@ import SyncClient
 struct Account: Codable {
     /// How the person signed in.
     enum Kind: String, Codable {
-        case google, dropbox, microsoft, sandbox
+        case google, dropbox, microsoft, nextcloud, sandbox
     }
 
     var server: String

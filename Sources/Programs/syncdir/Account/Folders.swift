@@ -43,11 +43,22 @@ struct Configuration: Codable {
         var clientID: String
     }
 
+    /// A Nextcloud or an ownCloud.
+    struct Nextcloud: Codable {
+        var address: String
+        var clientID: String
+        var clientSecret: String
+        /// The server's client; without one the server has access only while the program runs.
+        var serverClientID: String?
+        var ports: [UInt16]?
+    }
+
     /// The server's address.
     var server: String?
     var google: Google?
     var dropbox: Dropbox?
     var microsoft: Microsoft?
+    var nextcloud: Nextcloud?
     /// The folder in the storage of accounts that need one; `SyncServer` by default.
     var cloudFolderName: String?
     /// MIME types by file name extension, in addition to those that every server knows.

@@ -62,6 +62,14 @@ struct Session {
         case .microsoft:
             guard let client = configuration.microsoft else { throw missing("microsoft") }
             return .microsoft(clientID: client.clientID)
+        case .nextcloud:
+            guard let client = configuration.nextcloud else { throw missing("nextcloud") }
+            guard let site = URL(string: client.address), site.scheme == "https", site.host() != nil else {
+                throw Failure(.configuration, "the Nextcloud's address in config.json is none: \(client.address)")
+            }
+            return .nextcloud(
+                at: site, clientID: client.clientID, clientSecret: client.clientSecret,
+                serverClientID: client.serverClientID, ports: client.ports ?? [])
         }
     }
 

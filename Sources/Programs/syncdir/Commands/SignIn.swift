@@ -14,7 +14,7 @@ struct SignIn: AsyncParsableCommand {
         discussion: "Prints the address of the provider's page, and opens it if there is a browser.")
 
     enum Provider: String, EnumerableFlag {
-        case google, dropbox, microsoft
+        case google, dropbox, microsoft, nextcloud
     }
 
     @OptionGroup var options: CommonOptions
@@ -43,7 +43,7 @@ struct SignIn: AsyncParsableCommand {
                 throw ValidationError("With --sandbox either --sandbox-account or --sandbox-person is needed.")
             }
         } else if provider == nil {
-            throw ValidationError("Name the kind of account: --google, --dropbox or --microsoft.")
+            throw ValidationError("Name the kind of account: --google, --dropbox, --microsoft or --nextcloud.")
         }
     }
 

@@ -1,0 +1,50 @@
+import Foundation
+import SyncProtocol
+import SyncServerConnection
+
+/// What a Nextcloud or an ownCloud says about its user (Nextcloud, Developer Manual, "OCS API overview").
+enum NextcloudUser {
+    private struct Reply: Decodable {
+        struct Services: Decodable { var data: User }
+        struct User: Decodable {
+            var id: String
+            var displayname: String?
+            /// ownCloud's spelling.
+            var displayName: String?
+            var email: String?
+
+            private enum CodingKeys: String, CodingKey {
+                case id, displayname, email
+                case displayName = "display-name"
+            }
+        }
+        var ocs: Services
+    }
+
+    /// What is asked for; with ``requestHeader``.
+    static func address(at server: URL) -> String {
+        server.appending(path: "ocs/v2.php/cloud/user").absoluteString + "?format=json"
+    }
+
+    /// Without it the services refuse a request, since a web page cannot send it.
+    static let requestHeader = "OCS-APIRequest"
+
+    static func read(_ body: Data) -> AccountCredentials.Person? {
+        (try? JSONDecoder().decode(Reply.self, from: body).ocs.data).map { user in
+            AccountCredentials.Person(
+                id: user.id, name: user.displayname ?? user.displayName ?? "", email: user.email)
+        }
+    }
+
+    /// Where the user's files are, for the server.
+    /// - Parameters:
+    ///   - server: where the Nextcloud is; may end with slashes.
+    ///   - name: with which a password is sent; `nil` for a bearer token.
+    static func details(of id: String, at server: String, name: String?) -> String? {
+        var root = server
+        while root.hasSuffix("/") { root.removeLast() }
+        let address = "\(root)/remote.php/dav/files/\(PercentEncoding.encode(id))/"
+        return (try? JSONEncoder().encode(AccountDetails.webDAV(address: address, user: name)))
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
+}
