@@ -39,6 +39,18 @@ public struct SandboxAccount: Sendable {
         refreshToken = json.refreshToken?.text
     }
 
+    /// Where the browser took the codes of ``SandboxControl/bearerAccount(of:verifier:)``.
+    public static let redirectURI = "http://127.0.0.1:49152/server"
+    /// With which they were requested.
+    public static let codeVerifier = String(repeating: "a", count: 43)
+
+    /// The same account without the headers of an authorization code.
+    public var withoutCode: SandboxAccount {
+        var copy = self
+        copy.headers.removeAll { $0.name.hasPrefix("SyncServer-") }
+        return copy
+    }
+
     /// An account at a real server that tests put behind the sandbox; its files have the checksums of Google's.
     public init(atRealServer name: String, headers: [(name: String, value: String)]) {
         id = name

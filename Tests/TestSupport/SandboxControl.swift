@@ -64,6 +64,31 @@ public struct SandboxControl: Sendable {
         return try self.account(account.id)
     }
 
+    /// The same account at a Nextcloud, whose app has signed in with OAuth 2.0: it presents a bearer token, and a code of the
+    /// server's client.
+    ///
+    /// - Parameter verifier: with which the code is requested; what the app sends is another matter.
+    public func bearerAccount(
+        of account: SandboxAccount, verifier: String = SandboxAccount.codeVerifier
+    ) throws -> SandboxAccount {
+        // Their app's token may have expired.
+        _ = try self.account(account.id)
+        let json = try post(
+            "/accounts/\(account.id)/new-authorization-code",
+            ["redirectURI": SandboxAccount.redirectURI, "codeVerifier": verifier], expecting: 201)
+        var bearer = try self.account(in: json)
+        guard case .object(let headers) = json.bearerHeaders else {
+            throw StackError.malformedSetting("sandbox account \(json)")
+        }
+        bearer.headers = headers.compactMap { name, value in value.text.map { (name, $0) } }
+        bearer.headers += [
+            ("SyncServer-authorization-code", json.authorizationCode?.text ?? ""),
+            ("SyncServer-redirect-uri", SandboxAccount.redirectURI),
+            ("SyncServer-code-verifier", SandboxAccount.codeVerifier),
+        ]
+        return bearer
+    }
+
     /// An identity token of an account at Apple, odd in the ways that docs/sandbox.md lists.
     public func identityToken(of account: SandboxAccount, _ oddities: [String: Any]) throws -> String {
         let reply = try post("/accounts/\(account.id)/identity-token", oddities, expecting: 201)

@@ -60,8 +60,8 @@ public struct CredentialVault: Sendable {
         var kept = Kept(
             credentials: present, isUnreadable: row.record != nil && present == nil,
             consentWithdrawnAt: row.consentWithdrawnAt, version: row.version)
-        guard present?.refreshToken == nil, let former = row.formerRecord,
-            let earlier = try? sealer.open(former, from: .user(userID)), earlier.refreshToken != nil
+        guard present?.hasOfflineAccess != true, let former = row.formerRecord,
+            let earlier = try? sealer.open(former, from: .user(userID)), earlier.hasOfflineAccess
         else { return kept }
         kept.credentials = present.map { earlier.updated(with: $0) } ?? earlier
         return kept
@@ -123,7 +123,7 @@ public struct CredentialVault: Sendable {
         let withdrawnAt = credentials.identity?.withdrawnAt.map { WireDate(secondsSince1970: $0) }
         let isNewWithdrawal = withdrawnAt.map { $0 > kept.consentWithdrawnAt ?? .earliest } ?? false
         let replaced: NewCredentials.Replaced =
-            if credentials.refreshToken != nil || isNewWithdrawal {
+            if credentials.hasOfflineAccess || isNewWithdrawal {
                 .obsolete
             } else if kept.isUnreadable {
                 .setAside
@@ -131,7 +131,7 @@ public struct CredentialVault: Sendable {
                 .forgotten
             }
         let new = NewCredentials(
-            try sealer.seal(credentials, for: .user(userID)), hasRefreshToken: credentials.refreshToken != nil,
+            try sealer.seal(credentials, for: .user(userID)), hasOfflineAccess: credentials.hasOfflineAccess,
             replaced: replaced, consentWithdrawnAt: isNewWithdrawal ? withdrawnAt : nil)
         return try store.transaction { session in
             try session.storeCredentials(new, of: userID, ifVersion: kept.version)
@@ -143,7 +143,7 @@ public struct CredentialVault: Sendable {
     public func add(_ credentials: StoredCredentials, of userID: UserID, in session: inout StoreSession) throws {
         let record = try sealer.seal(credentials, for: .user(userID))
         try session.storeCredentials(
-            NewCredentials(record, hasRefreshToken: credentials.refreshToken != nil), of: userID)
+            NewCredentials(record, hasOfflineAccess: credentials.hasOfflineAccess), of: userID)
     }
 
     /// Stores the credentials of a removed user whose storage is being cleared.

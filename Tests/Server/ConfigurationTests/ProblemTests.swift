@@ -135,6 +135,17 @@ struct ProblemTests {
                     "apns.keyId is missing", "apns.privateKeyFile is missing", "apns.topic is missing",
                 ]
             ),
+            (
+                #""allowedSignInTypes.WebDAV": true, "webdav.oauthTokenEndpoint": "konnect""#,
+                [
+                    "line 2, column 36: webdav.oauthTokenEndpoint must be a path that begins with a slash, or an https address",
+                    "webdav.oauthClientId is missing, to which the other settings of OAuth belong",
+                ]
+            ),
+            (
+                #""allowedSignInTypes.WebDAV": true, "webdav.oauthClientId": "a""#,
+                ["line 2, column 36: webdav.oauthClientId is of no use: no server is listed in webdav.servers"]
+            ),
             (#""sealing.keyFile": "none""#, ["line 2, column 1: sealing.keyFile names "]),
         ])
     func combinations(members: String, expected: [String]) {

@@ -26,7 +26,7 @@ struct SwitchFixture {
         let switchID = try #require(AccountSwitchID(someFile().rawValue))
         let account = ProposedAccount(
             accountType: accountType, providerUserID: id, cloudFolderName: folder, cloudFolderID: nil,
-            credentials: [1], hasRefreshToken: true)
+            credentials: [1], hasOfflineAccess: true)
         let user = try user
         try fixture.store.transaction { session in
             try session.propose(switchID, of: user, to: account, until: noon(plus: 86_400), at: noon)

@@ -85,7 +85,7 @@ struct UserTests {
             try store.transaction { session in
                 _ = try session.storeCredentials(
                     NewCredentials(
-                        record, hasRefreshToken: replaced == .obsolete, replaced: replaced, consentWithdrawnAt: time),
+                        record, hasOfflineAccess: replaced == .obsolete, replaced: replaced, consentWithdrawnAt: time),
                     of: user)
             }
             return try #require(try store.withSession { try $0.credentialRow(of: user) })

@@ -19,7 +19,9 @@ APP_SECRETS = {
     "google-client-secret": "sandbox-google-secret", "facebook-client-secret": "sandbox-facebook-secret",
     "dropbox-app-secret": "sandbox-dropbox-secret",
     "microsoft-client-secret": "sandbox~microsoft+secret/=",
+    "webdav-oauth-secret": "sandboxNextcloudSecret0123456789abcdefghijklmnopqrstuvwxyzABCDEF",
 }
+WEBDAV_OAUTH_CLIENT_ID = "sandboxNextcloudServer0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
 APPLE = {"clientId": "com.example.sandbox", "teamId": "SANDBOX123", "keyId": "SANDBOXKEY"}
 APNS = {"teamId": "SANDBOX123", "keyId": "SANDBOXAPN", "topic": "com.example.sandbox", "environment": "production"}
 FCM_ACCOUNT = {
@@ -84,7 +86,11 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
         "DropboxAppKey": DROPBOX_APP_KEY,
         "DropboxAppSecretFile": str(layout.secret("dropbox-app-secret")),
         "appleSignIn": APPLE | {"privateKeyFile": str(apple_key)},
-        "webdav": {"servers": ["https://nextcloud.sandbox.test/"]},
+        "webdav": {
+            "servers": ["https://nextcloud.sandbox.test/"],
+            "oauthClientId": WEBDAV_OAUTH_CLIENT_ID,
+            "oauthClientSecretFile": str(layout.secret("webdav-oauth-secret")),
+        },
         "owningUserAccountCreation": {"initialFileName": "README.txt", "initialFileContents": WARNING_FILE},
         "apns": APNS | {"privateKeyFile": str(apns_key)},
         "fcm": {"serviceAccountFile": str(fcm_account)},

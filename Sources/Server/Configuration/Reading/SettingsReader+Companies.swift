@@ -16,6 +16,7 @@ extension SettingsReader {
         for offer in Company.signIns {
             let isAllowed = allowed.contains(offer.accountType)
             let values = values(of: offer.settings, areUsed: isAllowed)
+            if isAllowed { object(offer.objections(values)) }
             accounts[offer.accountType] = isAllowed ? values : nil
         }
         return accounts
@@ -26,12 +27,14 @@ extension SettingsReader {
         var services: [String: SettingValues] = [:]
         for offer in Company.pushes where reader.has(prefix: offer.section) {
             let values = values(of: offer.settings, areUsed: true)
-            for (setting, text) in offer.objections(values) {
-                reader.problem("\(setting.key) \(text)", at: setting.key)
-            }
+            object(offer.objections(values))
             services[offer.section] = values
         }
         return services
+    }
+
+    private mutating func object(_ objections: [(setting: Setting, text: String)]) {
+        for (setting, text) in objections { reader.problem("\(setting.key) \(text)", at: setting.key) }
     }
 
     /// - Parameter areUsed: whether what is required must be there.
@@ -64,7 +67,7 @@ extension SettingsReader {
         let known = reader.problems.count
         let secret = secret(setting.key)
         guard isUsed, isNeeded(setting.key) else { return secret?.value }
-        guard let secret else { return missing(setting.key + "File").value }
+        guard let secret else { return setting.isRequired ? missing(setting.key + "File").value : nil }
         if reader.problems.count == known, let objection = setting.objection(secret.value) {
             reader.problem("\(setting.key)File cannot be used: \(objection)", at: setting.key + "File")
         }

@@ -172,7 +172,7 @@ public struct Importer: Sendable {
             if let credentials = user.credentials {
                 let record = try sealer.seal(credentials, for: .user(userID))
                 try session.storeCredentials(
-                    NewCredentials(record, hasRefreshToken: credentials.refreshToken != nil, replaced: .obsolete),
+                    NewCredentials(record, hasOfflineAccess: credentials.hasOfflineAccess, replaced: .obsolete),
                     of: userID)
             }
             _ = try session.addImportedDevices(user.devices, of: userID, at: now())

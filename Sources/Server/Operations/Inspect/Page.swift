@@ -38,7 +38,7 @@ extension Page: Report {
 }
 
 enum UserText {
-    /// What is unusual about the user: no refresh token, limits that are near or reached.
+    /// What is unusual about the user: no offline access, limits that are near or reached.
     private static func notes(_ user: ListedUser) -> String {
         let near = user.quotas.filter(\.isNear).map { "\($0.quota) \($0.used)/\($0.limit)" }
         return ((user.hasOfflineAccess == false ? ["no offline access"] : []) + near).joined(separator: ", ")

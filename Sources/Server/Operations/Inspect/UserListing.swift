@@ -34,7 +34,8 @@ public struct ListedUser: Equatable, Sendable, Encodable {
     public var devices: Int
     /// The user's usage of each quota; empty if none was requested.
     public var quotas: [QuotaStanding] = []
-    /// Whether a refresh token is stored; absent if the account has no storage, or if it is not known.
+    /// Whether the storage can be used while the user is away: a refresh token is stored, or a password or key. Absent if the
+    /// account has no storage, or if it is not known.
     public var hasOfflineAccess: Bool?
 }
 

@@ -1,6 +1,9 @@
 public import FoundationEssentials
 public import SyncProtocol
 
+/// What is wrong with settings that do not fit together, each with the end of a sentence about it.
+public typealias SettingObjections = @Sendable (SettingValues) -> [(setting: Setting, text: String)]
+
 /// Sign-in with a company's accounts, and the storage that comes with them.
 public struct SignInOffer: Sendable {
     /// Makes the accounts' provider of what the configuration says; `now` is the clock of the database.
@@ -12,6 +15,8 @@ public struct SignInOffer: Sendable {
 
     public let accountType: AccountType
     public let settings: [Setting]
+    /// What is wrong with settings that do not fit together.
+    public let objections: SettingObjections
     /// `nil` if the values cannot be used; their settings have objected to them then.
     public let makeAccount: AccountMaker
     /// Makes the storage of the accounts; `nil` for accounts without one.
@@ -20,11 +25,12 @@ public struct SignInOffer: Sendable {
     public let trial: TrialGuide
 
     init(
-        _ accountType: AccountType, settings: [Setting], trial: TrialGuide, storage: StorageMaker? = nil,
-        account: @escaping AccountMaker
+        _ accountType: AccountType, settings: [Setting], objections: @escaping SettingObjections = { _ in [] },
+        trial: TrialGuide, storage: StorageMaker? = nil, account: @escaping AccountMaker
     ) {
         self.accountType = accountType
         self.settings = settings
+        self.objections = objections
         self.trial = trial
         makeStorage = storage
         makeAccount = account
@@ -43,15 +49,14 @@ public struct PushOffer: Sendable {
     /// The object of the configuration file that holds its settings; its presence enables the service.
     public let section: String
     public let settings: [Setting]
-    /// What is wrong with settings that do not fit together, each with the end of a sentence about it.
-    public let objections: @Sendable (SettingValues) -> [(setting: Setting, text: String)]
+    /// What is wrong with settings that do not fit together.
+    public let objections: SettingObjections
     /// Adds the service; as one of another process if its secret is not among the values.
     public let install: Installer
 
     init(
         section: String, settings: [Setting],
-        objections: @escaping @Sendable (SettingValues) -> [(setting: Setting, text: String)] = { _ in [] },
-        install: @escaping Installer
+        objections: @escaping SettingObjections = { _ in [] }, install: @escaping Installer
     ) {
         self.section = section
         self.settings = settings

@@ -78,11 +78,13 @@ public struct TrialGuide: Sendable {
     }
 
     /// Accounts that are tried with a token, a password or a key.
-    init(_ questions: [Question], hasCodes: Bool = false, tokensNameTheirApp: Bool = false) {
+    init(
+        _ questions: [Question], hasCodes: Bool = false, renews: Bool = false, tokensNameTheirApp: Bool = false
+    ) {
         consent = nil
         self.tokensNameTheirApp = tokensNameTheirApp
         self.questions = questions
         self.hasCodes = hasCodes
-        renews = false
+        self.renews = renews
     }
 }

@@ -36,7 +36,9 @@ public struct PresentedCredentials: Sendable {
 
     /// The code with the parameters of its authorization request; `nil` if there is none.
     public var code: PresentedCode? {
-        authorizationCode.map { PresentedCode($0, redirectURI: redirectURI, verifier: codeVerifier) }
+        authorizationCode.map {
+            PresentedCode($0, redirectURI: redirectURI, verifier: codeVerifier, accountDetails: accountDetails)
+        }
     }
 
     /// Everything that determines whose credentials these are, so that no two different ones are confused.
@@ -54,11 +56,16 @@ public struct PresentedCode: Sendable {
     public var redirectURI: String?
     /// `nil` if the caller sends none.
     public var verifier: CodeVerifier?
+    /// Header `X-account-details`: at which server the code was requested, where people name theirs.
+    public var accountDetails: String?
 
-    public init(_ value: String, redirectURI: String? = nil, verifier: CodeVerifier? = nil) {
+    public init(
+        _ value: String, redirectURI: String? = nil, verifier: CodeVerifier? = nil, accountDetails: String? = nil
+    ) {
         self.value = value
         self.redirectURI = redirectURI
         self.verifier = verifier
+        self.accountDetails = accountDetails
     }
 
     /// The verifier as a parameter of a token request; none without it.

@@ -2,6 +2,8 @@
 public struct StoredCredentials: Equatable, Sendable, Codable {
     public var accessToken: String?
     public var refreshToken: String?
+    /// Whether ``accessToken`` is a password or a key, which works until somebody withdraws it.
+    public var isLasting: Bool?
     /// Where the storage is and in whose name it is used, for account types whose people name their server; in the form
     /// of the adapter, which alone reads it.
     public var location: String?
@@ -13,11 +15,12 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     public var refusal: CredentialRefusal?
 
     public init(
-        accessToken: String? = nil, refreshToken: String? = nil, location: String? = nil,
+        accessToken: String? = nil, refreshToken: String? = nil, isLasting: Bool? = nil, location: String? = nil,
         codeHash: String? = nil, identity: IdentityRecord? = nil, refusal: CredentialRefusal? = nil
     ) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
+        self.isLasting = isLasting
         self.location = location
         self.codeHash = codeHash
         self.identity = identity
@@ -25,15 +28,29 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     }
 
     /// The token with which the storage is opened; `nil` if there is none, or it is known to be withdrawn.
-    public var usableToken: String? { refusal?.isFinal == true ? nil : accessToken }
+    public var usableToken: String? { isWithdrawn ? nil : accessToken }
 
-    /// These credentials updated with newer ones: what the newer ones lack is kept.
+    /// Whether the storage can be used while its owner is away, for longer than an access token lives.
+    public var hasOfflineAccess: Bool { refreshToken != nil || isLasting == true }
+
+    private var isWithdrawn: Bool { refusal?.isFinal == true }
+
+    /// Whether these credentials are worth more than newer ones of the same person: a phone's access token, which expires,
+    /// replaces neither tokens that can be renewed nor a password.
+    public func outlasts(_ newer: StoredCredentials) -> Bool {
+        hasOfflineAccess && !newer.hasOfflineAccess && !isWithdrawn
+    }
+
+    /// These credentials updated with newer ones: what the newer ones lack is kept, unless it was withdrawn, or belongs to
+    /// what a password replaces.
     ///
     /// Google, for one, sends a refresh token only at the first consent.
     public func updated(with newer: StoredCredentials) -> StoredCredentials {
         StoredCredentials(
-            accessToken: newer.accessToken ?? accessToken, refreshToken: newer.refreshToken ?? refreshToken,
-            location: newer.location ?? location, codeHash: newer.codeHash ?? codeHash,
+            accessToken: newer.accessToken ?? accessToken,
+            refreshToken: newer.refreshToken ?? (isWithdrawn || newer.isLasting == true ? nil : refreshToken),
+            isLasting: newer.accessToken == nil ? isLasting : newer.isLasting, location: newer.location ?? location,
+            codeHash: newer.codeHash ?? codeHash,
             identity: newer.identity.map { identity?.updated(with: $0) ?? $0 } ?? identity, refusal: newer.refusal)
     }
 }

@@ -1,4 +1,7 @@
+import FoundationEssentials
 import HTTPTransport
+import HTTPTypes
+import SyncProtocol
 import UntrustedInput
 
 /// The token endpoint of one provider (RFC 6749, section 3.2), asked as the client that the app maker registered there.
@@ -16,21 +19,43 @@ struct TokenEndpoint: Sendable {
     /// The meaning of an unsuccessful reply.
     typealias RefusalReader = @Sendable (_ reply: Reply, _ purpose: Purpose) -> AccountError
 
+    /// How the client proves who it is (RFC 6749, section 2.3.1).
+    enum ClientAuthentication: Sendable {
+        /// By parameters of the form; without a secret if there is none.
+        case parameters
+        /// By the header `Authorization`, which every server understands, but only with a secret.
+        case basic
+    }
+
     private let service: ExternalService
     private let url: String
+    private let destination: OutgoingRequest.Destination
     private let identification: [(name: String, value: String)]
+    private let authorization: String?
     private let refusal: RefusalReader
 
     /// - Parameters:
     ///   - provider: the provider's name, for the log.
+    ///   - destination: whose word the host in `url` is.
+    ///   - clientSecret: `nil` for a public client.
     ///   - refusal: interprets refusals; `nil` if they follow RFC 6749, section 5.2.
     init(
-        of service: ExternalService, named provider: String, at url: String, clientID: String, clientSecret: String,
-        refusal: RefusalReader? = nil
+        of service: ExternalService, named provider: String, at url: String,
+        _ destination: OutgoingRequest.Destination = .company, clientID: String, clientSecret: String?,
+        authentication: ClientAuthentication = .parameters, refusal: RefusalReader? = nil
     ) {
         self.service = service
         self.url = url
-        identification = [("client_id", clientID), ("client_secret", clientSecret)]
+        self.destination = destination
+        if authentication == .basic, let clientSecret {
+            let text = PercentEncoding.encode(clientID) + ":" + PercentEncoding.encode(clientSecret)
+            authorization = "Basic " + Data(text.utf8).base64EncodedString()
+            identification = []
+        } else {
+            authorization = nil
+            identification =
+                [(name: "client_id", value: clientID)] + (clientSecret.map { [("client_secret", $0)] } ?? [])
+        }
         self.refusal = refusal ?? { reply, purpose in Self.standardRefusal(reply, purpose, of: provider) }
     }
 
@@ -108,15 +133,17 @@ struct TokenEndpoint: Sendable {
         _ grant: [(name: String, value: String)], _ details: [(name: String, value: String)], for purpose: Purpose,
         isRepeatable: Bool = true, through client: AccountClient
     ) throws(AccountError) -> OAuthTokens {
-        let request = OutgoingRequest.form(
+        var request = OutgoingRequest.form(
             service, purpose == .renewal ? .refresh : .token, url, grant + identification + details)
+        request.destination = destination
+        if let authorization { request.headers[.authorization] = authorization }
         let reply = try client.send(request, isRepeatable: isRepeatable)
         guard reply.status == 200 else { throw refusal(reply, purpose) }
         return try AccountJSON.decode(OAuthTokens.self, reply)
     }
 
     /// RFC 6749, section 5.2: only `invalid_grant` is about the person; everything else is about us.
-    private static func standardRefusal(_ reply: Reply, _ purpose: Purpose, of provider: String) -> AccountError {
+    static func standardRefusal(_ reply: Reply, _ purpose: Purpose, of provider: String) -> AccountError {
         let word: String
         do {
             word = try AccountJSON.decode(OAuthErrorBody.self, reply).error

@@ -6,17 +6,23 @@ extension Company {
     static let webDAV = Company(
         name: "WebDAV", services: [.webDAV],
         signIn: SignInOffer(
-            .webDAV, settings: WebDAVSettings.servers.all,
-            trial: TrialGuide([
-                TrialGuide.Question(
-                    .detail("address"),
-                    "Address of the account's files (https://cloud.example.com/remote.php/dav/files/NAME/): "),
-                TrialGuide.Question(.detail("user"), "User; empty for a bearer token: ", isOptional: true),
-                TrialGuide.Question(.accessToken, "Password, best an app password (is not shown): "),
-            ]),
+            .webDAV,
+            settings: WebDAVSettings.servers.all + [
+                WebDAVSettings.oauthClientID, WebDAVSettings.oauthClientSecret, WebDAVSettings.oauthTokenEndpoint,
+            ], objections: WebDAVSettings.objections,
+            trial: TrialGuide(
+                [
+                    TrialGuide.Question(
+                        .detail("address"),
+                        "Address of the account's files (https://cloud.example.com/remote.php/dav/files/NAME/): "),
+                    TrialGuide.Question(.detail("user"), "User; empty for a bearer token: ", isOptional: true),
+                    TrialGuide.Question(.accessToken, "Password, best an app password (is not shown): "),
+                ], renews: true),
             storage: { values in WebDAV(servers: NamedServers(WebDAVSettings.servers, values)) },
             account: { values, now in
-                WebDAVAccount(servers: NamedServers(WebDAVSettings.servers, values), now: now)
+                WebDAVAccount(
+                    servers: NamedServers(WebDAVSettings.servers, values), oauth: WebDAVSettings.oauthClient(values),
+                    now: now)
             }))
 }
 
@@ -30,4 +36,28 @@ private enum WebDAVSettings {
         servers: "webdav.servers", anyPublicServer: "webdav.anyPublicServer",
         question: "WebDAV: the addresses of the servers that people may name, with blanks between them",
         example: "https://cloud.example.com/")
+    /// Of the server, at the listed servers.
+    static let oauthClientID = Setting("webdav.oauthClientId", .text)
+    static let oauthClientSecret = Setting(
+        "webdav.oauthClientSecret", .secret(readers: Set(ServerRole.allCases)))
+    static let oauthTokenEndpoint = Setting(
+        "webdav.oauthTokenEndpoint", .text, objection: WebDAVOAuthClient.objection)
+
+    static func oauthClient(_ values: SettingValues) -> WebDAVOAuthClient? {
+        values.optionalText(oauthClientID).map { clientID in
+            WebDAVOAuthClient(
+                clientID: clientID, clientSecret: values.secret(oauthClientSecret)?.value,
+                tokenEndpoint: values.optionalText(oauthTokenEndpoint))
+        }
+    }
+
+    static func objections(_ values: SettingValues) -> [(setting: Setting, text: String)] {
+        let hasMore = [oauthClientSecret, oauthTokenEndpoint].contains { values.optionalText($0) != nil }
+        return [
+            values.optionalText(oauthClientID) == nil && hasMore
+                ? (oauthClientID, "is missing, to which the other settings of OAuth belong") : nil,
+            values.optionalText(oauthClientID) != nil && values.list(servers.servers).isEmpty
+                ? (oauthClientID, "is of no use: no server is listed in \(servers.servers.key)") : nil,
+        ].compactMap(\.self)
+    }
 }

@@ -55,18 +55,18 @@ public struct ProposedAccount: Equatable, Sendable {
     public var cloudFolderID: String?
     /// The sealed tokens.
     public var credentials: [UInt8]
-    public var hasRefreshToken: Bool
+    public var hasOfflineAccess: Bool
 
     public init(
         accountType: AccountType, providerUserID: String, cloudFolderName: String?, cloudFolderID: String?,
-        credentials: [UInt8], hasRefreshToken: Bool
+        credentials: [UInt8], hasOfflineAccess: Bool
     ) {
         self.accountType = accountType
         self.providerUserID = providerUserID
         self.cloudFolderName = cloudFolderName
         self.cloudFolderID = cloudFolderID
         self.credentials = credentials
-        self.hasRefreshToken = hasRefreshToken
+        self.hasOfflineAccess = hasOfflineAccess
     }
 }
 
@@ -186,7 +186,7 @@ extension StoreSession {
             "to_provider_user_id": .text(account.providerUserID),
             "cloud_folder_name": .text(orNull: account.cloudFolderName),
             "cloud_folder_id": .text(orNull: account.cloudFolderID), "credentials": .bytes(account.credentials),
-            "has_refresh_token": .bool(account.hasRefreshToken), "begun_at": .date(now), "expires_at": .date(until),
+            "has_refresh_token": .bool(account.hasOfflineAccess), "begun_at": .date(now), "expires_at": .date(until),
         ]
         try execute("INSERT INTO account_switches (\(row.columns)) VALUES (\(valuesOf: row.columns))", row.values)
     }

@@ -35,17 +35,17 @@ public struct NewCredentials: Equatable, Sendable {
     }
 
     public var record: [UInt8]
-    /// Whether it contains a refresh token; `nil` if that is unknown.
-    public var hasRefreshToken: Bool?
+    /// Whether the storage can be used with it while its owner is away; `nil` if that is unknown.
+    public var hasOfflineAccess: Bool?
     public var replaced: Replaced
     /// Set if the person has withdrawn consent; otherwise the stored value stays.
     public var consentWithdrawnAt: WireDate?
 
     public init(
-        _ record: [UInt8], hasRefreshToken: Bool?, replaced: Replaced = .forgotten, consentWithdrawnAt: WireDate? = nil
+        _ record: [UInt8], hasOfflineAccess: Bool?, replaced: Replaced = .forgotten, consentWithdrawnAt: WireDate? = nil
     ) {
         self.record = record
-        self.hasRefreshToken = hasRefreshToken
+        self.hasOfflineAccess = hasOfflineAccess
         self.replaced = replaced
         self.consentWithdrawnAt = consentWithdrawnAt
     }
@@ -84,7 +84,7 @@ extension StoreSession {
     public mutating func storeCredentials(
         _ record: [UInt8], of userID: UserID, ifVersion version: Int64? = nil
     ) throws(StoreError) -> Bool {
-        try storeCredentials(NewCredentials(record, hasRefreshToken: nil), of: userID, ifVersion: version)
+        try storeCredentials(NewCredentials(record, hasOfflineAccess: nil), of: userID, ifVersion: version)
     }
 
     /// The same, together with what is to be known about the tokens without opening them.
@@ -105,7 +105,7 @@ extension StoreSession {
                AND (? IS NULL OR credentials_version = ?)
             """,
             [
-                .text(new.replaced.rawValue), .bytes(new.record), .int(orNull: new.hasRefreshToken.map { $0 ? 1 : 0 }),
+                .text(new.replaced.rawValue), .bytes(new.record), .int(orNull: new.hasOfflineAccess.map { $0 ? 1 : 0 }),
                 .date(orNull: new.consentWithdrawnAt), .int(userID.rawValue), .int(orNull: version),
                 .int(orNull: version),
             ]) == 1

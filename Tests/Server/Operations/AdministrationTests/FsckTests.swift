@@ -139,7 +139,7 @@ struct FsckTests {
         let now = AdministrationFixture.now
         let account = ProposedAccount(
             accountType: .dropbox, providerUserID: "dbid:1", cloudFolderName: nil, cloudFolderID: nil,
-            credentials: tokens.record, hasRefreshToken: true)
+            credentials: tokens.record, hasOfflineAccess: true)
         func codes() throws -> [String] { try fsck(fixture).run().filter { $0.severity != .note }.map(\.code) }
 
         try fixture.store.transaction { session in

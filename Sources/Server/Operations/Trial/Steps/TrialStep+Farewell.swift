@@ -26,7 +26,9 @@ extension TrialStep {
         let isRefused = try trial.eventually {
             try refuses(.revoked) {
                 if trial.guide.renews {
-                    _ = try trial.account.refresh(stored, through: trial.client)
+                    let fresh = try trial.account.refresh(stored, through: trial.client)
+                    // Where it counts as a revocation only when it is repeated.
+                    if fresh.refusal != nil { throw AccountError.revoked }
                 } else {
                     _ = try trial.account.confirm(stored, through: trial.client)
                 }

@@ -130,7 +130,7 @@ extension TrialStep {
         }
         let fresh = try trial.account.refresh(stored, through: trial.client)
         trial.stored = stored.updated(with: fresh)
-        guard fresh.accessToken != nil else { return .failed("no access token came") }
+        guard fresh.accessToken != nil, fresh.refusal == nil else { return .failed("no access token came") }
         return .passed(fresh.refreshToken == nil ? "an access token came" : "both tokens came")
     }
 }

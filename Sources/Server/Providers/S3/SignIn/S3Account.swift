@@ -54,7 +54,7 @@ public struct S3Account: AccountProvider {
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {
         let location = try? S3Location(details: presented.accountDetails)
-        return StoredCredentials(accessToken: presented.accessToken, location: location?.stored)
+        return StoredCredentials(accessToken: presented.accessToken, isLasting: true, location: location?.stored)
     }
 
     /// Writes, reads and deletes an object.

@@ -4,22 +4,29 @@ import HTTPTypes
 public import SyncProtocol
 
 /// Accounts of WebDAV servers: a user name and a password, best one for this app alone, as Nextcloud hands them out; or
-/// a bearer token.
+/// a bearer token, with tokens of the server's own where the app maker has registered an OAuth 2.0 client.
 ///
 /// Whoever can read the folder at the address is its owner. A server never says that a password was withdrawn; it only
 /// refuses it. A proxy may do that as well, or a server in the midst of a change. So a password counts as withdrawn when
 /// it is refused twice, at least a minute apart, and it is not tried in between: Nextcloud slows down whoever tries wrong
-/// passwords, and all our people come from one address.
+/// passwords, and all our people come from one address. The same holds for refresh tokens, which Nextcloud refuses with a
+/// word that means something else elsewhere.
 public struct WebDAVAccount: AccountProvider {
     private static let refusalInterval: Int64 = 60
     private static let properties = "<d:resourcetype/><d:current-user-principal/><oc:fileid/>"
 
     private let servers: NamedServers
+    private let oauth: WebDAVOAuthClient?
     private let now: @Sendable () -> Date
 
-    /// - Parameter now: the clock of the database; tests pass one that they control.
-    public init(servers: NamedServers, now: @escaping @Sendable () -> Date = { Date() }) {
+    /// - Parameters:
+    ///   - oauth: `nil` if there is none, and bearer tokens are used for as long as they live.
+    ///   - now: the clock of the database; tests pass one that they control.
+    public init(
+        servers: NamedServers, oauth: WebDAVOAuthClient? = nil, now: @escaping @Sendable () -> Date = { Date() }
+    ) {
         self.servers = servers
+        self.oauth = oauth
         self.now = now
     }
 
@@ -48,39 +55,77 @@ public struct WebDAVAccount: AccountProvider {
     }
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {
-        StoredCredentials(
-            accessToken: presented.accessToken, location: try? WebDAVLocation(presented.accountDetails).text)
+        let location = try? WebDAVLocation(presented.accountDetails)
+        return StoredCredentials(
+            accessToken: presented.accessToken, isLasting: location?.user == nil ? nil : true, location: location?.text)
     }
 
-    /// The app maker has registered nothing anywhere.
-    public var hasRegistration: Bool { false }
+    /// Exchanges a code of the person's own server, if there is a client at it, and the details name no user, as a
+    /// password's do. Without the redirect URI, which the servers compare, codes are left alone.
+    public func exchange(
+        code: PresentedCode, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? {
+        guard let location = try? WebDAVLocation(code.accountDetails), location.user == nil, code.redirectURI != nil,
+            let endpoint = try tokenEndpoint(at: location)
+        else { return nil }
+        let tokens = try endpoint.exchange(code, standardRedirectURI: nil, through: client)
+        let folder: WebDAVResource?
+        do { folder = try look(location, tokens.accessToken, through: client) } catch .malformedDetails {
+            // The folder was there a moment ago: of somebody else it is hidden.
+            throw .codeRejected
+        } catch {
+            throw error.afterUseOfCode
+        }
+        guard let name = folder.flatMap(Self.name), location.identity(of: name) == profile.providerUserID else {
+            throw .codeRejected
+        }
+        return StoredCredentials(
+            accessToken: tokens.accessToken, refreshToken: tokens.refreshToken, location: location.text)
+    }
 
-    public func checkRegistration(through client: AccountClient) {}
+    /// Whether the app maker has registered an OAuth 2.0 client.
+    public var hasRegistration: Bool { oauth != nil }
 
-    /// There is nothing to renew: asks the server whether it really refuses the password.
-    /// - Returns: the same password, with what is remembered of its refusal.
+    /// Asks all listed servers, of which one must know the client: others may have no OAuth 2.0 at all.
+    public func checkRegistration(through client: AccountClient) throws(AccountError) {
+        var failure = AccountError.misconfigured(detail: "no server is listed that could know it")
+        for server in servers.listed {
+            let address = WebDAVAddress(root: server, destination: .listed)
+            guard let endpoint = oauth?.endpoint(of: address, among: servers) else { continue }
+            do throws(AccountError) { return try endpoint.checkClient(through: client) } catch { failure = error }
+        }
+        throw failure
+    }
+
+    /// Renews tokens. Of a password there is nothing to renew: asks the server whether it really refuses it.
+    /// - Returns: new tokens; or the same ones or the same password, with what is remembered of the refusal.
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
-        var result = stored
-        if isResting(stored) { return result }
+        if isResting(stored) { return stored }
         guard let token = stored.accessToken, let location = try? WebDAVLocation(stored.location) else {
             throw .revoked
         }
-        let folder: WebDAVResource?
-        do {
-            folder = try look(location, token, through: client)
-        } catch .malformedDetails(let detail) {
-            // It was right once.
-            throw .unavailable(detail: detail)
+        if location.user == nil, stored.refreshToken != nil {
+            guard let endpoint = try tokenEndpoint(at: location) else {
+                throw .misconfigured(detail: "there is no OAuth client any more for tokens of \(location.root.host)")
+            }
+            do throws(AccountError) { return try endpoint.renew(stored, through: client) } catch {
+                guard error == .revoked else { throw error }
+                return refused(stored)
+            }
         }
-        if folder != nil {
-            result.refusal = nil
-        } else if let refusal = stored.refusal {
-            result.refusal = CredentialRefusal(firstAt: refusal.firstAt, isFinal: true)
-        } else {
-            result.refusal = CredentialRefusal(firstAt: time)
-        }
+        guard try lookAgain(location, token, through: client) != nil else { return refused(stored) }
+        var result = stored
+        result.refusal = nil
+        return result
+    }
+
+    private func refused(_ stored: StoredCredentials) -> StoredCredentials {
+        var result = stored
+        result.refusal =
+            stored.refusal.map { CredentialRefusal(firstAt: $0.firstAt, isFinal: true) }
+            ?? CredentialRefusal(firstAt: time)
         return result
     }
 
@@ -92,11 +137,13 @@ public struct WebDAVAccount: AccountProvider {
     /// Seconds since 1970.
     private var time: Int64 { Int64(now().timeIntervalSince1970) }
 
-    /// Ends the app password at a Nextcloud (OCS API, `core/apppassword`). One that the person chose for themselves
-    /// cannot be ended in this way, and stays.
+    /// Ends the app password at a Nextcloud (OCS API, `core/apppassword`), which an access token of its OAuth app is as well.
+    /// A password that the person chose for themselves cannot be ended in this way, and stays; a bearer token without a
+    /// refresh token is the phone's.
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard let token = stored.accessToken, let location = try? WebDAVLocation(stored.location),
-            location.user != nil, let address = try? address(of: location), let paths = NextcloudPaths(address)
+            location.user != nil || stored.refreshToken != nil, let address = try? address(of: location),
+            let paths = NextcloudPaths(address)
         else { return }
         var request = request(.revoke, .delete, paths.services("core/apppassword"), location, token, address)
         request.headers[.openCollaborationRequest] = "true"
@@ -126,6 +173,23 @@ public struct WebDAVAccount: AccountProvider {
         case 401, 403: return nil
         default: throw .malformedDetails("has an address at which there is no WebDAV server (status \(reply.status))")
         }
+    }
+
+    /// Looks at a folder that was there before: if it cannot be found now, its server is disturbed.
+    private func lookAgain(
+        _ location: WebDAVLocation, _ token: String, through client: AccountClient
+    ) throws(AccountError) -> WebDAVResource? {
+        do {
+            return try look(location, token, through: client)
+        } catch .malformedDetails(let detail) {
+            throw .unavailable(detail: detail)
+        }
+    }
+
+    /// `nil` if there is no client at the server.
+    private func tokenEndpoint(at location: WebDAVLocation) throws(AccountError) -> TokenEndpoint? {
+        guard let oauth else { return nil }
+        return oauth.endpoint(of: try address(of: location), among: servers)
     }
 
     private func address(of location: WebDAVLocation) throws(AccountError) -> WebDAVAddress {

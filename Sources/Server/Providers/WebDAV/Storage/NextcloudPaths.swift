@@ -23,6 +23,13 @@ struct NextcloudPaths {
         inner = Array(segments[(start + 4)...])
     }
 
+    /// The decoded segments of the path at which a server is installed: what is in front of `remote.php`; none if the address
+    /// has another form.
+    static func base(of address: WebDAVAddress) -> [String] {
+        let segments = address.segments
+        return segments.firstIndex(of: "remote.php").map { Array(segments[..<$0]) } ?? []
+    }
+
     /// What searches below the person's files.
     var searchURL: String { address.url(absolute: base + ["remote.php", "dav"]) + "/" }
 

@@ -96,7 +96,7 @@ struct BeginAccountSwitchEndpoint: Endpoint {
             accountType: accountType, providerUserID: caller.profile.providerUserID, cloudFolderName: folderName,
             cloudFolderID: folderID,
             credentials: try context.services.storage.vault.sealed(credentials, ofNextAccountOf: user.userID),
-            hasRefreshToken: credentials.refreshToken != nil)
+            hasOfflineAccess: credentials.hasOfflineAccess)
         guard let id = AccountSwitchID(try context.services.makeUUID()) else { preconditionFailure("a UUID") }
         let until = WireDate(secondsSince1970: context.now.secondsSince1970 + Self.lifetimeSeconds)
         return try context.store.transaction { session in

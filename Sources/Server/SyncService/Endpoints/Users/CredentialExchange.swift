@@ -75,13 +75,14 @@ struct CredentialExchange {
                 if let exchanged = try resultOnce(of: code) {
                     updated = stored.updated(with: exchanged)
                 }
-            } catch AccountError.codeRejected where stored.refreshToken != nil {
+            } catch AccountError.codeRejected where stored.hasOfflineAccess {
                 context.logger.warning("Authorization code refused; the stored refresh token is kept")
             }
         } else if !isCodeKnown, let exchanged = try exchangeToken(unlessFor: stored) {
             updated = stored.updated(with: exchanged)
-        } else if stored.refreshToken == nil {
-            updated = stored.updated(with: account.credentials(from: presented))
+        } else {
+            let fromToken = account.credentials(from: presented)
+            if !stored.outlasts(fromToken) { updated = stored.updated(with: fromToken) }
         }
         return updated == stored ? nil : updated
     }

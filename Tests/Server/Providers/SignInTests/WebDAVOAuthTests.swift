@@ -1,0 +1,233 @@
+import Foundation
+import HTTPTransport
+import HTTPTypes
+import Providers
+import SyncProtocol
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("OAuth 2.0 at WebDAV servers")
+struct WebDAVOAuthTests {
+    private static let servers = NamedServers(
+        listed: ["https://cloud.example.com/", "https://login.example.com/"].compactMap { ServerAddress($0) },
+        admitsAnyPublic: true)
+    private static let files = "https://cloud.example.com/oc/remote.php/dav/files/alice/"
+    private static let details = "{\"address\":\"\(files)\"}"
+    private static let profile = SignInProfile(
+        providerUserID: "alice@cloud.example.com/oc/remote.php/dav/files/alice/", displayName: "alice")
+    private static let tokens = Reply(
+        200,
+        #"{"access_token": "server", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "r1", "user_id": "a"}"#
+    )
+    private static let stored = StoredCredentials(accessToken: "server", refreshToken: "r1", location: details)
+
+    private static func account(
+        secret: String? = "s/+", tokenEndpoint: String? = nil, now: @escaping @Sendable () -> Date = { Date() }
+    ) -> WebDAVAccount {
+        WebDAVAccount(
+            servers: servers,
+            oauth: WebDAVOAuthClient(clientID: "client", clientSecret: secret, tokenEndpoint: tokenEndpoint), now: now)
+    }
+
+    private static func code(
+        _ details: String? = details, redirectURI: String? = RedirectedCodeTests.redirectURI
+    ) -> PresentedCode {
+        PresentedCode(
+            "c&", redirectURI: redirectURI, verifier: RedirectedCodeTests.verifier, accountDetails: details)
+    }
+
+    private static func folder(of user: String = "alice") -> Reply {
+        Reply(
+            207,
+            "<d:multistatus xmlns:d='DAV:' xmlns:oc='http://owncloud.org/ns'><d:response><d:href>/x/</d:href><d:propstat>"
+                + "<d:prop><d:resourcetype><d:collection/></d:resourcetype><oc:fileid>3</oc:fileid>"
+                + "<d:current-user-principal><d:href>/oc/remote.php/dav/principals/users/\(user)/</d:href>"
+                + "</d:current-user-principal></d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response>"
+                + "</d:multistatus>")
+    }
+
+    // MARK: Codes
+
+    @Test("A code is exchanged at the person's own server, with everything that it was requested with")
+    func exchanged() throws {
+        let script = AccountScript(["token": Self.tokens, "alice/": Self.folder()])
+
+        let kept = try Self.account().exchange(code: Self.code(), of: Self.profile, through: script.client)
+
+        #expect(kept == Self.stored)
+        let request = try #require(script.transport.requests.first)
+        #expect(request.url == "https://cloud.example.com/oc/index.php/apps/oauth2/api/v1/token")
+        #expect(request.destination == .listed && !request.isRepeatable)
+        #expect(request.headers[.authorization] == "Basic " + Data("client:s%2F%2B".utf8).base64EncodedString())
+        let parameters = Set(request.bodyText.split(separator: "&").map(String.init))
+        #expect(
+            parameters == [
+                "grant_type=authorization_code", "code=c%26", "redirect_uri=http%3A%2F%2F127.0.0.1%3A49152%2Fcode",
+                "code_verifier=\(RedirectedCodeTests.verifier.rawValue)",
+            ])
+        #expect(script.transport.requests.last?.headers[.authorization] == "Bearer server")
+    }
+
+    @Test(
+        "The token endpoint may be elsewhere: on the same server, or on another one",
+        arguments: [
+            ("/konnect/v1/token", "https://cloud.example.com/konnect/v1/token", OutgoingRequest.Destination.listed),
+            ("https://login.example.com/realms/x/token", "https://login.example.com/realms/x/token", .listed),
+            ("https://id.example.org/token", "https://id.example.org/token", .named),
+        ])
+    func elsewhere(setting: String, url: String, destination: OutgoingRequest.Destination) throws {
+        let script = AccountScript(["token": Self.tokens, "alice/": Self.folder()])
+        let account = Self.account(secret: nil, tokenEndpoint: setting)
+
+        #expect(try account.exchange(code: Self.code(), of: Self.profile, through: script.client) != nil)
+
+        let request = try #require(script.transport.requests.first)
+        #expect(request.url == url && request.destination == destination)
+        // A client without a secret says who it is in the form.
+        #expect(request.headers[.authorization] == nil && request.bodyText.contains("client_id=client"))
+    }
+
+    @Test(
+        "Codes are left alone without a client, a redirect URI, or with a password's details; no other server sees the secret",
+        arguments: [
+            (WebDAVAccount(servers: servers), code()), (account(), code(redirectURI: nil)), (account(), code(nil)),
+            (account(), code("{\"address\":\"\(files)\",\"user\":\"alice\"}")),
+            (account(), code("{\"address\":\"https://elsewhere.example.org/remote.php/dav/files/alice/\"}")),
+        ])
+    func leftAlone(account: WebDAVAccount, code: PresentedCode) throws {
+        let script = AccountScript([:])
+        #expect(try account.exchange(code: code, of: Self.profile, through: script.client) == nil)
+        #expect(script.transport.requests.isEmpty)
+    }
+
+    @Test(
+        "A refused code is the person's, whatever the server calls it; a refused client is the operator's",
+        arguments: [
+            ("invalid_grant", AccountError.codeRejected), ("invalid_request", .codeRejected),
+            ("invalid_client", .misconfigured(detail: "cloud.example.com's token endpoint says invalid_client")),
+        ])
+    func refusedCode(word: String, error: AccountError) {
+        let script = AccountScript(["token": Reply(400, "{\"error\": \"\(word)\"}")])
+        #expect(throws: error) {
+            try Self.account().exchange(code: Self.code(), of: Self.profile, through: script.client)
+        }
+    }
+
+    @Test(
+        "Tokens of somebody else are refused; if that cannot be found out, the code is spent and may not be sent again")
+    func whose() {
+        // Of somebody else's folder a server may say that it is not there.
+        for reply in [Self.folder(of: "bob"), Reply(401, ""), Reply(404, "")] {
+            let other = AccountScript(["token": Self.tokens, "alice/": reply])
+            #expect(throws: AccountError.codeRejected) {
+                try Self.account().exchange(code: Self.code(), of: Self.profile, through: other.client)
+            }
+        }
+        let silent = AccountScript(["token": Self.tokens, "alice/": Reply(503, "")])
+        #expect(throws: AccountError.unavailable(detail: "status 503")) {
+            try Self.account().exchange(code: Self.code(), of: Self.profile, through: silent.client)
+        }
+    }
+
+    // MARK: Renewal
+
+    @Test("Renewed tokens replace both")
+    func renewed() throws {
+        let fresh = Reply(200, #"{"access_token": "a2", "expires_in": 3600, "refresh_token": "r2"}"#)
+        let script = AccountScript(["token": fresh])
+
+        let kept = Self.stored.updated(with: try Self.account().refresh(Self.stored, through: script.client))
+
+        #expect(kept == StoredCredentials(accessToken: "a2", refreshToken: "r2", location: Self.details))
+        #expect(script.transport.requests.first?.bodyText == "grant_type=refresh_token&refresh_token=r1")
+    }
+
+    @Test(
+        "A refresh token is withdrawn when it is refused twice, a minute apart, and it is not tried in between",
+        arguments: ["invalid_grant", "invalid_request"])
+    func refused(word: String) throws {
+        let seconds = Mutex(1_000_000.0)
+        let account = Self.account { Date(timeIntervalSince1970: seconds.withLock { $0 }) }
+        let script = AccountScript(["token": Reply(400, "{\"error\": \"\(word)\"}")])
+        var stored = Self.stored
+
+        stored = stored.updated(with: try account.refresh(stored, through: script.client))
+        #expect(stored.usableToken == "server" && account.isResting(stored))
+        seconds.withLock { $0 += 59 }
+        stored = stored.updated(with: try account.refresh(stored, through: script.client))
+        #expect(script.transport.requests.count == 1)
+        seconds.withLock { $0 += 1 }
+        stored = stored.updated(with: try account.refresh(stored, through: script.client))
+        #expect(stored.usableToken == nil && script.transport.requests.count == 2)
+
+        // The phone's bearer token is better than nothing then, and the withdrawn refresh token is forgotten.
+        let bearer = account.credentials(
+            from: PresentedCredentials(accountType: .webDAV, accessToken: "phone", accountDetails: Self.details))
+        #expect(!stored.outlasts(bearer))
+        #expect(stored.updated(with: bearer) == StoredCredentials(accessToken: "phone", location: Self.details))
+    }
+
+    @Test("A refused client, and one that the configuration no longer has, is the operator's business")
+    func operatorsBusiness() {
+        let script = AccountScript(["token": Reply(400, #"{"error": "invalid_client"}"#)])
+        for account in [Self.account(), WebDAVAccount(servers: Self.servers)] {
+            #expect {
+                try account.refresh(Self.stored, through: script.client)
+            } throws: { error in
+                if case AccountError.misconfigured = error { true } else { false }
+            }
+        }
+    }
+
+    // MARK: What lasts
+
+    @Test("A password replaces tokens that can be renewed, a bearer token replaces neither")
+    func lasting() throws {
+        let account = Self.account()
+        func credentials(_ user: String?) -> StoredCredentials {
+            let user = user.map { ",\"user\":\"\($0)\"" } ?? ""
+            return account.credentials(
+                from: PresentedCredentials(
+                    accountType: .webDAV, accessToken: "new",
+                    accountDetails: "{\"address\":\"\(Self.files)\"\(user)}"))
+        }
+        let (bearer, password) = (credentials(nil), credentials("alice"))
+
+        #expect(!bearer.hasOfflineAccess && password.hasOfflineAccess && Self.stored.hasOfflineAccess)
+        #expect(Self.stored.outlasts(bearer) && password.outlasts(bearer))
+        #expect(!Self.stored.outlasts(password) && !bearer.outlasts(bearer))
+        #expect(Self.stored.updated(with: password) == password)
+        #expect(password.updated(with: Self.stored) == Self.stored)
+    }
+
+    // MARK: Registration and farewell
+
+    @Test("One of the listed servers must know the client")
+    func registration() throws {
+        let known = Reply(400, #"{"error": "invalid_request"}"#)
+        let unknown = Reply(400, #"{"error": "invalid_client"}"#)
+        try Self.account().checkRegistration(through: AccountScript(inOrder: [known]).client)
+        try Self.account().checkRegistration(through: AccountScript(inOrder: [Reply(404, ""), known]).client)
+        #expect(
+            throws: AccountError.misconfigured(detail: "login.example.com's token endpoint says invalid_client")
+        ) {
+            try Self.account().checkRegistration(through: AccountScript(inOrder: [Reply(404, ""), unknown]).client)
+        }
+        #expect(Self.account().hasRegistration && !WebDAVAccount(servers: Self.servers).hasRegistration)
+    }
+
+    @Test("Whoever leaves has the server's token ended; a phone's bearer token is left alone")
+    func revocation() throws {
+        let script = AccountScript(["apppassword": Reply(200, "")])
+        var bearer = Self.stored
+        bearer.refreshToken = nil
+
+        try Self.account().revoke(bearer, through: script.client)
+        try Self.account().revoke(Self.stored, through: script.client)
+
+        let requests = script.transport.requests
+        #expect(requests.map(\.url) == ["https://cloud.example.com/oc/ocs/v2.php/core/apppassword"])
+        #expect(requests.first?.headers[.authorization] == "Bearer server")
+    }
+}
