@@ -50,15 +50,23 @@ final class FastCGIClient: @unchecked Sendable {
     }
 
     /// Sends a part of the body, in records of at most 32 KiB.
-    func body(_ bytes: [UInt8]) {
+    func body(_ bytes: [UInt8]) { write(Self.input(bytes)) }
+
+    /// Records of a part of the body.
+    static func input(_ bytes: [UInt8], recordBytes: Int = 32_768, paddingBytes: Int = 0) -> [UInt8] {
+        var records: [UInt8] = []
         var rest = bytes[...]
         while !rest.isEmpty {
-            send(.input, Array(rest.prefix(32_768)))
-            rest = rest.dropFirst(32_768)
+            records += record(.input, Array(rest.prefix(recordBytes)), paddingBytes: paddingBytes)
+            rest = rest.dropFirst(recordBytes)
         }
+        return records
     }
 
-    func endBody() { send(.input, []) }
+    /// The record that ends a body.
+    static let endOfInput = record(.input, [])
+
+    func endBody() { write(Self.endOfInput) }
 
     /// Sends bytes that are no record.
     func sendRaw(_ bytes: [UInt8]) { write(bytes) }
@@ -81,8 +89,12 @@ final class FastCGIClient: @unchecked Sendable {
         return [UInt8(count >> 24 | 0x80), UInt8(count >> 16 & 255), UInt8(count >> 8 & 255), UInt8(count & 255)]
     }
 
-    private func send(_ type: Record, _ content: [UInt8]) {
-        write([1, type.rawValue, 0, 1, UInt8(content.count >> 8), UInt8(content.count & 255), 0, 0] + content)
+    private func send(_ type: Record, _ content: [UInt8]) { write(Self.record(type, content)) }
+
+    private static func record(_ type: Record, _ content: [UInt8], paddingBytes: Int = 0) -> [UInt8] {
+        [
+            1, type.rawValue, 0, 1, UInt8(content.count >> 8), UInt8(content.count & 255), UInt8(paddingBytes), 0,
+        ] + content + [UInt8](repeating: 0xEE, count: paddingBytes)
     }
 
     private func write(_ bytes: [UInt8]) {

@@ -123,6 +123,72 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
+    @Test(
+        "A body arrives as sent, whatever its records are like, and in whatever pieces they arrive",
+        arguments: [(1, 0), (7, 1), (1_000, 0), (2_000, 255), (8_184, 8), (8_192, 0), (32_768, 7), (65_535, 1)],
+        [1, 13, 4_096, 8_192, 70_000])
+    func records(_ form: (recordBytes: Int, paddingBytes: Int), pieceBytes: Int) throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { echo(&$0, outcomes) }
+        // Fewer where each byte costs a system call.
+        let count = min(form.recordBytes, pieceBytes) < 100 ? 20_011 : 300_007
+        let body = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+        let records = FastCGIClient.input(body, recordBytes: form.recordBytes, paddingBytes: form.paddingBytes)
+
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "x")])
+        let sender = Thread {
+            var rest = (records + FastCGIClient.endOfInput)[...]
+            while !rest.isEmpty {
+                client.sendRaw(Array(rest.prefix(pieceBytes)))
+                rest = rest.dropFirst(pieceBytes)
+            }
+        }
+        sender.start()
+        let reply = try #require(client.reply())
+
+        #expect(reply == header + Array("x:".utf8) + body)
+        #expect(responder.end() && outcomes.all == ["whole"])
+    }
+
+    @Test(
+        "A body that is cut, or continued by something else, is never taken for a whole one",
+        arguments: [20_000, 40_000],
+        [
+            [], [1], [1, 5, 0, 1, 0, 8, 0], [1, 5, 0, 1, 0, 8, 0, 0, 9, 9], [1, 2, 0, 1, 0, 0, 0, 0],
+            [1, 5, 0, 2, 0, 0, 0, 0], [2, 5, 0, 1, 0, 0, 0, 0], [1, 4, 0, 1, 0, 0, 0, 0],
+        ])
+    func cut(bytes: Int, end: [UInt8]) throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { slot in
+            var buffer = [UInt8](repeating: 0, count: 3_000)
+            do {
+                for _ in 0... {
+                    let range = buffer.indices
+                    var span = buffer.mutableSpan
+                    if try slot.read(into: &span, range) == 0 { break }
+                }
+                outcomes.add("whole")
+            } catch {
+                // It stays so.
+                let range = buffer.indices
+                var span = buffer.mutableSpan
+                let again = (try? slot.read(into: &span, range)) ?? -1
+                outcomes.add("\(error) \(again)")
+            }
+        }
+
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "x")])
+        client.body([UInt8](repeating: 1, count: bytes))
+        client.sendRaw(end)
+        client.hangUp()
+
+        #expect(outcomes.wait(for: 1))
+        #expect(outcomes.all == ["\(FastCGIError.aborted) -1"])
+        #expect(responder.end())
+    }
+
     @Test("A peer that disconnects in the middle of the body is detected, and the thread serves the next one")
     func hangUp() throws {
         let outcomes = Outcomes()
