@@ -6,8 +6,7 @@ public import HTTPTransport
 /// default none is admitted. The operator lists servers, and is trusted with what they list; or admits any server, of
 /// which only those with public addresses are reached (``OutgoingRequest/Destination/named``).
 public struct NamedServers: Sendable {
-    /// Those of the operator's list.
-    let listed: [ServerAddress]
+    private let listed: [ServerAddress]
     private let admitsAnyPublic: Bool
 
     public init(listed: [ServerAddress], admitsAnyPublic: Bool) {

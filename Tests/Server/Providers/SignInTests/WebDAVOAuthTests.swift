@@ -201,21 +201,7 @@ struct WebDAVOAuthTests {
         #expect(password.updated(with: Self.stored) == Self.stored)
     }
 
-    // MARK: Registration and farewell
-
-    @Test("One of the listed servers must know the client")
-    func registration() throws {
-        let known = Reply(400, #"{"error": "invalid_request"}"#)
-        let unknown = Reply(400, #"{"error": "invalid_client"}"#)
-        try Self.account().checkRegistration(through: AccountScript(inOrder: [known]).client)
-        try Self.account().checkRegistration(through: AccountScript(inOrder: [Reply(404, ""), known]).client)
-        #expect(
-            throws: AccountError.misconfigured(detail: "login.example.com's token endpoint says invalid_client")
-        ) {
-            try Self.account().checkRegistration(through: AccountScript(inOrder: [Reply(404, ""), unknown]).client)
-        }
-        #expect(Self.account().hasRegistration && !WebDAVAccount(servers: Self.servers).hasRegistration)
-    }
+    // MARK: Farewell
 
     @Test("Whoever leaves has the server's token ended; a phone's bearer token is left alone")
     func revocation() throws {

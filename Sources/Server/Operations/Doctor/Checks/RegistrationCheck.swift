@@ -49,21 +49,15 @@ public enum RegistrationCheck {
         let name = company.name
         guard let error else { return .good("registration", "\(name) knows this server") }
         guard case .misconfigured(let detail) = error else {
-            let host = company.services.first?.hosts.first ?? "SERVER"
+            let host = company.services.first?.hosts.first ?? ""
             return Diagnosis(
                 .providerUnreachable, "\(name) does not answer as it should (\(error))",
                 fix: "try it from this host, curl -sSI https://\(host): names must resolve, and the Internet be reached"
             )
         }
+        let keys = company.signIn?.settings.filter(\.isRequired).map(\.key).joined(separator: ", ") ?? ""
         return Diagnosis(
             .secretRefused, "\(name) refuses the server (\(detail))",
-            fix: "compare \(keys(of: company)) with what \(name)'s console shows, then systemctl reload syncd")
-    }
-
-    /// What the company has registered; where nothing need be registered, all that can be.
-    private static func keys(of company: Company) -> String {
-        let settings = company.signIn?.settings.filter { $0.kind == .text || $0.isSecret } ?? []
-        let required = settings.filter(\.isRequired)
-        return (required.isEmpty ? settings : required).map(\.key).joined(separator: ", ")
+            fix: "compare \(keys) with what \(name)'s console shows, then systemctl reload syncd")
     }
 }

@@ -83,19 +83,10 @@ public struct WebDAVAccount: AccountProvider {
             accessToken: tokens.accessToken, refreshToken: tokens.refreshToken, location: location.text)
     }
 
-    /// Whether the app maker has registered an OAuth 2.0 client.
-    public var hasRegistration: Bool { oauth != nil }
+    /// A Nextcloud looks for a token before it looks at the client, so that no question without a token tells anything.
+    public var hasRegistration: Bool { false }
 
-    /// Asks all listed servers, of which one must know the client: others may have no OAuth 2.0 at all.
-    public func checkRegistration(through client: AccountClient) throws(AccountError) {
-        var failure = AccountError.misconfigured(detail: "no server is listed that could know it")
-        for server in servers.listed {
-            let address = WebDAVAddress(root: server, destination: .listed)
-            guard let endpoint = oauth?.endpoint(of: address, among: servers) else { continue }
-            do throws(AccountError) { return try endpoint.checkClient(through: client) } catch { failure = error }
-        }
-        throw failure
-    }
+    public func checkRegistration(through client: AccountClient) {}
 
     /// Renews tokens. Of a password there is nothing to renew: asks the server whether it really refuses it.
     /// - Returns: new tokens; or the same ones or the same password, with what is remembered of the refusal.
