@@ -101,6 +101,8 @@ final class UserTokens: AccessTokens {
             return present.updated(with: fresh)
         }
         guard let updated else { throw OwnerRemoved() }
+        // A password that was stored meanwhile belongs to another location than a bearer token.
+        location = updated.credentials?.location
         return updated.credentials?.accessToken
     }
 

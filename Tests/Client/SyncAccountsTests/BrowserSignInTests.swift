@@ -94,6 +94,12 @@ struct BrowserSignInTests {
         let renewed = try await session.refresh(credentials)
         #expect(renewed.accessToken == "a2" && renewed.refreshToken == "r2")
         #expect(renewed.accountDetails == credentials.accountDetails && provider.requests.last?.authorization == basic)
+
+        // Its word for a refresh token that it does not know.
+        let refusing = ScriptedProvider { _ in (400, #"{"error": "invalid_request"}"#) }
+        let ended = try AccountSession(scheme, store: MemoryStore(credentials), transport: refusing.transport)
+        let error = await #expect(throws: SignInError.self) { try await ended.refresh(credentials) }
+        #expect(error?.code == .signInRequired)
     }
 
     @Test("The server's page is requested with the server's client id and another challenge")

@@ -69,7 +69,7 @@ struct TokenClient: Sendable {
         request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
         request.httpBody = Data(FormText.encode(items).utf8)
         let reply = try await send(request)
-        guard reply.status == 200 else { throw Self.refusal(reply, isRefresh: isRefresh) }
+        guard reply.status == 200 else { throw refusal(reply, isRefresh: isRefresh) }
         return try Self.decode(Tokens.self, reply)
     }
 
@@ -134,14 +134,17 @@ struct TokenClient: Sendable {
         }
     }
 
-    /// RFC 6749, section 5.2: only `invalid_grant` concerns the user; Microsoft uses other codes for some of it.
-    private static func refusal(_ reply: ProviderTransport.Reply, isRefresh: Bool) -> SignInError {
-        guard reply.status != 429, reply.status < 500, let body = try? decode(ErrorBody.self, reply) else {
+    /// RFC 6749, section 5.2: only `invalid_grant` concerns the user; Microsoft uses other codes for some of it, and a
+    /// Nextcloud says `invalid_request` of a code or refresh token that it does not know.
+    private func refusal(_ reply: ProviderTransport.Reply, isRefresh: Bool) -> SignInError {
+        guard reply.status != 429, reply.status < 500, let body = try? Self.decode(ErrorBody.self, reply) else {
             return SignInError(.providerUnavailable, "status \(reply.status)")
         }
         let word = String(body.error.filter { $0.isASCII && ($0.isLetter || $0 == "_") }.prefix(64))
         return switch word {
         case "invalid_grant", "interaction_required", "consent_required":
+            SignInError(isRefresh ? .signInRequired : .failed, word)
+        case "invalid_request" where scheme.site != nil:
             SignInError(isRefresh ? .signInRequired : .failed, word)
         case "temporarily_unavailable": SignInError(.providerUnavailable, word)
         default: SignInError(.misconfigured, word)

@@ -42,11 +42,16 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     }
 
     /// These credentials updated with newer ones: what the newer ones lack is kept, unless it was withdrawn, or belongs to
-    /// what a password replaces.
+    /// what a password replaces. A password stays if the newer ones only have a token that expires.
     ///
     /// Google, for one, sends a refresh token only at the first consent.
     public func updated(with newer: StoredCredentials) -> StoredCredentials {
-        StoredCredentials(
+        if isLasting == true, newer.accessToken != nil, outlasts(newer) {
+            var kept = self
+            kept.codeHash = newer.codeHash ?? codeHash
+            return kept
+        }
+        return StoredCredentials(
             accessToken: newer.accessToken ?? accessToken,
             refreshToken: newer.refreshToken ?? (isWithdrawn || newer.isLasting == true ? nil : refreshToken),
             isLasting: newer.accessToken == nil ? isLasting : newer.isLasting, location: newer.location ?? location,

@@ -168,16 +168,17 @@ struct WebDAVOAuthTests {
         #expect(stored.updated(with: bearer) == StoredCredentials(accessToken: "phone", location: Self.details))
     }
 
-    @Test("A refused client, and one that the configuration no longer has, is the operator's business")
-    func operatorsBusiness() {
+    @Test("A refused client is the operator's business; without any, the phone's own token takes over")
+    func withoutClient() throws {
         let script = AccountScript(["token": Reply(400, #"{"error": "invalid_client"}"#)])
-        for account in [Self.account(), WebDAVAccount(servers: Self.servers)] {
-            #expect {
-                try account.refresh(Self.stored, through: script.client)
-            } throws: { error in
-                if case AccountError.misconfigured = error { true } else { false }
-            }
+        #expect(
+            throws: AccountError.misconfigured(detail: "cloud.example.com's token endpoint says invalid_client")
+        ) {
+            try Self.account().refresh(Self.stored, through: script.client)
         }
+
+        let refused = try WebDAVAccount(servers: Self.servers).refresh(Self.stored, through: script.client)
+        #expect(refused.refusal?.isFinal == false && script.transport.requests.count == 1)
     }
 
     // MARK: What lasts
@@ -199,6 +200,11 @@ struct WebDAVOAuthTests {
         #expect(!Self.stored.outlasts(password) && !bearer.outlasts(bearer))
         #expect(Self.stored.updated(with: password) == password)
         #expect(password.updated(with: Self.stored) == Self.stored)
+        // Not even for a code, if no refresh token comes with it; and one that was set aside is as good as before.
+        #expect(password.updated(with: bearer) == password)
+        var withdrawn = password
+        withdrawn.refusal = CredentialRefusal(firstAt: 1, isFinal: true)
+        #expect(withdrawn.updated(with: bearer) == bearer)
     }
 
     // MARK: Farewell
@@ -215,5 +221,20 @@ struct WebDAVOAuthTests {
         let requests = script.transport.requests
         #expect(requests.map(\.url) == ["https://cloud.example.com/oc/ocs/v2.php/core/apppassword"])
         #expect(requests.first?.headers[.authorization] == "Bearer server")
+    }
+
+    @Test("If the access token has expired, it is renewed to end the grant")
+    func revocationOfExpired() throws {
+        let fresh = Reply(200, #"{"access_token": "a2", "expires_in": 3600, "refresh_token": "r2"}"#)
+        let script = AccountScript(inOrder: [Reply(401, ""), fresh, Reply(200, "")])
+
+        try Self.account().revoke(Self.stored, through: script.client)
+
+        #expect(script.transport.requests.map { $0.headers[.authorization] }.last == "Bearer a2")
+        #expect(script.transport.requests.count == 3)
+        // One that is refused has ended already.
+        let ended = AccountScript(inOrder: [Reply(401, ""), Reply(400, #"{"error": "invalid_request"}"#)])
+        try Self.account().revoke(Self.stored, through: ended.client)
+        #expect(ended.transport.requests.count == 2)
     }
 }

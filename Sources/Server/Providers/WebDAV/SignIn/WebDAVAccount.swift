@@ -98,9 +98,8 @@ public struct WebDAVAccount: AccountProvider {
             throw .revoked
         }
         if location.user == nil, stored.refreshToken != nil {
-            guard let endpoint = try tokenEndpoint(at: location) else {
-                throw .misconfigured(detail: "there is no OAuth client any more for tokens of \(location.root.host)")
-            }
+            // Without a client they are as good as withdrawn, so that a phone's own token can take their place.
+            guard let endpoint = try tokenEndpoint(at: location) else { return refused(stored) }
             do throws(AccountError) { return try endpoint.renew(stored, through: client) } catch {
                 guard error == .revoked else { throw error }
                 return refused(stored)
@@ -138,7 +137,17 @@ public struct WebDAVAccount: AccountProvider {
         else { return }
         var request = request(.revoke, .delete, paths.services("core/apppassword"), location, token, address)
         request.headers[.openCollaborationRequest] = "true"
-        // Whatever it replies: there is none, or no longer any.
+        // Whatever it replies: there is none, or no longer any. But an expired access token ends no grant.
+        guard try client.send(request).status == 401, stored.refreshToken != nil,
+            let endpoint = try tokenEndpoint(at: location)
+        else { return }
+        let fresh: StoredCredentials
+        do throws(AccountError) { fresh = try endpoint.renew(stored, through: client) } catch {
+            guard error == .revoked else { throw error }
+            return
+        }
+        guard let token = fresh.accessToken else { return }
+        request.headers[.authorization] = location.authorization(token)
         _ = try client.send(request)
     }
 
