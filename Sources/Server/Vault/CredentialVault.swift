@@ -146,11 +146,31 @@ public struct CredentialVault: Sendable {
             NewCredentials(record, hasOfflineAccess: credentials.hasOfflineAccess), of: userID)
     }
 
-    /// Stores the credentials of a removed user whose storage is being cleared.
+    /// Stores renewed tokens of a removed user whose storage is being cleared.
+    /// - Returns: the tokens that count from then on.
     /// - Throws: ``StoreError``, `CryptoError.unavailable`.
-    func replace(_ credentials: StoredCredentials, ofDeparted userID: UserID) throws {
-        let record = try sealer.seal(credentials, for: .user(userID))
-        try store.transaction { try $0.storeCredentials(record, ofDeparted: userID) }
+    func keep(
+        _ fresh: StoredCredentials, renewedFrom old: StoredCredentials, ofDeparted userID: UserID, _ logger: Logger
+    ) throws -> StoredCredentials {
+        try store.transaction { session in
+            let present = try session.lockCredentials(ofDeparted: userID)
+            let kept = try merged(fresh, renewedFrom: old, into: present, in: .user(userID), logger)
+            if let record = kept.record { try session.storeCredentials(record, ofDeparted: userID) }
+            return kept.credentials
+        }
+    }
+
+    /// Merges renewed tokens with those that are stored where they belong.
+    /// - Parameter present: the sealed record; `nil` if nobody needs it any more.
+    /// - Returns: the tokens that count from then on, and the record to store, `nil` if nothing changes.
+    private func merged(
+        _ fresh: StoredCredentials, renewedFrom old: StoredCredentials, into present: [UInt8]?,
+        in place: CredentialSealer.Place, _ logger: Logger
+    ) throws -> (credentials: StoredCredentials, record: [UInt8]?) {
+        guard let present else { return (old.updated(with: fresh), nil) }
+        let stored = try open(present, from: place, logger) ?? old
+        guard let updated = stored.updated(with: fresh, renewedFrom: old) else { return (stored, nil) }
+        return (updated, try sealer.seal(updated, for: place))
     }
 
     /// Seals what a provider needs to go on with an upload: it may be an address that is itself an authorization.
@@ -188,12 +208,19 @@ public struct CredentialVault: Sendable {
         return FormerAccount(credentials: try sealer.seal(credentials, for: place), version: kept.version)
     }
 
-    /// Replaces the tokens of an account that a user has left with renewed ones, as long as contents are moved out of it.
+    /// Stores renewed tokens of an account that a user has left, as long as contents are moved out of it.
+    /// - Returns: the tokens that count from then on.
     /// - Throws: ``StoreError``, `CryptoError.unavailable`.
-    func replace(_ credentials: StoredCredentials, of move: AccountMove) throws {
+    func keep(
+        _ fresh: StoredCredentials, renewedFrom old: StoredCredentials, of move: AccountMove, _ logger: Logger
+    ) throws -> StoredCredentials {
         let place = CredentialSealer.Place.formerAccount(move.former.userID, move.former.accountEpoch)
-        let record = try sealer.seal(credentials, for: place)
-        try store.transaction { try $0.storeCredentials(record, ofMove: move.switchID) }
+        return try store.transaction { session in
+            let present = try session.lockCredentials(ofMove: move.switchID)
+            let kept = try merged(fresh, renewedFrom: old, into: present, in: place, logger)
+            if let record = kept.record { try session.storeCredentials(record, ofMove: move.switchID) }
+            return kept.credentials
+        }
     }
 
     /// Seals the credentials that an authorization code was exchanged for, to be stored under `key`.

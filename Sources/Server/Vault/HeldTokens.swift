@@ -6,7 +6,7 @@ import SyncProtocol
 /// The access token of an account that is not, or no longer, a user's: of a removed user, for as long as it takes to clear
 /// their storage, of an account that a user is about to switch to, or of one that they have left and that is still read.
 ///
-/// Only one thread uses it. If two renew a token that is stored at once, the later result is kept.
+/// Only one thread uses it. If two renew tokens that are stored at once, the stored ones decide, as in ``UserTokens``.
 public final class HeldTokens: AccessTokens {
     public let accountKey: Int64
     /// The tokens, as last renewed.
@@ -14,12 +14,15 @@ public final class HeldTokens: AccessTokens {
     private let account: any AccountProvider
     private let transport: Transport
     private let backoff: Backoff
-    private let keep: (StoredCredentials) throws -> Void
+    private let keep: Keeping
 
-    /// - Parameter keep: stores renewed tokens: a provider may accept the old refresh token only once.
+    /// Stores renewed tokens, the first, in place of those that they were renewed from, the second: a provider may accept
+    /// an old refresh token only once. Returns what counts from then on.
+    typealias Keeping = (StoredCredentials, StoredCredentials) throws -> StoredCredentials
+
     init(
         _ credentials: StoredCredentials, accountKey: Int64, account: any AccountProvider, transport: Transport,
-        backoff: Backoff, keep: @escaping (StoredCredentials) throws -> Void = { _ in }
+        backoff: Backoff, keep: @escaping Keeping = { fresh, old in old.updated(with: fresh) }
     ) {
         self.credentials = credentials
         self.accountKey = accountKey
@@ -37,13 +40,14 @@ public final class HeldTokens: AccessTokens {
 
     public func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
         if let token = credentials.accessToken, token != rejected { return token }
+        let fresh: StoredCredentials
         do {
             let client = AccountClient(transport: transport, deadline: deadline, backoff: backoff)
-            credentials = credentials.updated(with: try account.refresh(credentials, through: client))
+            fresh = try account.refresh(credentials, through: client)
         } catch {
             throw CloudStorageError(ofRenewal: error)
         }
-        do { try keep(credentials) } catch { throw .localFailure(error) }
+        do { credentials = try keep(fresh, credentials) } catch { throw .localFailure(error) }
         return try current()
     }
 }

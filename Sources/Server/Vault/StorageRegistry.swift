@@ -80,7 +80,7 @@ public struct StorageRegistry: Sendable {
         let vault = vault
         let tokens = HeldTokens(
             credentials, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
-        ) { try vault.replace($0, ofDeparted: user.userID) }
+        ) { try vault.keep($0, renewedFrom: $1, ofDeparted: user.userID, logger) }
         return UserStorage(
             provider: provider, accountEpoch: user.accountEpoch,
             access: StorageAccess(
@@ -103,7 +103,7 @@ public struct StorageRegistry: Sendable {
         let vault = vault
         let tokens = HeldTokens(
             credentials, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
-        ) { try vault.replace($0, of: move) }
+        ) { try vault.keep($0, renewedFrom: $1, of: move, logger) }
         return UserStorage(
             provider: provider, accountEpoch: user.accountEpoch,
             access: StorageAccess(

@@ -89,17 +89,10 @@ final class UserTokens: AccessTokens {
 
     /// Stores the provider's new tokens in place of `old`.
     ///
-    /// Something else may have been stored in the meantime. A new sign-in, which has another refresh token, or another
-    /// password where there are no refresh tokens, is kept as it is; with anything else the new tokens are merged, so
-    /// that a refresh token that is issued only once is not lost.
+    /// Something else may have been stored in the meantime (``StoredCredentials/updated(with:renewedFrom:)``).
     /// - Returns: the access token that ends up stored.
     private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
-        let updated = try vault.update(user, logger) { kept in
-            guard let present = kept.credentials, present.refreshToken == old.refreshToken,
-                present.refreshToken != nil || present.accessToken == old.accessToken
-            else { return nil }
-            return present.updated(with: fresh)
-        }
+        let updated = try vault.update(user, logger) { $0.credentials?.updated(with: fresh, renewedFrom: old) }
         guard let updated else { throw OwnerRemoved() }
         // A password that was stored meanwhile belongs to another location than a bearer token.
         location = updated.credentials?.location

@@ -204,26 +204,70 @@ struct TokenRenewalTests {
         #expect(isFree == true)
     }
 
-    @Test("A removed user's refreshed tokens are stored, too: the former ones may work only once")
-    func departed() throws {
+    /// Removes the user, whose storage is still to be cleared.
+    /// - Returns: the tokens as one process at a time reads them.
+    private func departedTokens() throws -> () throws -> HeldTokens {
         let userID = user.userID
         try server.store.transaction { session in
             try session.addDeletion(
                 of: "o", in: OwningUser(userID: userID, storageType: .google), availableAt: noon, at: noon)
             _ = try session.removeUser(userID, at: noon)
         }
-        let departed = try #require(try server.store.withSession { try $0.departedUser(userID) })
-        let sealer = server.sealer
         let vault = server.services.storage.vault
-        let tokens = HeldTokens(
-            try sealer.open(departed.credentials, from: .user(userID)), accountKey: 0, account: provider,
-            transport: .unused, backoff: Backoff(pause: { _ in })
-        ) { try vault.replace($0, ofDeparted: userID) }
+        let logger = Logger(label: "test", factory: { [log = server.log] _ in log })
+        return {
+            HeldTokens(
+                try storedOfDeparted(), accountKey: 0, account: provider, transport: .unused,
+                backoff: Backoff(pause: { _ in })
+            ) { try vault.keep($0, renewedFrom: $1, ofDeparted: userID, logger) }
+        }
+    }
+
+    private func storedOfDeparted() throws -> StoredCredentials {
+        let departed = try #require(try server.store.withSession { try $0.departedUser(user.userID) })
+        return try server.sealer.open(departed.credentials, from: .user(user.userID))
+    }
+
+    @Test("A removed user's refreshed tokens are stored, too: the former ones may work only once")
+    func departed() throws {
+        let tokens = try departedTokens()()
 
         #expect(try tokens.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
 
-        let kept = try #require(try server.store.withSession { try $0.departedUser(userID) })
-        #expect(try sealer.open(kept.credentials, from: .user(userID)).refreshToken == "refresh 1")
+        #expect(try storedOfDeparted().refreshToken == "refresh 1")
+    }
+
+    @Test(
+        "What is remembered of a refusal replaces no tokens that another process has got meanwhile, which count instead"
+    )
+    func refusedMeanwhile() throws {
+        let read = try departedTokens()
+        let slow = try read()
+        let fast = try read()
+        let refused = StoredCredentials(
+            accessToken: "access 0", refreshToken: "refresh 0", refusal: CredentialRefusal(firstAt: 0))
+        #expect(try fast.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        provider.answerNext(with: refused)
+
+        #expect(try slow.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+
+        #expect(try storedOfDeparted() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 1"))
+    }
+
+    @Test("Tokens that come after a refusal by another process was stored replace it")
+    func refusedBefore() throws {
+        let read = try departedTokens()
+        let slow = try read()
+        let fast = try read()
+        let refused = StoredCredentials(
+            accessToken: "access 0", refreshToken: "refresh 0", refusal: CredentialRefusal(firstAt: 0))
+        provider.answerNext(with: refused)
+        #expect(try fast.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 0")
+        #expect(try storedOfDeparted() == refused)
+
+        #expect(try slow.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+
+        #expect(try storedOfDeparted() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 1"))
     }
 
     @Test("After a switch of the account nothing that was begun before gets, renews or stores tokens of the new one")
@@ -270,6 +314,7 @@ private final class RotatingProvider: AccountProvider {
         var beforeAnswer: (@Sendable () -> Void)?
         var failure: AccountError?
         var givesAccessTokensOnly = false
+        var answer: StoredCredentials?
     }
     private let state = Mutex(State())
 
@@ -281,11 +326,15 @@ private final class RotatingProvider: AccountProvider {
     func givesAccessTokensOnly() { state.withLock { $0.givesAccessTokensOnly = true } }
     func failNext(with error: AccountError) { state.withLock { $0.failure = error } }
 
+    func answerNext(with credentials: StoredCredentials) { state.withLock { $0.answer = credentials } }
+
     func checkRegistration(through client: AccountClient) throws(AccountError) {}
 
     func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
+        let answer = state.withLock { $0.answer.take() }
+        if let answer { return answer }
         let failure = state.withLock { $0.failure.take() }
         if let failure { throw failure }
         let generation = state.withLock { state in

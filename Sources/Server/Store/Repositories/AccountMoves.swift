@@ -203,6 +203,13 @@ extension StoreSession {
             """, [.date(time), .int(Int64(limit))])
     }
 
+    /// The sealed tokens of a move, locked until the transaction ends; `nil` if it has ended.
+    public mutating func lockCredentials(ofMove id: AccountSwitchID) throws(StoreError) -> [UInt8]? {
+        try first(
+            "SELECT credentials FROM account_moves WHERE switch_uuid = ? FOR UPDATE", [.text(id.rawValue)]
+        ) { row throws(StoreError) in try row.optionalData("credentials") } ?? nil
+    }
+
     /// Replaces the sealed tokens of a move with renewed ones, as long as it goes on.
     public mutating func storeCredentials(_ record: [UInt8], ofMove id: AccountSwitchID) throws(StoreError) {
         try execute(

@@ -46,6 +46,13 @@ extension StoreSession {
         }
     }
 
+    /// The sealed tokens of a removed user, locked until the transaction ends; `nil` if they are not needed any more.
+    public mutating func lockCredentials(ofDeparted userID: UserID) throws(StoreError) -> [UInt8]? {
+        try first(
+            "SELECT credentials FROM departed_users WHERE user_id = ? FOR UPDATE", [.int(userID.rawValue)]
+        ) { row throws(StoreError) in try row.optionalData("credentials") } ?? nil
+    }
+
     /// Replaces the sealed tokens of a removed user with renewed ones, as long as they are needed.
     public mutating func storeCredentials(_ record: [UInt8], ofDeparted userID: UserID) throws(StoreError) {
         try execute(
