@@ -141,4 +141,38 @@ struct CodeExchangeTests {
         #expect(server.exchanges.codes == ["one", "one", "one"])
         #expect(try stored().refreshToken == "from one")
     }
+
+    @Test(
+        "The codes of two phones, presented again and again, bring no earlier tokens back; nor after their results are forgotten"
+    )
+    func alternating() throws {
+        #expect(addUser(code: "one").status == 200)
+        func check(_ code: String) -> Int? {
+            server.send(CheckCredsRequest(), as: alice, adding: [.authorizationCode: code]).status
+        }
+        #expect(check("two") == 200)
+        #expect(try stored().refreshToken == "from two")
+
+        for code in ["one", "two", "one"] {
+            #expect(check(code) == 200)
+            #expect(try stored().refreshToken == "from two")
+        }
+        try server.execute("DELETE FROM exchanged_codes")
+        #expect(check("one") == 200)
+
+        #expect(server.exchanges.codes == ["one", "two"])
+        #expect(check("three") == 200)
+        #expect(try stored().refreshToken == "from three")
+    }
+
+    @Test("Eight earlier codes are remembered, also in what is left of withdrawn tokens")
+    func formerCodes() {
+        var stored = StoredCredentials(refreshToken: "r", codeHash: "0")
+        for number in 1...9 {
+            stored = stored.updated(with: StoredCredentials(refreshToken: "r", codeHash: "\(number)"))
+        }
+        for credentials in [stored, stored.withoutTokens] {
+            #expect((0...9).map { credentials.knows(codeHash: "\($0)") } == [false] + Array(repeating: true, count: 9))
+        }
+    }
 }

@@ -9,6 +9,9 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     public var location: String?
     /// SHA-256, in hexadecimal digits, of the authorization code, or the presented token, that these tokens came from.
     public var codeHash: String?
+    /// The hashes of what earlier tokens came from, the latest last, at most ``maximumFormerCodes``: phones present theirs
+    /// again and again, and a person may have several.
+    public private(set) var formerCodeHashes: [String]?
     /// Apple: what is remembered of identity tokens.
     public var identity: IdentityRecord?
     /// WebDAV: that the server refuses ``accessToken``.
@@ -30,6 +33,12 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     /// The token with which the storage is opened; `nil` if there is none, or it is known to be withdrawn.
     public var usableToken: String? { isWithdrawn ? nil : accessToken }
 
+    /// The limit of ``formerCodeHashes``.
+    static let maximumFormerCodes = 8
+
+    /// Whether these tokens, or earlier ones, came from a code or token with this hash.
+    public func knows(codeHash hash: String) -> Bool { hash == codeHash || formerCodeHashes?.contains(hash) == true }
+
     /// Whether the storage can be used while its owner is away, for longer than an access token lives.
     public var hasOfflineAccess: Bool { refreshToken != nil || isLasting == true }
 
@@ -48,15 +57,44 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     public func updated(with newer: StoredCredentials) -> StoredCredentials {
         if isLasting == true, newer.accessToken != nil, outlasts(newer) {
             var kept = self
-            kept.codeHash = newer.codeHash ?? codeHash
+            kept.remember(newer, after: self)
             return kept
         }
-        return StoredCredentials(
+        var updated = StoredCredentials(
             accessToken: newer.accessToken ?? accessToken,
             refreshToken: newer.refreshToken ?? (isWithdrawn || newer.isLasting == true ? nil : refreshToken),
             isLasting: newer.accessToken == nil ? isLasting : newer.isLasting, location: newer.location ?? location,
-            codeHash: newer.codeHash ?? codeHash,
             identity: newer.identity.map { identity?.updated(with: $0) ?? $0 } ?? identity, refusal: newer.refusal)
+        updated.remember(newer, after: self)
+        return updated
+    }
+
+    /// What is left when all tokens were withdrawn: what they came from, so that it is not tried again.
+    public var withoutTokens: StoredCredentials {
+        var empty = StoredCredentials(codeHash: codeHash)
+        empty.formerCodeHashes = formerCodeHashes
+        return empty
+    }
+
+    /// Takes over what `earlier` came from and what `newer` came from, which replaces it.
+    private mutating func remember(_ newer: StoredCredentials, after earlier: StoredCredentials) {
+        codeHash = newer.codeHash ?? earlier.codeHash
+        let former = ((earlier.formerCodeHashes ?? []) + [earlier.codeHash].compactMap(\.self)).filter {
+            $0 != codeHash
+        }
+        formerCodeHashes = former.isEmpty ? nil : former.suffix(Self.maximumFormerCodes)
+    }
+
+    /// These credentials, which are stored now, updated with what renewing `old` brought.
+    ///
+    /// - Returns: `nil` if they stay as they are: they come from a new sign-in, which has another refresh token, or another
+    ///   password where there are no refresh tokens, or from a renewal that was faster. With anything else the new tokens
+    ///   are merged, so that a refresh token that is issued only once is not lost.
+    public func updated(with fresh: StoredCredentials, renewedFrom old: StoredCredentials) -> StoredCredentials? {
+        guard refreshToken == old.refreshToken, refreshToken != nil || accessToken == old.accessToken else {
+            return nil
+        }
+        return updated(with: fresh)
     }
 }
 

@@ -109,8 +109,9 @@ public struct AppleAccount: AccountProvider {
 
     /// No token issued until now is accepted any longer; a new sign-in is.
     public func withdrawn(_ stored: StoredCredentials) -> StoredCredentials {
-        StoredCredentials(
-            codeHash: stored.codeHash, identity: IdentityRecord(withdrawnAt: Int64(now().timeIntervalSince1970)))
+        var empty = stored.withoutTokens
+        empty.identity = IdentityRecord(withdrawnAt: Int64(now().timeIntervalSince1970))
+        return empty
     }
 
     // MARK: Tokens

@@ -69,14 +69,14 @@ struct CredentialExchange {
     /// A code that no longer works matters only for a user without a stored refresh token.
     func update(of stored: StoredCredentials) throws -> StoredCredentials? {
         var updated = stored
-        let isCodeKnown = presented.code.map { Self.hash($0).hexLowercase == stored.codeHash } ?? false
+        let isCodeKnown = presented.code.map { stored.knows(codeHash: Self.hash($0).hexLowercase) } ?? false
         if let code = presented.code, !isCodeKnown {
             do {
                 if let exchanged = try resultOnce(of: code) {
                     updated = stored.updated(with: exchanged)
                 }
             } catch AccountError.codeRejected where stored.hasOfflineAccess {
-                context.logger.warning("Authorization code refused; the stored refresh token is kept")
+                context.logger.warning("Authorization code refused; what is stored is kept")
             }
         } else if !isCodeKnown, let exchanged = try exchangeToken(unlessFor: stored) {
             updated = stored.updated(with: exchanged)
@@ -89,7 +89,7 @@ struct CredentialExchange {
 
     /// Exchanges the token itself, if this kind of account does that and `stored` did not come from it.
     private func exchangeToken(unlessFor stored: StoredCredentials) throws -> StoredCredentials? {
-        guard Self.hash(presented.accessToken).hexLowercase != stored.codeHash else { return nil }
+        guard !stored.knows(codeHash: Self.hash(presented.accessToken).hexLowercase) else { return nil }
         do {
             return try exchangeToken()
         } catch let error as AccountError
@@ -110,7 +110,7 @@ struct CredentialExchange {
             try session.user(presented.accountType, person.profile.providerUserID, device: nil)?.user
         }
         if let user, let kept = try context.services.storage.vault.load(user, context.logger),
-            kept.credentials?.codeHash == hash.hexLowercase
+            kept.credentials?.knows(codeHash: hash.hexLowercase) == true
         {
             return
         }
