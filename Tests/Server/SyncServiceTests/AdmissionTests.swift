@@ -283,6 +283,14 @@ struct SignInTicketTests {
         ] { #expect(tickets.contents(of: ticket, for: other, at: 1_000) == nil) }
     }
 
+    @Test("Whatever an identifier contains, a ticket tells the same one")
+    func oddIdentifier() throws {
+        let odd = SignInProfile(providerUserID: "sha256:ab\nx@evil/\"\\", displayName: "A")
+        let ticket = try #require(tickets.issue(odd, for: presented, settledTime: nil, at: 1_000))
+
+        #expect(tickets.contents(of: ticket, for: presented, at: 1_000)?.profile == odd)
+    }
+
     @Test("It says for how long the sign-in may be remembered, less its own age")
     func settledTime() throws {
         let cases: [(given: Int, age: Int64, left: Int)] = [

@@ -98,8 +98,9 @@ public struct SignInProfile: Equatable, Sendable {
         self.identityToken = identityToken
     }
 
-    /// Whether the identifier can be stored.
+    /// Whether the identifier can be stored, and shown in a line.
     public var isPlausible: Bool {
         !providerUserID.isEmpty && providerUserID.unicodeScalars.count <= Self.maximumLength
+            && providerUserID.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 }

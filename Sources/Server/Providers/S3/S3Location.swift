@@ -28,8 +28,8 @@ extension S3Location {
 
     /// What tells one person's storage from another's: not the key, which may be replaced by another one.
     var identity: String {
-        // Amazon has several addresses for each bucket, whose name is unique among all its regions.
-        let server = server?.isAmazons == true ? "https://s3.amazonaws.com" : address
+        // Amazon has several addresses for each bucket.
+        let server = server.flatMap(AmazonEndpoint.init)?.partition.rawValue ?? address
         let text = "\(server)\(bucket)/\(prefix)"
         guard text.unicodeScalars.count > 255 else { return text }
         return "sha256:" + IncrementalDigest.digest(of: Array(text.utf8), .sha256).hexLowercase
@@ -40,7 +40,7 @@ extension S3Location {
     /// How the URLs of all objects begin: with the bucket in the host's name at Amazon, where the certificate allows it,
     /// else in the path ("Virtual hosting of buckets").
     func baseURL(on server: ServerAddress) -> String {
-        server.isAmazons && !bucket.contains(".")
+        AmazonEndpoint(server) != nil && !bucket.contains(".")
             ? "\(server.scheme.rawValue)://\(bucket).\(server.authority)/" : "\(server.text)\(bucket)/"
     }
 
@@ -105,10 +105,6 @@ extension S3Location {
         else { return nil }
         return inner.map { $0 + "/" }.joined()
     }
-}
-
-extension ServerAddress {
-    fileprivate var isAmazons: Bool { host.hasSuffix(".amazonaws.com") || host.hasSuffix(".amazonaws.com.cn") }
 }
 
 extension String {

@@ -1,3 +1,4 @@
+import FoundationEssentials
 public import OpenSSLCrypto
 
 /// What one role passes to another, through the web server, about a sign-in that it has just checked: the provider is
@@ -20,6 +21,14 @@ public struct SignInTickets: Sendable {
         }
     }
 
+    /// What is sealed.
+    private struct Sealed: Codable {
+        var issued: Int64
+        var settledSeconds: Int64
+        var providerUserID: String
+        var displayName: String
+    }
+
     /// How long a ticket is valid, in seconds; the clocks of two hosts may differ by a fraction of it.
     private static let lifetimeSeconds: Int64 = 120
 
@@ -38,29 +47,29 @@ public struct SignInTickets: Sendable {
     ) -> String? {
         guard profile.identityToken == nil else { return nil }
         let settledSeconds = settledTime?.components.seconds ?? 0
-        let text = "\(now)\n\(settledSeconds)\n\(profile.providerUserID)\n\(profile.displayName)"
+        let contents = Sealed(
+            issued: now, settledSeconds: settledSeconds, providerUserID: profile.providerUserID,
+            displayName: profile.displayName)
+        guard let encoded = try? JSONEncoder().encode(contents) else { return nil }
         let sealed = try? SealedBox.seal(
-            Array(text.utf8), key: keys.current, additionalData: Self.additionalData(presented))
+            [UInt8](encoded), key: keys.current, additionalData: Self.additionalData(presented))
         return sealed?.base64URL
     }
 
     /// Who presented the credentials, if the ticket is one of ours for exactly these credentials, and not too old.
     public func contents(of ticket: String, for presented: PresentedCredentials, at now: Int64) -> Contents? {
         guard let sealed = [UInt8](base64URL: ticket),
-            let opened = try? SealedBox.open(sealed, keys: keys, additionalData: Self.additionalData(presented))
-        else { return nil }
-        let parts = String(decoding: opened, as: UTF8.self)
-            .split(separator: "\n", maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 4, let issued = Int64(parts[0]), abs(now - issued) <= Self.lifetimeSeconds,
-            let settledSeconds = Int64(parts[1])
+            let opened = try? SealedBox.open(sealed, keys: keys, additionalData: Self.additionalData(presented)),
+            let contents = try? JSONDecoder().decode(Sealed.self, from: Data(opened)),
+            abs(now - contents.issued) <= Self.lifetimeSeconds
         else { return nil }
         return Contents(
-            profile: SignInProfile(providerUserID: String(parts[2]), displayName: String(parts[3])),
-            settledTime: .seconds(max(0, settledSeconds - abs(now - issued))))
+            profile: SignInProfile(providerUserID: contents.providerUserID, displayName: contents.displayName),
+            settledTime: .seconds(max(0, contents.settledSeconds - abs(now - contents.issued))))
     }
 
     private static func additionalData(_ presented: PresentedCredentials) -> [UInt8] {
-        Array("sign-in ticket, second form:".utf8)
+        Array("sign-in ticket, third form:".utf8)
             + IncrementalDigest.digest(of: Array(presented.identifyingText.utf8), .sha256)
     }
 }

@@ -76,6 +76,9 @@ struct OddReplyTests {
         #expect(profile.isPlausible)
         #expect(!SignInProfile(providerUserID: String(repeating: "1", count: 256), displayName: "").isPlausible)
         #expect(!SignInProfile(providerUserID: "", displayName: "").isPlausible)
+        for control in ["a\nb", "a\u{0}", "\u{7F}a", "a\u{85}b"] {
+            #expect(!SignInProfile(providerUserID: control, displayName: "").isPlausible)
+        }
     }
 
     @Test(

@@ -59,8 +59,32 @@ struct S3AccountTests {
         #expect(
             try self.identity(Self.details(address: "https://s3.eu-central-1.amazonaws.com"))
                 == self.identity(Self.details(address: "https://s3.amazonaws.com")))
+        for regional in ["s3-eu-west-1", "s3.dualstack.eu-west-1", "s3-fips.us-east-2", "s3-external-1"] {
+            #expect(
+                try self.identity(Self.details(address: "https://\(regional).amazonaws.com"))
+                    == "https://s3.amazonaws.com/photos/alice/")
+        }
         let long = try self.identity(Self.details(prefix: String(repeating: "a", count: 500)))
         #expect(long.hasPrefix("sha256:") && long.utf8.count == 71)
+    }
+
+    @Test("Buckets of the same name at other services of Amazon, and in other partitions, are other buckets")
+    func otherNamespaces() throws {
+        let addresses = [
+            "https://s3.amazonaws.com", "https://s3.cn-north-1.amazonaws.com.cn",
+            "https://s3.us-gov-west-1.amazonaws.com",
+            "https://a1b2.execute-api.us-east-1.amazonaws.com", "https://s3.evil.us-east-1.amazonaws.com",
+            "https://evil.s3.us-east-1.amazonaws.com", "https://s3.cn-north-1.amazonaws.com",
+            "https://s3.us-east-1.amazonaws.com.cn", "https://s3.amazonaws.com.cn", "https://s3-evil.amazonaws.com",
+            "https://s3.us-east-1.amazonaws.com.example.com",
+        ]
+        let identities = try addresses.map { try identity(Self.details(address: $0)) }
+
+        #expect(Set(identities).count == addresses.count)
+        // What a bucket begins with is not part of a host's name.
+        #expect(
+            try identity(Self.details(address: "https://s3.amazonaws.com", bucket: "john.photos", prefix: "sync"))
+                != identity(Self.details(address: "https://s3.amazonaws.comjohn.photos", bucket: "sync", prefix: "")))
     }
 
     @Test("Details of another form are refused before anybody is asked")

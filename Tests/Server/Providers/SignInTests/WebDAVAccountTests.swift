@@ -90,6 +90,7 @@ struct WebDAVAccountTests {
             nil, "", "alice", "{}", "{\"address\":5}", "{\"address\":\"cloud.example.com\",\"user\":\"a\"}",
             "{\"address\":\"https://cloud.example.com/a/../b\",\"user\":\"a\"}",
             "{\"address\":\"https://cloud.example.com/\",\"user\":\"a:b\"}",
+            "{\"address\":\"https://example.com/\",\"user\":\"bob@example.com@cloud.example.com/files/bob\"}",
             "{\"address\":\"https://cloud.example.com/\",\"user\":\"a\\nb\"}",
         ])
     func malformed(details: String?) {

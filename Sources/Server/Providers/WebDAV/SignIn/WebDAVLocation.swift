@@ -28,10 +28,12 @@ struct WebDAVLocation: Equatable {
             throw .malformedDetails("has an address that is not that of a folder on a WebDAV server")
         }
         let user = details.user.flatMap { $0.isEmpty ? nil : $0 }
-        // A colon ends the name, and a control character the header (RFC 7617, section 2).
+        // A colon ends the name, and a control character the header (RFC 7617, section 2). With a slash in names, two
+        // identities could be the same text.
         guard
-            user.map({
-                $0.utf8.count <= Self.longestUserName && $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != 0x3A }
+            user.map({ user in
+                user.utf8.count <= Self.longestUserName
+                    && user.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != 0x3A && $0 != 0x2F }
             }) ?? true
         else { throw .malformedDetails("has a user name that cannot be sent") }
         self.root = root
