@@ -28,8 +28,9 @@ SECRET = "secret-of-the-tests"
 # Parts as small as those of other storages, so that tests need not send megabytes.
 SMALLEST_PART_BYTES = 256 * 1024
 START_SECONDS = 30
+# With `dir`, as Debian has it, which redirects requests for a collection whose address lacks the slash.
 APACHE_MODULES = ("mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic", "dav", "dav_fs",
-                  "headers")
+                  "dir", "headers")
 
 
 def s3_moto(_files: Path) -> None:

@@ -91,7 +91,7 @@ class Person:
     def settle(self) -> None:
         """Waits until the server has nothing left to delete: at most half a minute."""
         for _ in range(300):
-            if not any(item["name"].endswith(".part") for item in self.objects()):
+            if not any(item["name"].endswith((".part", ".uploading", ".tail")) for item in self.objects()):
                 return
             time.sleep(0.1)
 

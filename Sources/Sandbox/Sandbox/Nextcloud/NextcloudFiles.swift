@@ -100,6 +100,7 @@ extension SandboxServer {
             }
             let old = files[target]
             guard old == nil || overwrites else { throw NextcloudError.preconditionFailed("the destination exists") }
+            try requirePermittedName(target)
             try requireFolder(above: target, files)
             guard target != path, !target.hasPrefix(path + "/") else { throw NextcloudError.forbidden }
             if let old { remove(old, of: account, &state) }
@@ -134,9 +135,17 @@ extension SandboxServer {
     private func newEntry(
         at path: String, of account: String, _ state: inout SandboxState, _ time: Date
     ) throws -> NextcloudEntry {
+        try requirePermittedName(path)
         if let files = state.nextclouds[account] { try requireFolder(above: path, files) }
         state.nextcloudFileID += 1
         return NextcloudEntry(fileID: state.nextcloudFileID, path: path, at: time)
+    }
+
+    /// Two endings are Nextcloud's own (`FilenameValidator`, since version 30; ownCloud has refused one of them for longer).
+    private func requirePermittedName(_ path: String) throws(NextcloudError) {
+        for ending in [".part", ".filepart"] where path.lowercased().hasSuffix(ending) {
+            throw .badRequest("\"\(ending)\" is a forbidden file type.")
+        }
     }
 
     private func requireFolder(above path: String, _ files: NextcloudFiles) throws(NextcloudError) {

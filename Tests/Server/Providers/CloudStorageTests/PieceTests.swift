@@ -75,7 +75,7 @@ extension ContractStorage {
     fileprivate func contents() throws -> [StoredObject] {
         var found: [StoredObject] = []
         try provider.list(in: access()) { found += $0 }
-        return found.filter { !$0.name.hasSuffix(".part") }
+        return found.filter { !$0.name.hasSuffix(".part") && !$0.name.contains(".uploading") }
     }
 }
 

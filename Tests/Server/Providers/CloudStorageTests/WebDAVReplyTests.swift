@@ -10,8 +10,10 @@ struct WebDAVReplyTests {
     private static let address = "https://cloud.example.com/dav/"
     private static let location = "{\"address\":\"\(address)\",\"user\":\"alice\"}"
 
-    private let provider = WebDAV(
-        servers: NamedServers(listed: [ServerAddress(address)].compactMap(\.self), admitsAnyPublic: false))
+    private let servers = NamedServers(listed: [ServerAddress(address)].compactMap(\.self), admitsAnyPublic: false)
+    private let provider: WebDAV
+
+    init() { provider = WebDAV(servers: servers) }
 
     private func storage(_ replies: Reply...) -> ScriptedStorage { ScriptedStorage(replies, location: Self.location) }
 
@@ -84,6 +86,95 @@ struct WebDAVReplyTests {
         let sent = try #require(storage.transport.requests.first)
         #expect(sent.method.rawValue == "SEARCH" && sent.url == "https://cloud.example.com/dav/remote.php/dav/")
         #expect(sent.bodyText.contains("<d:href>/files/alice</d:href>") && sent.bodyText.contains("<d:literal>17<"))
+    }
+
+    private static let cloud =
+        "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/Alice/\",\"user\":\"a\"}"
+    private static let properties =
+        "<D:getcontentlength>5</D:getcontentlength><D:getetag>\"t\"</D:getetag><oc:fileid>17</oc:fileid>"
+
+    @Test("The person's name may be in other letter case in what a search finds; a file that is elsewhere is not gone")
+    func unexpectedAddress() throws {
+        let storage = ScriptedStorage(
+            [Self.resource("/dav/remote.php/dav/files/alice/b.jpg", Self.properties)], location: Self.cloud)
+        #expect(try provider.describe(objectID: "id:17", in: storage.access()).name == "b.jpg")
+
+        for address in ["/other/b.jpg", "/dav/remote.php/dav/files/", "/dav/remote.php/dav/files/alice/%2e%2e/b.jpg"] {
+            let elsewhere = ScriptedStorage([Self.resource(address, Self.properties)], location: Self.cloud)
+            #expect(throws: CloudStorageError.unavailable(detail: "")) {
+                _ = try provider.describe(objectID: "id:17", in: elsewhere.access())
+            }
+            #expect(throws: CloudStorageError.unavailable(detail: "")) {
+                let again = ScriptedStorage([Self.resource(address, Self.properties)], location: Self.cloud)
+                try provider.delete(objectID: "id:17", in: again.access())
+            }
+        }
+    }
+
+    @Test("ownCloud, which has no search, tells the path of a file's number; it is not asked to search again")
+    func withoutSearch() throws {
+        let path = Self.resource(
+            "/dav/remote.php/dav/meta/17/", "<oc:meta-path-for-user>/In/b.jpg</oc:meta-path-for-user>")
+        let file = Self.resource("/dav/remote.php/dav/files/Alice/In/b.jpg", Self.properties)
+        let storage = ScriptedStorage([Reply(501, "<d:error/>"), path, file, path, file], location: Self.cloud)
+
+        for _ in 0..<2 { #expect(try provider.describe(objectID: "id:17", in: storage.access()).name == "b.jpg") }
+
+        let sent = storage.transport.requests.map { "\($0.method.rawValue) \($0.url.dropFirst(41))" }
+        #expect(
+            sent == [
+                "SEARCH dav/", "PROPFIND dav/meta/17/", "PROPFIND dav/files/Alice/In/b.jpg", "PROPFIND dav/meta/17/",
+                "PROPFIND dav/files/Alice/In/b.jpg",
+            ])
+    }
+
+    @Test(
+        "A number that ownCloud does not know is that of no file, if the server is there; another file there is not it")
+    func unknownNumber() {
+        let provider = { WebDAV(servers: self.servers) }
+        let folder = Self.resource(
+            "/dav/remote.php/dav/files/Alice/", "<D:resourcetype><D:collection/></D:resourcetype>")
+        let gone = ScriptedStorage([Reply(501, ""), Reply(404, ""), folder], location: Self.cloud)
+        #expect(throws: CloudStorageError.notFound) {
+            _ = try provider().describe(objectID: "id:17", in: gone.access())
+        }
+        let path = Self.resource(
+            "/dav/remote.php/dav/meta/17/", "<oc:meta-path-for-user>/b.jpg</oc:meta-path-for-user>")
+        let other = Self.resource(
+            "/dav/remote.php/dav/files/Alice/b.jpg", Self.properties.replacing(">17<", with: ">18<"))
+        let moved = ScriptedStorage([Reply(501, ""), path, other], location: Self.cloud)
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            _ = try provider().describe(objectID: "id:17", in: moved.access())
+        }
+    }
+
+    @Test(
+        "Where files are not found by their number, they are found by their name",
+        arguments: [
+            ("https://cloud.example.com/dav/remote.php/webdav/", "17"),
+            ("https://cloud.example.com/dav/remote.php/dav/files/alice/", "a1$b2!c3"),
+        ])
+    func numbersOfNoUse(address: String, identifier: String) throws {
+        let file = Self.resource(
+            "/x", Self.properties.replacing(">17<", with: ">\(identifier)<"))
+        let storage = ScriptedStorage([file], location: "{\"address\":\"\(address)\",\"user\":\"alice\"}")
+
+        #expect(try provider.find(name: "a.jpg", in: storage.access())?.objectID == "name:a.jpg")
+    }
+
+    @Test("A folder is removed by its address without a slash at the end, and with one where servers want that")
+    func removedFolder() throws {
+        let url = "https://cloud.example.com/dav/Sync%20Tests"
+        for (replies, urls) in [
+            ([Reply(204)], [url]), ([Reply(404, "")], [url]), ([Reply(301, "<html>"), Reply(204)], [url, url + "/"]),
+            ([Reply(409, ""), Reply(404, "")], [url, url + "/"]),
+        ] {
+            let storage = ScriptedStorage(replies, location: Self.location)
+
+            try provider.removeEmptyFolder(in: storage.access())
+
+            #expect(storage.transport.requests.map(\.url) == urls)
+        }
     }
 
     @Test(
@@ -197,6 +288,6 @@ struct WebDAVReplyTests {
         #expect(try provider.find(name: "a~0123abcd.jpg", in: storage.access()) == nil)
 
         #expect(storage.transport.requests.map(\.method.rawValue) == ["PROPFIND", "DELETE"])
-        #expect(storage.transport.requests[1].url.hasSuffix("/a~0123abcd.jpg.part"))
+        #expect(storage.transport.requests[1].url.hasSuffix("/a~0123abcd.jpg.uploading"))
     }
 }

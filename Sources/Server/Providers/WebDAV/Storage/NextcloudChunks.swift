@@ -17,7 +17,9 @@ struct NextcloudChunks {
     private static let maximumChunks: Int64 = 10_000
 
     private let folder: String
-    fileprivate let target: String
+    private let target: String
+    /// The address of the tail, if the content comes in pieces.
+    fileprivate let tail: String
     private let content: any UploadContent
     private let client: WebDAVClient
 
@@ -31,9 +33,13 @@ struct NextcloudChunks {
         else { return nil }
         folder = paths.upload(upload)
         self.target = target
+        tail = Self.tail(of: target)
         self.content = content
         self.client = client
     }
+
+    /// What the tail is called that belongs to the name, or the address, of an upload.
+    static func tail(of upload: String) -> String { upload + ".tail" }
 
     /// Sends the whole content.
     /// - Parameter part: obtains a part.
@@ -62,7 +68,6 @@ struct NextcloudChunks {
     }
 
     /// The same for content that comes in pieces.
-    /// - Parameter tail: the address of the tail: that of the assembled file, which replaces it.
     func send(
         _ resumption: any UploadResumption, within patience: Duration
     ) throws(CloudStorageError) -> WebDAVUpload.Written? {
@@ -75,8 +80,10 @@ struct NextcloudChunks {
         let last = try pieces.send(content, resumption, tailBytes: pieces.state.tailBytes)
         do throws(CloudStorageError) {
             try pieces.add(last)
-            return WebDAVUpload.Written(
+            let written = WebDAVUpload.Written(
                 fileID: try assemble(by: .after(patience)), isProven: pieces.state.isProven)
+            _ = try? client.remove(tail, by: .after(Self.cleaningTime))
+            return written
         } catch .notFound {
             throw NextcloudPieces.lost(resumption)
         }
@@ -89,12 +96,17 @@ struct NextcloudChunks {
     /// Creates the folder; what the server replies to that shows whether it takes chunks.
     private func begin() throws(CloudStorageError) -> Bool {
         let request = client.request(.metadata, .makeCollection, folder, headers: headers)
-        let reply = try client.send(request, accepting: [400, 403, 404, 405, 409, 415, 501])
+        let statuses: Set = [400, 403, 404, 405, 409, 415, 501]
+        var reply = try client.send(request, accepting: statuses)
+        if reply.status == 405, content.resumption != nil, try client.remove(folder) {
+            // What an upload that is starting over has left, of which Nextcloud may know nothing any more.
+            reply = try client.send(request, accepting: statuses)
+        }
         // 405: the folder exists, since a reply was lost. A server that does not allow the method has no such folder.
         let takesChunks =
             reply.status == 201
             || (reply.status == 405
-                && (client.memory.takesChunks(client.account) == true || content.resumption != nil))
+                && client.memory.takesChunks(client.account) == true)
         if reply.status != 405 { client.memory.remember(takesChunks: takesChunks, client.account) }
         return takesChunks
     }
@@ -109,7 +121,8 @@ struct NextcloudChunks {
         var headers = headers
         headers[.hashWanted] = "md5"
         let request = client.request(.upload, .put, folder + "/" + name, headers: headers, body: part.body())
-        var provider = client.provider(accepting: [404, 409])
+        // 412: Nextcloud has forgotten what it knew about the upload, which it does after a day.
+        var provider = client.provider(accepting: [404, 409, 412])
         let reply = try provider.send(request, with: part, within: patience)
         guard reply.status < 300 else {
             throw content.resumption == nil ? .unavailable(detail: "the server has forgotten the upload") : .notFound
@@ -152,7 +165,8 @@ struct NextcloudChunks {
     }
 }
 
-/// Chunks whose bytes come in pieces of any size. The tail has the name of the file that they become, which replaces it.
+/// Chunks whose bytes come in pieces of any size. The tail lies beside the file that they become: in its place, a Nextcloud
+/// whose storage is in S3 would take it for the upload's own target.
 private struct NextcloudPieces: PartAssembly {
     struct State: Codable {
         var chunks = 0
@@ -176,7 +190,7 @@ private struct NextcloudPieces: PartAssembly {
     }
 
     func storeTail(_ bytes: [UInt8]) throws(CloudStorageError) {
-        let request = client.request(.upload, .put, chunks.target, body: .bytes(bytes[...]))
+        let request = client.request(.upload, .put, chunks.tail, body: .bytes(bytes[...]))
         var provider = client.provider(accepting: [])
         _ = try provider.send(request, by: .after(patience))
     }
@@ -187,7 +201,7 @@ private struct NextcloudPieces: PartAssembly {
         var bytes: [UInt8] = []
         do {
             try download.run(
-                chunks.target, begin: { _ in },
+                chunks.tail, begin: { _ in },
                 receive: { piece in
                     for index in piece.indices { bytes.append(piece[index]) }
                     return true

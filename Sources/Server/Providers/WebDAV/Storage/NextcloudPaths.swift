@@ -38,6 +38,33 @@ struct NextcloudPaths {
         "/files/" + ([user] + inner).map { PercentEncoding.encode($0) }.joined(separator: "/")
     }
 
+    /// What ownCloud tells about a file by its number.
+    func metadata(ofFileID fileID: String) -> String {
+        address.url(absolute: base + ["remote.php", "dav", "meta", fileID]) + "/"
+    }
+
+    /// The names from the account's collection downwards of a reference that has the person's name in another form than the
+    /// address, such as in other letter case; only for replies about this person's own files.
+    /// - Returns: `nil` if it is not below the collection.
+    func names(ofReference reference: String) -> [String]? {
+        guard let segments = WebDAVAddress.segments(ofReference: reference) else { return nil }
+        let start = base + ["remote.php", "dav", "files"]
+        guard segments.starts(with: start), segments.count > start.count else { return nil }
+        return names(below: segments.dropFirst(start.count + 1))
+    }
+
+    /// The same of a path that begins at the person's files; it is not encoded.
+    func names(ofPath path: String) -> [String]? {
+        let segments = path.split(separator: "/").map(String.init)
+        guard !segments.contains(where: { $0 == "." || $0 == ".." }) else { return nil }
+        return names(below: segments[...])
+    }
+
+    private func names(below segments: ArraySlice<String>) -> [String]? {
+        guard segments.starts(with: inner) else { return nil }
+        return Array(segments.dropFirst(inner.count))
+    }
+
     /// The folder of an upload in chunks.
     func upload(_ id: String) -> String {
         address.url(absolute: base + ["remote.php", "dav", "uploads", user, id])

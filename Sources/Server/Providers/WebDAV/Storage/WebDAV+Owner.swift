@@ -29,9 +29,14 @@ extension WebDAV: OwnerOperations {
         return root?.availableBytes.flatMap { $0 >= 0 ? $0 : nil }
     }
 
+    /// Without a slash at the end of its address first: after a DELETE that has one, `rclone serve webdav` notices nothing any
+    /// more that changes in its storage. Apache redirects that, and nginx says 409.
     public func removeEmptyFolder(in access: StorageAccess) throws(CloudStorageError) {
         let client = try client(access)
         guard !client.folder.isEmpty else { return }
-        try client.remove(client.address.url(client.folder))
+        let request = client.request(.delete, .delete, client.address.url(client.folder))
+        let reply = try client.send(request, accepting: [301, 308, 404, 409, 410])
+        guard [301, 308, 409].contains(reply.status) else { return try reply.confirmDeletion() }
+        try client.remove(client.address.url(client.folder, isCollection: true))
     }
 }

@@ -122,7 +122,8 @@ extension WebDAVClient {
     func stored(
         _ resource: WebDAVResource, as identifier: WebDAVObjectID? = nil, named name: String
     ) throws(CloudStorageError) -> StoredObject {
-        let identifier = identifier ?? WebDAVObjectID(of: resource, named: name)
+        let fileID = resource.fileID.flatMap { finds($0) ? $0 : nil }
+        let identifier = identifier ?? fileID.map { .file($0) } ?? .name(name)
         let object = StoredObject(
             objectID: identifier.text, name: name, sizeBytes: resource.sizeBytes ?? -1, providerHash: resource.md5,
             revision: resource.revision,
@@ -149,6 +150,7 @@ extension WebDAVClient {
     func remove(_ upload: WebDAVTemporaryName) throws(CloudStorageError) {
         try remove(url(upload.name))
         if let paths = NextcloudPaths(address), memory.takesChunks(account) != false {
+            try remove(url(NextcloudChunks.tail(of: upload.name)))
             do {
                 try remove(paths.upload(upload.name))
             } catch .rejected {

@@ -9,7 +9,12 @@ struct WebDAVAddress: Equatable, Sendable {
     let destination: OutgoingRequest.Destination
 
     /// The address of the resource with these names, from the collection downwards.
-    func url(_ names: [String]) -> String { root.text + Self.encoded(names) }
+    ///
+    /// That of a collection ends with a slash: without one, servers redirect (Apache's `mod_dir`) or refuse (nginx, for
+    /// MKCOL).
+    func url(_ names: [String], isCollection: Bool = false) -> String {
+        root.text + Self.encoded(names) + (isCollection && !names.isEmpty ? "/" : "")
+    }
 
     /// The address of a path on the same server.
     /// - Parameter path: decoded segments from the server's root on.
@@ -31,14 +36,19 @@ struct WebDAVAddress: Equatable, Sendable {
     /// A proxy may have changed scheme and host, so that only the path is compared.
     /// - Returns: `nil` for a resource elsewhere, or what is no reference.
     func names(ofReference reference: String) -> [String]? {
+        guard let segments = Self.segments(ofReference: reference) else { return nil }
+        let own = self.segments
+        guard segments.starts(with: own) else { return nil }
+        return Array(segments.dropFirst(own.count))
+    }
+
+    /// The decoded segments of a whole URL's path, or of a path from the server's root on.
+    static func segments(ofReference reference: String) -> [String]? {
         var path = reference[...]
         if let separator = path.firstRange(of: "://") {
             path = path[separator.upperBound...].drop { $0 != "/" }
         }
-        guard path.hasPrefix("/"), let segments = Self.segments(ofPath: path) else { return nil }
-        let own = self.segments
-        guard segments.starts(with: own) else { return nil }
-        return Array(segments.dropFirst(own.count))
+        return path.hasPrefix("/") ? segments(ofPath: path) : nil
     }
 
     /// `nil` if a segment is not UTF-8, has a broken escape, or could be understood as another path.

@@ -87,10 +87,12 @@ struct WebDAVClient {
 
     /// The resource with these names; `nil` if there is none.
     func look(
-        at names: [String], _ properties: String = WebDAVResource.propertyNames, by deadline: Deadline? = nil
+        at names: [String], _ properties: String = WebDAVResource.propertyNames, isCollection: Bool = false,
+        by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> WebDAVResource? {
+        let url = address.url(names, isCollection: isCollection)
         let request = request(
-            .metadata, .propfind, address.url(names), headers: [.depth: "0", .contentType: "application/xml"],
+            .metadata, .propfind, url, headers: [.depth: "0", .contentType: "application/xml"],
             body: WebDAVResource.propfind(properties))
         let reply = try send(request, accepting: [404], by: deadline)
         guard reply.status != 404 else { return nil }
@@ -110,34 +112,76 @@ struct WebDAVClient {
         }
     }
 
-    /// The resource with that `oc:fileid`, wherever its owner has moved it (RFC 5323, as Nextcloud supports it).
+    /// Whether a file can be found by its `oc:fileid`: at the addresses of Nextcloud and ownCloud, and by their numbers.
+    ///
+    /// ownCloud Infinite Scale has identifiers of another form, and the former addresses, `…/remote.php/webdav/`, have no
+    /// search: there, files are found by their names.
+    func finds(_ fileID: String) -> Bool { WebDAVObjectID.isFileID(fileID) && NextcloudPaths(address) != nil }
+
+    /// The resource with that `oc:fileid`, wherever its owner has moved it: by a search (RFC 5323), which Nextcloud has, or
+    /// by the path that ownCloud tells.
     func search(fileID: String) throws(CloudStorageError) -> (resource: WebDAVResource, names: [String])? {
-        guard let scope = NextcloudPaths(address)?.searchScope, let url = NextcloudPaths(address)?.searchURL else {
-            throw .notFound
+        guard let paths = NextcloudPaths(address) else {
+            throw .unavailable(detail: "the WebDAV server has no search at this address")
         }
+        let found = memory.hasSearch(account) ? try searched(fileID, paths) : try lookUp(fileID, paths)
+        guard let found else {
+            memory.forget(fileID, account)
+            return nil
+        }
+        // What is there but cannot be named is not gone.
+        guard let names = address.names(ofReference: found.reference) ?? paths.names(ofReference: found.reference)
+        else {
+            throw .unavailable(detail: "the WebDAV server finds the file at an unexpected address")
+        }
+        memory.remember(fileID, at: names, entityTag: found.entityTag, account)
+        return (found, names)
+    }
+
+    private func searched(_ fileID: String, _ paths: NextcloudPaths) throws(CloudStorageError) -> WebDAVResource? {
         let body =
             "<?xml version=\"1.0\" encoding=\"utf-8\"?>"
             + "<d:searchrequest xmlns:d=\"DAV:\" xmlns:oc=\"\(WebDAVResource.ownCloud)\"><d:basicsearch>"
             + "<d:select><d:prop>\(WebDAVResource.propertyNames)</d:prop></d:select>"
-            + "<d:from><d:scope><d:href>\(scope)</d:href><d:depth>infinity</d:depth></d:scope></d:from>"
+            + "<d:from><d:scope><d:href>\(paths.searchScope)</d:href><d:depth>infinity</d:depth></d:scope></d:from>"
             + "<d:where><d:eq><d:prop><oc:fileid/></d:prop><d:literal>\(fileID)</d:literal></d:eq></d:where>"
             + "<d:orderby/></d:basicsearch></d:searchrequest>"
         let request = request(
-            .metadata, .search, url, headers: [.contentType: "text/xml"], body: .bytes(Array(body.utf8)[...]))
-        let reply = try send(request, accepting: [404])
+            .metadata, .search, paths.searchURL, headers: [.contentType: "text/xml"],
+            body: .bytes(Array(body.utf8)[...]))
+        let reply = try send(request, accepting: [404, 501])
+        if reply.status == 501 {
+            memory.rememberNoSearch(account)
+            return try lookUp(fileID, paths)
+        }
         // Only a list, though empty, says that there is no such file.
         let resources = try Self.resources(in: reply)
         // One without an identifier may be the one.
         guard resources.allSatisfy({ $0.fileID.map(WebDAVObjectID.isFileID) == true }) else {
             throw .unavailable(detail: "the WebDAV server finds something that has no identifier")
         }
-        let found = resources.first { $0.fileID == fileID && !$0.isCollection }
-        guard let found, let names = address.names(ofReference: found.reference) else {
-            memory.forget(fileID, account)
+        return resources.first { $0.fileID == fileID && !$0.isCollection }
+    }
+
+    /// The resource at the path that ownCloud tells for that `oc:fileid` (`dav/meta`).
+    private func lookUp(_ fileID: String, _ paths: NextcloudPaths) throws(CloudStorageError) -> WebDAVResource? {
+        let request = request(
+            .metadata, .propfind, paths.metadata(ofFileID: fileID),
+            headers: [.depth: "0", .contentType: "application/xml"],
+            body: WebDAVResource.propfind("<oc:meta-path-for-user/>"))
+        let reply = try send(request, accepting: [404])
+        guard reply.status != 404 else {
+            try confirmThatServerIsThere()
             return nil
         }
-        memory.remember(fileID, at: names, entityTag: found.entityTag, account)
-        return (found, names)
+        guard let path = try Self.resources(in: reply).first?.path, let names = paths.names(ofPath: path) else {
+            throw .unavailable(detail: "the WebDAV server does not tell where the file is")
+        }
+        // Moved in the meantime, perhaps: then another request will find it.
+        guard let resource = try look(at: names), resource.fileID == fileID else {
+            throw .unavailable(detail: "the WebDAV server tells another place than the file's")
+        }
+        return resource.isCollection ? nil : resource
     }
 
     private static func resources(in reply: Reply) throws(CloudStorageError) -> [WebDAVResource] {
@@ -152,7 +196,7 @@ struct WebDAVClient {
     /// Creates our folder, and the ones that it lies in.
     func makeFolder(by deadline: Deadline? = nil) throws(CloudStorageError) {
         for end in folder.indices {
-            let request = request(.metadata, .makeCollection, address.url(Array(folder[...end])))
+            let request = request(.metadata, .makeCollection, address.url(Array(folder[...end]), isCollection: true))
             // 405: it is there.
             _ = try send(request, accepting: [405], by: deadline)
         }

@@ -13,6 +13,7 @@ final class WebDAVMemory: Sendable {
     private struct Account {
         var takesChunks: Bool?
         var namesDestinationsByPath = false
+        var hasSearch = true
         /// How many uploads the server confirmed without a hash.
         var unproven = 0
         var sightings: [String: Sighting] = [:]
@@ -31,6 +32,11 @@ final class WebDAVMemory: Sendable {
     func takesChunks(_ account: Int64) -> Bool? { accounts.withLock { $0[account]?.takesChunks } }
 
     func remember(takesChunks: Bool, _ account: Int64) { change(account) { $0.takesChunks = takesChunks } }
+
+    /// Whether the server may be able to search; `false` once it has said that it is not.
+    func hasSearch(_ account: Int64) -> Bool { accounts.withLock { $0[account]?.hasSearch ?? true } }
+
+    func rememberNoSearch(_ account: Int64) { change(account) { $0.hasSearch = false } }
 
     /// Whether the server takes a path as the destination of a move, but no whole URL.
     func namesDestinationsByPath(_ account: Int64) -> Bool {

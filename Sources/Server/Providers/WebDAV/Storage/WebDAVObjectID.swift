@@ -20,11 +20,6 @@ enum WebDAVObjectID: Equatable {
         }
     }
 
-    /// That of a resource in our folder.
-    init(of resource: WebDAVResource, named name: String) {
-        self = resource.fileID.map { .file($0) } ?? .name(name)
-    }
-
     var text: String {
         switch self {
         case .file(let fileID): "id:" + fileID

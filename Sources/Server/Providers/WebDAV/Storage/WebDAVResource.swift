@@ -25,6 +25,8 @@ struct WebDAVResource: Equatable {
     var availableBytes: Int64?
     /// The reference of the person who asks (RFC 5397).
     var principal: String?
+    /// ownCloud, of a file's number: its path below the person's files.
+    var path: String?
 
     /// The properties that ``init(_:)`` reads, as the body of a PROPFIND.
     static let propertyNames =
@@ -68,6 +70,7 @@ struct WebDAVResource: Equatable {
         case (Self.dav, "quota-available-bytes"): availableBytes = Int64(text)
         case (Self.dav, "current-user-principal"): principal = property.child("href", in: Self.dav)?.text.trimmingBlanks
         case (Self.ownCloud, "fileid"): fileID = text.isEmpty ? nil : text
+        case (Self.ownCloud, "meta-path-for-user"): path = text.isEmpty ? nil : text
         case (Self.ownCloud, "checksums"): md5 = Self.md5(in: property)
         default: break
         }

@@ -1,7 +1,9 @@
 /// What the bytes of an upload are called until they are complete: the reservation's spare name and a suffix, so that
 /// whoever has the record of the reservation can find and delete what an interrupted upload has left.
 struct WebDAVTemporaryName {
-    private static let suffix = ".part"
+    /// Nextcloud and ownCloud refuse `.part`, which they use themselves, and Nextcloud also `.filepart`
+    /// (`FilenameValidator`).
+    private static let suffix = ".uploading"
     let name: String
 
     /// - Parameter hash: that of the contents, in hexadecimal digits. Without a spare name it makes the name one that each

@@ -118,13 +118,17 @@ struct WebDAVUpload {
                 }
                 isSecondTry = true
                 try client.makeFolder(by: .after(patience))
-            // ownCloud's reply to bytes that do not match the header.
-            case 400: throw .contentMismatch
+            case 400: throw Self.isAboutChecksum(reply) ? .contentMismatch : .rejected(code: "400 for a PUT")
             case 201, 204: return try Self.written(reply, hash: content.providerHash)
             // The page of a network that wants a sign-in, for one.
             default: throw .unavailable(detail: "status \(reply.status) for a PUT")
             }
         }
+    }
+
+    /// Whether ownCloud refuses bytes that do not match the header; Nextcloud, for one, refuses names with the same status.
+    private static func isAboutChecksum(_ reply: Reply) -> Bool {
+        String(decoding: reply.body, as: UTF8.self).lowercased().contains("checksum")
     }
 
     /// - Throws: ``CloudStorageError/contentMismatch`` if the server received other bytes.
@@ -137,7 +141,8 @@ struct WebDAVUpload {
 
     /// Makes sure, before bytes are sent that cannot be sent again, that the folder is there and has room.
     private func requireRoom() throws(CloudStorageError) {
-        let folder = try client.look(at: client.folder, "<d:resourcetype/><d:quota-available-bytes/>")
+        let folder = try client.look(
+            at: client.folder, "<d:resourcetype/><d:quota-available-bytes/>", isCollection: true)
         guard let folder else { return try client.makeFolder() }
         if let available = folder.availableBytes, available >= 0, available < content.lengthBytes {
             throw .quotaExceeded
@@ -217,7 +222,9 @@ struct WebDAVUpload {
         named name: String, _ written: Written, _ head: ReplyHead
     ) throws(CloudStorageError) -> StoredObject {
         let fileID = head.headers[.ownCloudFileID].flatMap(WebDAVObjectID.fileID) ?? written.fileID
-        if let fileID, let tag = head.headers[.ownCloudEntityTag].flatMap(WebDAVResource.strong), written.isProven {
+        if let fileID, client.finds(fileID), let tag = head.headers[.ownCloudEntityTag].flatMap(WebDAVResource.strong),
+            written.isProven
+        {
             client.memory.remember(fileID, at: client.folder + [name], entityTag: tag, client.account)
             return StoredObject(
                 objectID: WebDAVObjectID.file(fileID).text, name: name, sizeBytes: content.lengthBytes,
