@@ -40,7 +40,8 @@ struct S3ReplyTests {
         arguments: [
             ("NoSuchKey", 404, CloudStorageError.notFound), ("NoSuchBucket", 404, .rejected(code: "")),
             ("AccessDenied", 403, .rejected(code: "")), ("QuotaExceeded", 403, .quotaExceeded),
-            ("XMinioStorageFull", 507, .quotaExceeded), ("BadDigest", 400, .contentMismatch),
+            ("XMinioStorageFull", 507, .quotaExceeded), ("XMinioAdminBucketQuotaExceeded", 400, .quotaExceeded),
+            ("BadDigest", 400, .contentMismatch),
             ("XAmzContentSHA256Mismatch", 400, .contentMismatch), ("NotImplemented", 501, .rejected(code: "")),
             ("MethodNotAllowed", 405, .rejected(code: "")), ("PermanentRedirect", 301, .rejected(code: "")),
             ("ACodeOfTheFuture", 404, .rejected(code: "")),
@@ -179,6 +180,83 @@ struct S3ReplyTests {
         #expect(storage.steps.isEmpty)
     }
 
+    private static let bytes = Array("hello".utf8)
+    private static let hash = "5d41402abc4b2a76b9719d911017c592"
+
+    private func upload(_ s3: S3 = s3, to storage: ScriptedStorage) throws -> StoredObject {
+        try s3.upload(
+            GivenParts(Self.bytes, hash: Self.hash), as: ObjectReservation(name: "x.jpg", objectID: nil),
+            mimeType: "image/jpeg", to: storage.access())
+    }
+
+    @Test(
+        "The tag of an object that is encrypted with another key than S3's own is no MD5",
+        arguments: [
+            ["x-amz-server-side-encryption": "aws:kms"], ["x-amz-server-side-encryption": "aws:kms:dsse"],
+            ["x-amz-server-side-encryption-customer-algorithm": "AES256"],
+        ])
+    func encrypted(names: [String: String]) throws {
+        var headers: HTTPFields = [.eTag: #""0cc175b9c0f1b6a831c399e269772661""#, .contentRange: "bytes 0-0/5"]
+        for (name, value) in names { headers[try #require(HTTPField.Name(name))] = value }
+
+        #expect(try upload(to: Self.storage(Reply(200, "", headers))).providerHash == Self.hash)
+        #expect(try describe(Self.storage(Reply(206, "h", headers))).providerHash == nil)
+        headers[HTTPField.Name("x-amz-meta-md5")!] = Self.hash
+        #expect(try describe(Self.storage(Reply(206, "h", headers))).providerHash == Self.hash)
+
+        let plain: HTTPFields = [.eTag: #""0cc175b9c0f1b6a831c399e269772661""#]
+        #expect(throws: CloudStorageError.contentMismatch) { try upload(to: Self.storage(Reply(200, "", plain))) }
+    }
+
+    @Test("A service that refuses conditions is looked at before each upload instead")
+    func withoutConditions() throws {
+        let s3 = S3(servers: NamedServers(listed: [], admitsAnyPublic: true), now: { Self.now })
+        let done = Reply(200, "", [.eTag: #""\#(Self.hash)""#])
+        let storage = Self.storage(
+            Self.error("NotImplemented", 501), Self.error("NoSuchKey", 404), done, Self.error("NoSuchKey", 404), done)
+
+        for _ in 0..<2 { #expect(try upload(s3, to: storage).providerHash == Self.hash) }
+
+        let sent = storage.transport.requests
+        #expect(sent.map(\.method.rawValue) == ["PUT", "GET", "PUT", "GET", "PUT"])
+        #expect(sent.map { $0.headers[.ifNoneMatch] } == ["*", nil, nil, nil, nil])
+
+        let occupied = Self.storage(Reply(206, "x", [.contentRange: "bytes 0-0/7", .eTag: #""x-1""#]))
+        #expect(throws: CloudStorageError.contentMismatch) { try upload(s3, to: occupied) }
+        #expect(occupied.transport.requests.map(\.method.rawValue) == ["GET"])
+    }
+
+    @Test(
+        "A service that takes no checksums of parts gets their MD5", arguments: ["InvalidArgument", "NotImplemented"])
+    func withoutChecksums(code: String) throws {
+        let begun = Reply(200, "<InitiateMultipartUploadResult><UploadId>U</UploadId></InitiateMultipartUploadResult>")
+        let part = Reply(200, "", [.eTag: #""x""#])
+        let done = Reply(200, #"<CompleteMultipartUploadResult><ETag>"x-2"</ETag></CompleteMultipartUploadResult>"#)
+        let present = Reply(206, "h", [.contentRange: "bytes 0-0/6", .eTag: #""x-2""#])
+        let refusal = Self.error(code, code == "NotImplemented" ? 501 : 400)
+        for replies in [
+            [refusal, begun, part, part, done, present], [begun, refusal, part, part, done, present],
+        ] {
+            let s3 = S3(servers: NamedServers(listed: [], admitsAnyPublic: true), now: { Self.now })
+            let storage = ScriptedStorage(
+                [Self.error("NoSuchKey", 404)] + replies, location: Self.location(key: "AK"))
+            let content = GivenParts(Self.bytes, Array("a".utf8), hash: "0123456789abcdef0123456789abcdef")
+
+            let stored = try s3.upload(
+                content, as: ObjectReservation(name: "x.jpg", objectID: nil), mimeType: "image/jpeg",
+                to: storage.access())
+
+            #expect(stored.sizeBytes == 6)
+            let sent = storage.transport.requests
+            #expect(sent.count(where: { $0.headers[HTTPField.Name("x-amz-checksum-sha256")!] != nil }) <= 1)
+            let parts = sent.filter { $0.method == .put }.suffix(2)
+            #expect(
+                parts.map { $0.headers[HTTPField.Name("Content-MD5")!] }
+                    == ["XUFAKrxLKna5cZ2REBfFkg==", "DMF1ucDxtqgxw5niaXcmYQ=="])
+            #expect(sent.allSatisfy { !$0.bodyText.contains("ChecksumSHA256") })
+        }
+    }
+
     @Test("A completion that begins with 200 and ends with an error is repeated, and what it has made counts")
     func lateError() throws {
         let storage = Self.storage(
@@ -193,7 +271,7 @@ struct S3ReplyTests {
                     .contentRange: "bytes 0-0/6", .eTag: #""x-2""#,
                     HTTPField.Name("x-amz-meta-md5")!: "0123456789abcdef0123456789abcdef",
                 ]))
-        let content = TwoParts(Array("hello".utf8), Array("a".utf8), hash: "0123456789abcdef0123456789abcdef")
+        let content = GivenParts(Array("hello".utf8), Array("a".utf8), hash: "0123456789abcdef0123456789abcdef")
 
         let stored = try Self.s3.upload(
             content, as: ObjectReservation(name: "x.jpg", objectID: nil), mimeType: "image/jpeg", to: storage.access())
@@ -204,14 +282,14 @@ struct S3ReplyTests {
     }
 }
 
-/// Content in two given parts.
-private final class TwoParts: UploadContent {
+/// Content in given parts.
+private final class GivenParts: UploadContent {
     private let parts: [[UInt8]]
     let providerHash: String
     private var next = 0
 
-    init(_ first: [UInt8], _ second: [UInt8], hash: String) {
-        parts = [first, second]
+    init(_ parts: [UInt8]..., hash: String) {
+        self.parts = parts
         providerHash = hash
     }
 

@@ -8,14 +8,15 @@ public import SyncProtocol
 /// A bucket, or what begins with a prefix in it, of a service with the interface of Amazon S3.
 ///
 /// An object has no identifier but its key: whoever renames it makes another one. Names are unique, and an object that
-/// exists is not overwritten (`If-None-Match: *`); services that ignore this condition overwrite an object of the same
-/// name, which only a repeated upload has. Deleting does not prove that there was something.
+/// exists is not overwritten (`If-None-Match: *`); services that ignore this condition, or refuse it and are looked at before
+/// instead, may overwrite an object of the same name, which only a repeated upload has. Deleting does not prove that there was something.
 /// https://docs.aws.amazon.com/AmazonS3/latest/API/
 public struct S3: CloudProvider {
     /// The smallest part but the last ("Amazon S3 multipart upload limits").
     public static let smallestPartBytes = 5 << 20
 
     let servers: NamedServers
+    private let abilities = S3Abilities()
     /// What the parts of an upload are multiples of.
     let granularity: Int
     /// Seconds since 1970.
@@ -102,7 +103,7 @@ public struct S3: CloudProvider {
     // MARK: Pieces
 
     func bucket(_ access: StorageAccess) throws(CloudStorageError) -> S3Bucket {
-        try S3Bucket(in: access, servers: servers, now: now)
+        try S3Bucket(in: access, servers: servers, abilities: abilities, now: now)
     }
 
     /// The key behind the prefix, as it is in URLs, so that any name has an identifier that can be kept.
@@ -134,7 +135,7 @@ public struct S3: CloudProvider {
         }
         let object = StoredObject(
             objectID: objectID, name: name, sizeBytes: sizeBytes,
-            providerHash: S3ETag(tag).md5 ?? head.headers[.amzMetaMD5].flatMap(S3ETag.md5(in:)),
+            providerHash: S3ETag.md5(of: head) ?? head.headers[.amzMetaMD5].flatMap(S3ETag.md5(in:)),
             revision: S3ETag(tag).text)
         guard object.isPlausible else { throw .unavailable(detail: "unreadable reply from the provider") }
         return object
@@ -153,6 +154,14 @@ struct S3ETag: Equatable {
 
     /// In lower case; `nil` if it is something else.
     var md5: String? { Self.md5(in: text) }
+
+    /// The MD5 of the bytes that a reply is about, if its tag is that: not if they are encrypted with a key of AWS KMS or of
+    /// the client, where the tag has the form of one nevertheless ("Object", ETag).
+    static func md5(of head: ReplyHead) -> String? {
+        guard head.headers[.amzEncryption]?.hasPrefix("aws:kms") != true, head.headers[.amzCustomerAlgorithm] == nil
+        else { return nil }
+        return head.headers[.eTag].flatMap { S3ETag($0).md5 }
+    }
 
     /// 32 hexadecimal digits in lower case; `nil` if `text` is something else.
     static func md5(in text: String) -> String? {

@@ -10,12 +10,14 @@ struct S3Bucket {
     private let destination: OutgoingRequest.Destination
     private let baseURL: String
     private let signer: S3Signer
+    private let abilities: S3Abilities
     /// Without TLS, only a signature protects a payload.
     let signsPayloads: Bool
 
     /// - Throws: ``CloudStorageError/serverNotAllowed`` if the operator no longer admits the server.
     init(
-        in access: StorageAccess, servers: NamedServers, now: @escaping @Sendable () -> Int64
+        in access: StorageAccess, servers: NamedServers, abilities: S3Abilities,
+        now: @escaping @Sendable () -> Int64
     ) throws(CloudStorageError) {
         token = try access.tokens.current()
         guard let stored = access.tokens.location else { throw .authorizationRevoked }
@@ -25,6 +27,7 @@ struct S3Bucket {
         }
         self.access = access
         self.destination = destination
+        self.abilities = abilities
         baseURL = location.baseURL(on: server)
         signsPayloads = server.scheme == .http
         signer = S3Signer(now: now)
@@ -39,10 +42,15 @@ struct S3Bucket {
         self.location = location
         self.access = access
         self.destination = destination
+        abilities = S3Abilities()
         baseURL = location.baseURL(on: server)
         signsPayloads = server.scheme == .http
         signer = S3Signer(now: now)
     }
+
+    func has(_ ability: S3Abilities.Ability) -> Bool { abilities.has(ability, access.tokens.accountKey) }
+
+    func rememberLack(of ability: S3Abilities.Ability) { abilities.rememberLack(of: ability, access.tokens.accountKey) }
 
     /// Sends requests with the key's signature, and retries them.
     /// - Parameter answers: the codes of errors that the caller wants to see.

@@ -28,7 +28,8 @@ struct S3MultipartUpload {
     /// A part that the service has.
     struct Part: Codable {
         var tag: String
-        var checksum: String
+        /// `nil` if the service takes none.
+        var checksum: String?
         var bytes: Int64
     }
 
@@ -65,9 +66,17 @@ struct S3MultipartUpload {
         objectID = S3.objectID(name)
         var request = bucket.request(
             .upload, .post, object: objectID, query: [(name: "uploads", value: "")], headers: headers)
-        request.headers[HTTPField.Name("x-amz-checksum-algorithm")!] = "SHA256"
-        var client = bucket.client()
-        let root = try S3XML.root(of: try client.send(request, by: deadline), named: "InitiateMultipartUploadResult")
+        let hasChecksums = bucket.has(.checksums)
+        if hasChecksums { request.headers[.amzChecksumAlgorithm] = "SHA256" }
+        var client = bucket.client(accepting: hasChecksums ? S3Abilities.refusals : [])
+        var reply = try client.send(request, by: deadline)
+        if reply.status >= 300 {
+            bucket.rememberLack(of: .checksums)
+            request.headers[.amzChecksumAlgorithm] = nil
+            client = bucket.client()
+            reply = try client.send(request, by: deadline)
+        }
+        let root = try S3XML.root(of: reply, named: "InitiateMultipartUploadResult")
         guard let id = root.child("UploadId", in: root.namespace)?.text,
             (1...Self.longestIdentifier).contains(id.utf8.count)
         else { throw .unavailable(detail: "no upload") }
@@ -86,21 +95,32 @@ struct S3MultipartUpload {
         let hash = digest.finish()
         var md5 = IncrementalDigest(.md5)
         md5.update(bytes)
-        let expected = md5.finish().hexLowercase
+        let md5Bytes = md5.finish()
+        let expected = md5Bytes.hexLowercase
         var request = bucket.request(
             .upload, .put, object: objectID,
             query: [(name: "partNumber", value: "\(parts.count + 1)"), (name: "uploadId", value: id)])
-        let checksum = Data(hash).base64EncodedString()
-        request.headers[.amzChecksumSHA256] = checksum
         bucket.attach(bytes, hash: hash.hexLowercase, to: &request)
-        var client = bucket.client(accepting: ["NoSuchUpload"])
+        var checksum: String?
+        if bucket.has(.checksums) {
+            checksum = Data(hash).base64EncodedString()
+            request.headers[.amzChecksumSHA256] = checksum
+        } else {
+            request.headers[.contentMD5] = Data(md5Bytes).base64EncodedString()
+        }
+        let refusals = checksum == nil ? [] : S3Abilities.refusals
+        var client = bucket.client(accepting: refusals.union(["NoSuchUpload"]))
         let reply = try client.send(request, with: part, within: patience)
-        guard reply.status < 300 else { throw .notFound }
+        guard reply.status < 300 else {
+            guard let code = S3ErrorBody(reply.body)?.code, refusals.contains(code) else { throw .notFound }
+            bucket.rememberLack(of: .checksums)
+            return try add(part, within: patience)
+        }
         guard let tag = reply.head.headers[.eTag] else {
             throw .unavailable(detail: "unreadable reply from the provider")
         }
         // A service that ignores the checksum is compared by its tag.
-        guard S3ETag(tag).md5 ?? expected == expected else { throw .contentMismatch }
+        guard S3ETag.md5(of: reply.head) ?? expected == expected else { throw .contentMismatch }
         parts.append(Part(tag: tag, checksum: checksum, bytes: Int64(bytes.count)))
     }
 
@@ -111,21 +131,31 @@ struct S3MultipartUpload {
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for (index, part) in parts.enumerated() {
             body += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(Self.escaped(part.tag))</ETag>"
-            body += "<ChecksumSHA256>\(part.checksum)</ChecksumSHA256></Part>"
+            if let checksum = part.checksum { body += "<ChecksumSHA256>\(checksum)</ChecksumSHA256>" }
+            body += "</Part>"
         }
         let bytes = Array((body + "</CompleteMultipartUpload>").utf8)
         var request = bucket.request(
             .upload, .post, object: objectID, query: [(name: "uploadId", value: id)],
-            headers: [.contentType: "application/xml", .ifNoneMatch: "*"])
+            headers: [.contentType: "application/xml"])
+        if bucket.has(.conditions) { request.headers[.ifNoneMatch] = "*" }
         bucket.attach(bytes[...], hash: SignatureV4.payloadHash(of: bytes), to: &request)
-        let known = answers.union(["NoSuchUpload"])
-        var client = bucket.client(accepting: known)
+        var client = bucket.client(accepting: answers.union(S3Abilities.refusals).union(["NoSuchUpload"]))
         var attempt = 0
         while true {
             let reply = try client.send(request, by: deadline)
             if let error = S3ErrorBody(reply.body) {
                 if error.code == "NoSuchUpload" { return .lost }
                 if answers.contains(error.code) { return .taken }
+                if S3Abilities.refusals.contains(error.code) {
+                    guard request.headers[.ifNoneMatch] != nil else {
+                        throw .rejected(code: "\(reply.status) \(error.code)")
+                    }
+                    // Nobody had the name when the upload began.
+                    bucket.rememberLack(of: .conditions)
+                    request.headers[.ifNoneMatch] = nil
+                    continue
+                }
                 // Within a reply of status 200: as if it had been one of 500.
                 attempt += 1
                 try client.wait(

@@ -53,6 +53,7 @@ struct S3PieceUpload: PartAssembly {
         } catch .notFound {
             // Perhaps the request before this one has completed it.
             guard let object = try upload.existing(name), upload.isOurs(object) else { throw Self.lost(resumption) }
+            try? Self.removeTail(of: name, in: upload.bucket, by: .after(Self.cleaningTime))
             return object
         }
         let ending = try multipart.complete(by: .after(patience))

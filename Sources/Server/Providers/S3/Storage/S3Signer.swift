@@ -51,8 +51,11 @@ final class S3Signer {
 extension HTTPField.Name {
     static let amzContentSHA256 = Self("x-amz-content-sha256")!
     static let amzBucketRegion = Self("x-amz-bucket-region")!
+    static let amzChecksumAlgorithm = Self("x-amz-checksum-algorithm")!
     static let amzChecksumSHA256 = Self("x-amz-checksum-sha256")!
     /// The MD5 of the whole object, in hexadecimal digits, which the ETag is not for every object.
+    static let amzEncryption = Self("x-amz-server-side-encryption")!
+    static let amzCustomerAlgorithm = Self("x-amz-server-side-encryption-customer-algorithm")!
     static let amzMetaMD5 = Self("x-amz-meta-md5")!
     static let contentMD5 = Self("Content-MD5")!
 }

@@ -66,7 +66,7 @@ struct S3Upload {
         let all = try part { try content.rest() }
         switch place {
         case .free(let name):
-            guard let object = try put(all, as: name) else { throw .contentMismatch }
+            guard let object = try put(all, as: name, isRepeatable: false) else { throw .contentMismatch }
             return object
         case .stored(let object):
             try all.arrive()
@@ -75,17 +75,29 @@ struct S3Upload {
     }
 
     /// - Returns: `nil` if other contents have the name.
-    private func put(_ part: UploadPart, as name: String) throws(CloudStorageError) -> StoredObject? {
+    private func put(
+        _ part: UploadPart, as name: String, isRepeatable: Bool = true
+    ) throws(CloudStorageError) -> StoredObject? {
+        let isConditional = bucket.has(.conditions)
+        if !isConditional, let object = try existing(name) {
+            try part.arrive()
+            return isOurs(object) ? object : nil
+        }
         let objectID = S3.objectID(name)
         var request = bucket.request(.upload, .put, object: objectID, headers: objectHeaders)
-        request.headers[.ifNoneMatch] = "*"
+        if isConditional { request.headers[.ifNoneMatch] = "*" }
         request.headers[.contentMD5] = [UInt8](hexadecimal: content.providerHash).map {
             Data($0).base64EncodedString()
         }
         try bucket.attach(part, to: &request)
-        var client = bucket.client(accepting: Self.taken)
+        var client = bucket.client(accepting: isConditional ? Self.taken.union(S3Abilities.refusals) : Self.taken)
         let reply = try client.send(request, with: part, within: patience)
         guard reply.status < 300 else {
+            if let code = S3ErrorBody(reply.body)?.code, S3Abilities.refusals.contains(code) {
+                bucket.rememberLack(of: .conditions)
+                guard isRepeatable else { throw .unavailable(detail: "the service takes no conditions") }
+                return try put(part, as: name)
+            }
             // An object has the name. If it is this very content, from an attempt whose reply was lost or from an
             // earlier upload, it is stored; but only if the content is what it was announced to be.
             try part.arrive()
@@ -96,7 +108,7 @@ struct S3Upload {
             throw .unavailable(detail: "unreadable reply from the provider")
         }
         // Where the tag is another hash, `Content-MD5` has made the service compare.
-        guard tag.md5 ?? content.providerHash == content.providerHash else { throw .contentMismatch }
+        guard S3ETag.md5(of: reply.head) ?? content.providerHash == content.providerHash else { throw .contentMismatch }
         return stored(name, tag)
     }
 

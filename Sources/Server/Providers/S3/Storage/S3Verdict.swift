@@ -18,7 +18,8 @@ enum S3Verdict {
             "InvalidToken", "TokenRefreshRequired":
             return .tokenRejected
         case "NoSuchKey": return .failure(.notFound)
-        case "QuotaExceeded", "XMinioStorageFull", "InsufficientCapacity": return .failure(.quotaExceeded)
+        case "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity":
+            return .failure(.quotaExceeded)
         case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch":
             return .failure(.contentMismatch)
         case "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "RequestTimeTooSkewed",
