@@ -68,6 +68,33 @@ struct OneDriveUploadSessionTests {
             ])
     }
 
+    private static let absent = Reply(404, #"{"error": {"code": "itemNotFound"}}"#)
+
+    @Test("A name that a session has whose reply was lost is not free, and not taken for good")
+    func nameOfLostSession() throws {
+        let busy = ScriptedStorage(Self.taken, Self.absent, Self.taken, Self.absent)
+        #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(busy) }
+
+        let other = ScriptedStorage(
+            Self.taken, Self.absent, Self.started, Self.goOn(327_680), Self.goOn(655_360), item())
+        #expect(try upload(other).objectID == "D!1")
+        #expect(other.transport.requests[2].url.contains("file~1.bin"))
+    }
+
+    @Test("What has a small file's name, and as many bytes, but no hash yet, may be the file: nothing else is stored")
+    func notHashedYet() throws {
+        let small = Array(bytes.prefix(100))
+        let item = Reply(200, #"{"id": "D!1", "name": "file.bin", "size": 100, "cTag": "C", "eTag": "E", "file": {}}"#)
+        let storage = ScriptedStorage(Self.taken, item)
+
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            _ = try OneDrive().upload(
+                PartedContent(small, for: .oneDrive, partBytes: Self.unit), as: Self.reservation,
+                mimeType: "image/jpeg", to: storage.access())
+        }
+        #expect(storage.steps.count == 2)
+    }
+
     @Test("A session that still has to do with a broken request is tried again, if nothing has the name")
     func busySession() throws {
         let storage = ScriptedStorage(

@@ -78,7 +78,12 @@ struct OneDriveUpload {
             if reply.status != 409 { return try ProviderJSON.decode(DriveItem.self, reply.body) }
             // The hash of the content is known only now.
             try part.arrive()
-            if let item = try existing(name), isEqual(item) { return item }
+            guard let item = try existing(name) else { continue }
+            if isEqual(item) { return item }
+            // Perhaps these very bytes, from an attempt whose reply was lost: OneDrive hashes late.
+            if item.size == content.lengthBytes, item.stored.providerHash == nil {
+                throw .unavailable(detail: "OneDrive has not hashed yet what has the object's name")
+            }
         }
         throw .contentMismatch
     }
@@ -206,6 +211,7 @@ struct OneDriveUpload {
     /// - Returns: also the items of the same size that had the names before it: one of them may turn out to be equal.
     private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession?, rivals: [DriveItem]) {
         var rivals: [DriveItem] = []
+        var isBusy = false
         for name in names {
             let reply = try creation.startSession(name, ofBytes: content.lengthBytes)
             guard reply.status == 409 else {
@@ -215,8 +221,14 @@ struct OneDriveUpload {
                     url: url, name: name, totalBytes: content.lengthBytes, access: access)
                 return (session, rivals)
             }
-            if let item = try existing(name), item.size == content.lengthBytes { rivals.append(item) }
+            // Without an item another session has the name, perhaps one whose reply was lost.
+            guard let item = try existing(name) else {
+                isBusy = true
+                continue
+            }
+            if item.size == content.lengthBytes { rivals.append(item) }
         }
+        if isBusy { throw .unavailable(detail: "another upload session has the object's name") }
         return (nil, rivals)
     }
 
