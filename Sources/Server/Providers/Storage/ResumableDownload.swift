@@ -161,8 +161,10 @@ struct ResumableDownload {
     /// The length of the whole body as the reply announces it (RFC 9110, sections 8.6 and 14.4), unless it is encoded.
     private static func length(of head: ReplyHead) -> Int64? {
         guard head.headers[.contentEncoding] == nil else { return nil }
-        guard isPartial(head) else { return head.headers[.contentLength].flatMap { Int64($0) } }
-        return head.headers[.contentRange]?.split(separator: "/").last.flatMap { Int64($0) }
+        let text =
+            isPartial(head)
+            ? head.headers[.contentRange]?.split(separator: "/").last : head.headers[.contentLength]?[...]
+        return text.flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
     }
 
     /// Whether the reply has a part of the body. Only 206 gives a meaning to `Content-Range` (RFC 9110, section 14.4), but

@@ -66,6 +66,22 @@ extension CloudProviderTests {
             #expect(length == 10)
             #expect(storage.steps == ["GET bytes=2-6 0", "GET bytes=4-6 0"])
         }
+
+        @Test(
+            "A length below zero is none, wherever it stands",
+            arguments: [
+                Reply(206, "0", headers: [.contentRange: "bytes 0-4/-9223372036854775808", .contentLength: "1"]),
+                Reply(200, "0", headers: [.contentLength: "-9223372036854775808"]),
+            ])
+        func negative(reply: Reply) throws {
+            let storage = ScriptedStorage(reply)
+            var lengths: [Int64?] = []
+
+            try GoogleDrive().download(
+                objectID: "ID", from: storage.access(), begin: { lengths.append($0) }, receive: { _ in true })
+
+            #expect(lengths == [nil])
+        }
     }
 }
 

@@ -98,7 +98,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
         _ request: DownloadFileRequest, _ conditions: DownloadConditions, _ caller: GroupCaller,
         _ context: RequestContext
     ) throws -> EndpointReply? {
-        guard conditions.resumes else { return nil }
+        // With `direct`, ranges are not for us.
+        guard conditions.resumes, !request.isDirect else { return nil }
         let begun: (file: FileRecord, member: Member)? = try context.store.snapshot { session in
             let member = try caller.member(of: request.sharingGroupUUID, using: &session)
             guard let current = try session.file(request.fileUUID, in: member.groupID), !current.isDeleted else {

@@ -20,6 +20,9 @@ import Vault
 final class DownloadStream {
     /// How many bytes at the end are held back.
     private static let heldBackBytes = 64 * 1024
+    /// How long nothing may be passed on although bytes arrive: a provider that sends them one by one would occupy the thread
+    /// for hours with what is held back.
+    private static let longestPause: Duration = .seconds(60)
 
     private let file: FileRecord
     private let object: StoredObject
@@ -41,13 +44,19 @@ final class DownloadStream {
     private var lengthBytes: Int64
     private var received: Int64 = 0
     private var hasStarted = false
+    private let now: () -> ContinuousClock.Instant
+    private var lastPassedOn: ContinuousClock.Instant
     private var failure: (any Error)?
 
-    /// - Parameter positions: which bytes to send; `nil`: all of them, in a reply that is not a partial one.
+    /// - Parameters:
+    ///   - positions: which bytes to send; `nil`: all of them, in a reply that is not a partial one.
+    ///   - now: the clock; tests pass one that they control.
     init(
         _ positions: ClosedRange<Int64>?, of file: FileRecord, object: StoredObject, contents: PresentContents,
-        storage: UserStorage, context: RequestContext
+        storage: UserStorage, context: RequestContext, now: @escaping () -> ContinuousClock.Instant = { .now }
     ) {
+        self.now = now
+        lastPassedOn = now()
         self.positions = positions
         self.file = file
         self.object = object
@@ -116,6 +125,10 @@ final class DownloadStream {
             let front = bytes.extracting(first: through)
             verifier?.update(front)
             try collector.add(front, at: .now, passOn: context.connection.write)
+            lastPassedOn = now()
+        } else if lastPassedOn.duration(to: now()) > Self.longestPause {
+            guard hasStarted else { throw CloudStorageError.timedOut }
+            throw ReplyInterrupted(reason: "the provider sends the end too slowly")
         }
         if through < bytes.count {
             let rest = bytes.extracting(droppingFirst: through)

@@ -1,0 +1,89 @@
+import HTTPTransport
+import Logging
+import Providers
+import SyncProtocol
+import Testing
+import Vault
+
+@testable import Store
+@testable import SyncService
+
+@Suite("Downloads from a provider that sends byte by byte")
+struct DownloadStreamTests {
+    private final class Clock {
+        var now = ContinuousClock.now
+    }
+
+    private let server: TestServer
+    private let clock = Clock()
+
+    init() throws { server = try TestServer() }
+
+    /// A download of so many bytes that has begun.
+    private func stream(of bytes: [UInt8]) throws -> (DownloadStream, FakeConnection) {
+        let userID = try server.userID(of: try server.signUp())
+        let user = try #require(try server.store.withSession { try $0.user(userID) })
+        let connection = FakeConnection()
+        let context = server.context(connection)
+        let checkSum = try #require(CheckSum(md5(bytes)))
+        let file = FileRecord(
+            fileUUID: someFile(), owningUser: OwningUser(userID: userID, storageType: .google),
+            deviceUUID: try #require(DeviceUUID("DDDDDDDD-0000-4000-8000-000000000001")), createdAt: noon,
+            updatedAt: noon,
+            mimeType: try #require(MIMEType("image/jpeg")), isDeleted: false, fileVersion: FileVersion(0),
+            checkSum: checkSum, sizeBytes: Int64(bytes.count))
+        let object = StoredObject(
+            objectID: "o", name: "o", sizeBytes: Int64(bytes.count), providerHash: md5(bytes), revision: nil)
+        let contents = try #require(PresentContents.unchanged(of: object, as: file))
+        let storage = try server.services.storage.storage(
+            of: user, transport: .unused, deadline: .after(.seconds(20)), logger: context.logger)
+        let stream = DownloadStream(
+            nil, of: file, object: object, contents: contents, storage: storage, context: context,
+            now: { clock.now })
+        stream.begin(nil)
+        return (stream, connection)
+    }
+
+    private func receive(_ bytes: some Collection<UInt8>, _ stream: DownloadStream) -> Bool {
+        stream.receive(Array(bytes).span)
+    }
+
+    @Test("A small file, of which nothing is passed on before its end, may take a minute, and is refused then")
+    func small() throws {
+        let (stream, connection) = try stream(of: someBytes(100))
+        for byte in someBytes(100).prefix(60) {
+            clock.now += .seconds(1)
+            #expect(receive([byte], stream))
+        }
+        clock.now += .seconds(1)
+
+        #expect(!receive([someBytes(100)[60]], stream))
+
+        #expect {
+            _ = try stream.end()
+        } throws: { error in
+            if case CloudStorageError.timedOut = error { true } else { false }
+        }
+        #expect(connection.starts == 0)
+    }
+
+    @Test("The end of a large file may take a minute after what was passed on; then the reply is cut")
+    func large() throws {
+        let bytes = someBytes(70_000)
+        let (stream, connection) = try stream(of: bytes)
+        // All but 64 KiB is passed on, and may come as slowly as it does.
+        for position in [0, 2_000] {
+            clock.now += .seconds(90)
+            #expect(receive(bytes[position..<position + 2_000], stream))
+        }
+        #expect(receive(bytes[4_000..<4_500], stream))
+        clock.now += .seconds(60)
+        #expect(receive(bytes[4_500..<4_501], stream))
+        clock.now += .seconds(1)
+
+        #expect(!receive(bytes[4_501..<4_502], stream))
+
+        #expect(throws: ReplyInterrupted.self) { try stream.end() }
+        #expect(connection.starts == 1)
+    }
+}
