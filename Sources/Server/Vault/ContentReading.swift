@@ -1,3 +1,4 @@
+import OpenSSLCrypto
 public import Providers
 public import Store
 
@@ -27,6 +28,21 @@ public enum ContentReading {
         guard readBytes == announcedBytes ?? object.sizeBytes,
             object.providerHash.map({ $0 == hashes.providerHash }) ?? true
         else { throw .contentMismatch }
-        return KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum)
+        guard object.providerHash == nil, !storage.provider.storageType.reportsHashLate, let mark = object.contentMark
+        else { return KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum) }
+        // Whatever was read may be newer than the description.
+        guard try storage.provider.describe(objectID: object.objectID, in: storage.access).contentMark == mark else {
+            throw .unavailable(detail: "the object was changed while it was read")
+        }
+        return KnownContent(providerHash: mark, checkSum: hashes.checkSum)
+    }
+}
+
+extension StoredObject {
+    /// What tells its contents from others that it may have later: the provider's hash, or else, where it reports none, a
+    /// hash of revision and size (``KnownContent/providerHash``).
+    public var contentMark: String? {
+        providerHash
+            ?? revision.map { IncrementalDigest.digest(of: Array("\(sizeBytes) \($0)".utf8), .sha256).hexLowercase }
     }
 }

@@ -25,6 +25,19 @@ struct ContentReadingTests {
         server.cloud.put("o", "name", bytes)
     }
 
+    @Test("Contents are told from later ones by their hash, or else by revision and size")
+    func marks() {
+        var object = StoredObject(objectID: "o", name: "name", sizeBytes: 5, providerHash: nil, revision: "r")
+        let mark = object.contentMark
+        #expect(mark?.utf8.count == 64)
+        object.sizeBytes = 6
+        #expect(object.contentMark != mark)
+        object.revision = nil
+        #expect(object.contentMark == nil)
+        object.providerHash = "h"
+        #expect(object.contentMark == "h")
+    }
+
     private func read(sizeBytes: Int, hash: String?) throws(CloudStorageError) -> CheckSum {
         let object = StoredObject(
             objectID: "o", name: "name", sizeBytes: Int64(sizeBytes), providerHash: hash, revision: nil)

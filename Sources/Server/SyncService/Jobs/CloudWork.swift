@@ -113,12 +113,13 @@ struct CloudWork: Sendable {
     ) throws {
         do {
             let object = try storage.provider.describe(objectID: objectID, in: storage.access)
-            guard object.providerHash != nil || item.attempts >= OutboxWorker.maximumAttempts else {
+            let isLate = object.providerHash == nil && owner.storageType.reportsHashLate
+            guard !isLate || item.attempts >= OutboxWorker.maximumAttempts else {
                 throw CloudStorageError.unavailable(detail: "the provider has no hash yet")
             }
             let known = try store.withSession { try $0.knownContent(of: objectID, in: owner) }
             let content: KnownContent
-            if let known, known.providerHash == object.providerHash {
+            if let known, known.providerHash == object.contentMark {
                 content = known
             } else {
                 content = try ContentReading.contents(of: object, in: storage) {

@@ -67,7 +67,7 @@ struct PresentContents {
         of object: StoredObject, _ owner: OwningUser, _ storage: UserStorage, _ context: RequestContext
     ) throws -> CheckSum {
         let known = try context.store.withSession { try $0.knownContent(of: object.objectID, in: owner) }
-        if let known, known.providerHash == object.providerHash { return known.checkSum }
+        if let known, known.providerHash == object.contentMark { return known.checkSum }
         guard object.sizeBytes <= readLimitBytes else { return try leaveToJobs(object, owner, context) }
         do {
             let content = try ContentReading.contents(of: object, in: storage) {
