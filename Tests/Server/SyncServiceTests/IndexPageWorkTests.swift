@@ -112,6 +112,25 @@ struct IndexPageWorkTests {
         #expect(pages.count == 1)
     }
 
+    @Test(
+        "What its owner has put in the page's place is theirs, also under the same identifier",
+        arguments: [false, true])
+    func altered(hasUniqueNames: Bool) throws {
+        server.cloud.behaviour.hasUniqueNames = hasUniqueNames
+        publish(from: 0)
+        try work()
+        let (id, _) = try #require(server.cloud.objects.first { $0.value == pages.first })
+        let own = Array("my own page".utf8)
+        server.cloud.replace(id, by: own)
+        publish(from: 1)
+
+        try work()
+
+        #expect(server.cloud.objects[id] == own)
+        #expect(pages.isEmpty)
+        #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
+    }
+
     @Test("A page that its owner has renamed is theirs")
     func renamed() throws {
         publish(from: 0)

@@ -13,6 +13,8 @@ import Vault
 struct IndexPageWork: Sendable {
     /// How long others leave the page alone; far longer than one piece of work may take.
     private static let leaseSeconds = 300
+    /// More than any page has.
+    private static let longestPageBytes: Int64 = 16 << 20
     private static let otherProcess = CloudStorageError.unavailable(detail: "another process writes the page")
 
     let store: MetadataStore
@@ -46,13 +48,12 @@ struct IndexPageWork: Sendable {
         _ page: inout IndexPageRecord, by bytes: [UInt8], _ hash: [UInt8], _ owner: OwningUser, _ storage: UserStorage,
         _ logger: Logger
     ) throws {
-        if let found = try storage.provider.find(name: IndexPage.name, in: storage.access),
-            found.objectID != page.objectID,
+        let former = try formerPage(page, storage)
+        if let found = try storage.provider.find(name: IndexPage.name, in: storage.access), found.objectID != former,
             try !store.withSession({ try $0.isDoomed(found.objectID, of: owner) })
         {
             return logger.info("No page is written: a file of the person's own has its name")
         }
-        let former = try formerPage(page, storage)
         var reservation = try storage.provider.reserve(name: IndexPage.name, in: storage.access)
         let areNamesUnique = reservation.spareName != nil
         // Under another name nobody would look for it.
@@ -70,16 +71,32 @@ struct IndexPageWork: Sendable {
         try storage.provider.delete(objectID: stored.objectID, in: storage.access)
     }
 
-    /// The object of the page that is to be replaced; `nil` if the person has deleted it, or made it theirs by renaming it.
+    /// The object of the page that is to be replaced; `nil` if the person has deleted it, or made it theirs by renaming it or
+    /// by changing its contents: where the identifier is the name, a file of their own can be in its place.
     private func formerPage(_ page: IndexPageRecord, _ storage: UserStorage) throws -> String? {
         guard let objectID = page.objectID else { return nil }
         do throws(CloudStorageError) {
             let present = try storage.provider.describe(objectID: objectID, in: storage.access)
-            return present.name == IndexPage.name ? objectID : nil
+            guard present.name == IndexPage.name else { return nil }
+            return try hasBytes(of: page, present, storage) ? objectID : nil
         } catch {
             guard case .notFound = error else { throw error }
             return nil
         }
+    }
+
+    private func hasBytes(
+        of page: IndexPageRecord, _ object: StoredObject, _ storage: UserStorage
+    ) throws(CloudStorageError) -> Bool {
+        guard object.sizeBytes <= Self.longestPageBytes else { return false }
+        var digest = IncrementalDigest(.sha256)
+        try storage.provider.download(
+            objectID: object.objectID, from: storage.access, begin: { _ in },
+            receive: { bytes in
+                digest.update(bytes)
+                return true
+            })
+        return digest.finish() == page.contentHash
     }
 
     /// Finds out whether an interrupted attempt has stored its page.
