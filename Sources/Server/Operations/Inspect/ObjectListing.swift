@@ -151,7 +151,7 @@ extension StoreSession {
     /// Whether any row refers to an object in a user's storage: a file, a staged change, an upload in progress, work.
     ///
     /// A deleted file counts by its identifier: when its owner left or was removed, its objects stayed in their
-    /// storage.
+    /// storage. One that waits for its contents counts with its version, from whichever device these came.
     /// - Parameters:
     ///   - name: the object's original name.
     ///   - actualName: its actual name, which may be a spare one.
@@ -179,11 +179,11 @@ extension StoreSession {
                 OR EXISTS (SELECT 1
                              FROM files
                             WHERE file_uuid = ?
-                              AND (is_deleted OR (object_id IS NULL AND file_version = ? AND device_uuid = ?)))
+                              AND (is_deleted OR (object_id IS NULL AND file_version = ?)))
             """,
             [
                 owner, object, owner, object, owner, object, owner, .text(actualName), owner, file, file,
-                .int(Int64(name.fileVersion.rawValue)), .text(name.deviceUUID.rawValue),
+                .int(Int64(name.fileVersion.rawValue)),
             ]
         ) { row throws(StoreError) in try row.flag(0) } ?? false
     }
