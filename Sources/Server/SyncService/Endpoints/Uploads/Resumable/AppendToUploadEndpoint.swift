@@ -64,9 +64,7 @@ struct Piece {
         lengthBytes = length
         digest = try PieceDigest(head)
         guard offset == upload.progress.storedBytes || upload.reply != nil else { return }
-        guard lengthBytes <= upload.lengthBytes, offset <= upload.lengthBytes - lengthBytes else {
-            throw .bodyTooLarge(maximumBytes: max(0, upload.lengthBytes - offset))
-        }
+        try checkEnd(against: upload)
         if try dialect.saysComplete(head) == true, end != upload.lengthBytes { throw .bodyLengthMismatch }
     }
 
@@ -76,6 +74,14 @@ struct Piece {
     func check(against upload: ResumableUpload) throws(EndpointError) {
         guard offset == upload.progress.storedBytes else {
             throw .uploadOffsetMismatch(current: upload.progress.storedBytes)
+        }
+        // The upload may not have been there yet when the piece was read.
+        try checkEnd(against: upload)
+    }
+
+    private func checkEnd(against upload: ResumableUpload) throws(EndpointError) {
+        guard lengthBytes <= upload.lengthBytes, offset <= upload.lengthBytes - lengthBytes else {
+            throw .bodyTooLarge(maximumBytes: max(0, upload.lengthBytes - offset))
         }
     }
 
