@@ -14,7 +14,7 @@ sys.path[:0] = [str(REPOSITORY / "bench"), str(REPOSITORY / "scripts" / "lib")]
 
 # pylint: disable=wrong-import-position
 from benchmark.load import LoadError  # noqa: E402
-from benchmark.slow_phones import SlowPhones  # noqa: E402
+from benchmark.slow_phones import SlowPhones, Uploads  # noqa: E402
 
 PATIENCE_SECONDS = 20.0
 BYTES_PER_SECOND = 1000  # in slices of 100
@@ -32,7 +32,7 @@ class SlowPhoneTests(unittest.TestCase):
             metric=lambda _: self.in_flight, sql=lambda _: "0\n")
 
     def phones(self, count: int) -> SlowPhones:
-        return SlowPhones(self.stack, PERSON, count, BYTES_PER_SECOND)
+        return SlowPhones(Uploads(self.stack, PERSON), count, BYTES_PER_SECOND)
 
     def body_bytes(self) -> int:
         """The bytes of the file sent by the next phone that connects."""

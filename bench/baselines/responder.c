@@ -9,6 +9,7 @@
 
 #include <fcgiapp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,6 +288,8 @@ int main(int count, char **arguments) {
     user_id = atoll(arguments[2]);
     mysql_library_init(0, NULL, NULL);
     FCGX_Init();
+    // Which has a handler of its own, that wakes one thread only.
+    signal(SIGTERM, SIG_DFL);
     int threads = atoi(arguments[1]);
     pthread_t thread;
     for (int i = 0; i < threads; i++) {

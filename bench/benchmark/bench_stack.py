@@ -18,14 +18,17 @@ from syncstack.responders import Responders
 from .running_stack import RunningStack
 
 BASELINES = Path(__file__).resolve().parents[1] / "baselines"
+# With the sources that each has beside its own.
 PROGRAMS = {
-    "responder": (),
-    "commits": ("loop.c",),
-    "cycles": ("loop.c",),
+    "responder": ("connection.c",),
+    "commits": ("loop.c", "connection.c"),
+    "cycles": ("loop.c", "connection.c"),
+    "transfers": (),
 }
-LIBRARIES = ("-lmariadb", "-lfcgi", "-lcurl", "-lpthread")
+LIBRARIES = ("-lmariadb", "-lfcgi", "-lcurl", "-lcrypto", "-lpthread")
 API_THREADS = 16  # as scripts/lib/syncstack/configuration.py has it
 RESPONDERS = 2
+FLOOR_THREADS = 640  # for the uploads of P7
 # Each measurement is the load of one person, who would meet the limits of a user.
 ONE_PERSON = {"apiThreads": API_THREADS, "maximumRequestsPerUser": API_THREADS, "maximumTransfersPerUser": 4096}
 # Leads to a real server while one is announced to the sandbox; see storage_server.py.
@@ -74,6 +77,29 @@ server {{
         proxy_read_timeout 600s;
     }}
 }}
+server {{
+    listen 127.0.0.1:{floor} ssl http2 backlog=4096;
+    listen 127.0.0.1:{plain_floor} backlog=4096;
+    server_name localhost;
+    ssl_certificate {certificates}/server.pem;
+    ssl_certificate_key {certificates}/server.key;
+    client_max_body_size 0;
+    client_body_buffer_size 64k;
+    location / {{
+        fastcgi_pass_request_headers off;
+        fastcgi_param REQUEST_METHOD $request_method;
+        fastcgi_param REQUEST_URI $request_uri;
+        fastcgi_param CONTENT_LENGTH $http_content_length;
+        fastcgi_param HTTP_AUTHORIZATION $http_authorization;
+        fastcgi_keep_conn off;
+        fastcgi_request_buffering off;
+        fastcgi_buffering off;
+        fastcgi_buffer_size 256k;
+        fastcgi_buffers 32 16k;
+        fastcgi_busy_buffers_size 256k;
+        fastcgi_pass unix:{floor_socket};
+    }}
+}}
 """
 
 
@@ -86,7 +112,8 @@ class BenchStack(RunningStack):
         self.programs = directory / "programs"
         self.layout = Layout(str(self.directory))
         self.responder_url = self.proxy_url = self.plain_proxy_url = ""
-        self.baseline: Responders | None = None
+        self.floor_url = self.plain_floor_url = ""
+        self.started: dict[str, Responders] = {}
         self.cloud_directory: Path | None = None
 
     def __enter__(self) -> "BenchStack":
@@ -106,8 +133,8 @@ class BenchStack(RunningStack):
         return self
 
     def __exit__(self, *_) -> None:
-        if self.baseline is not None:
-            self.baseline.down()
+        for responders in self.started.values():
+            responders.down()
         self._stack("down")
         if self.cloud_directory is not None:
             shutil.rmtree(self.cloud_directory, ignore_errors=True)
@@ -122,6 +149,8 @@ class BenchStack(RunningStack):
         self.environment = dict(part.partition("=")[::2] for part in shlex.split(output))
 
     def pids(self, name: str) -> list[int]:
+        if name in self.started:
+            return list(self.started[name].pids())
         self.refresh()
         return [int(pid) for pid in self.environment[f"PIDS_{name}"].split()]
 
@@ -138,12 +167,10 @@ class BenchStack(RunningStack):
             "CLOUD_CA": self.environment["CA_FILE"]}
 
     def start_baseline(self, user_id: int) -> None:
-        """Starts the C responders: as many processes and threads as ours, whose Index is that of `user_id`."""
-        os.environ.update(self.database_environment())  # the launcher passes it on
-        command = [self.programs / "responder", API_THREADS, user_id]
-        socket = self.layout.sockets / "baseline.sock"
-        self.baseline = Responders(self.layout, "baseline", command, RESPONDERS, socket)
-        self.baseline.up()
+        """Starts the C responders, as many processes and threads as ours: the baseline, whose Index is that of `user_id`,
+        and the floor of transfers."""
+        self._start("baseline", RESPONDERS, "responder", API_THREADS, user_id)
+        self._start("floor", 1, "transfers", FLOOR_THREADS)
 
     def add_servers(self, servers: str, sandbox_address: str | None = None) -> None:
         """Adds server blocks to the stack's nginx, and an address at whose port 443 the emulated providers are."""
@@ -175,10 +202,17 @@ class BenchStack(RunningStack):
         state.unlink(missing_ok=True)  # Where an earlier run kept them.
         state.symlink_to(self.cloud_directory)
 
+    def _start(self, name: str, count: int, program: str, *arguments) -> None:
+        os.environ.update(self.database_environment() | self.cloud_environment())  # the launcher passes it on
+        command = [self.programs / program, *arguments]
+        responders = Responders(self.layout, name, command, count, self.layout.sockets / f"{name}.sock")
+        responders.up()
+        self.started[name] = responders
+
     def _compile(self, name: str) -> None:
         flags = run(["mariadb_config", "--include"]).split()
         run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu11", *flags, "-o", self.programs / name,
-             *(BASELINES / source for source in (f"{name}.c", *PROGRAMS[name], "connection.c")), *LIBRARIES])
+             *(BASELINES / source for source in (f"{name}.c", *PROGRAMS[name])), *LIBRARIES])
 
     def _add_servers(self) -> None:
         folder = self.layout.nginx
@@ -187,11 +221,12 @@ class BenchStack(RunningStack):
         for name in ("syncd_api", "syncd_transfer"):
             locations = locations.replace(f"fastcgi_pass {name};", f"fastcgi_pass unix:{socket};")
         write(folder / "baseline-locations.conf", locations)
-        responder = choose(set())
-        proxy = choose({responder})
-        plain_proxy = choose({responder, proxy})
+        ports: dict[str, int] = {}
+        for name in ("responder", "proxy", "plain_proxy", "floor", "plain_floor"):
+            ports[name] = choose(set(ports.values()))
         self.add_servers(NGINX.format(
-            responder=responder, proxy=proxy, plain_proxy=plain_proxy, sandbox=self.environment["SANDBOX_TLS_PORT"],
-            certificates=self.layout.certificates))
-        self.responder_url, self.proxy_url = f"http://127.0.0.1:{responder}", f"https://127.0.0.1:{proxy}"
-        self.plain_proxy_url = f"http://127.0.0.1:{plain_proxy}"
+            **ports, sandbox=self.environment["SANDBOX_TLS_PORT"], certificates=self.layout.certificates,
+            floor_socket=self.layout.sockets / "floor.sock"))
+        self.responder_url, self.proxy_url, self.plain_proxy_url, self.floor_url, self.plain_floor_url = (
+            f"{scheme}://127.0.0.1:{port}"
+            for scheme, port in zip(("http", "https", "http", "https", "http"), ports.values(), strict=True))

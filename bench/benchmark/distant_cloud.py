@@ -22,7 +22,7 @@ from .people import commit, sign_up
 from .provider_requests import requests_during
 from .requests import interleaved
 from .table import Result
-from .transfers import FIELDS
+from .drive import FIELDS
 from .uplink import SlowUplink
 
 LATENCY_MILLISECONDS = 200

@@ -4,7 +4,7 @@ from demonstration.phone import new_uuid
 
 from .bench_stack import BenchStack
 from .people import sign_up
-from .slow_phones import SlowPhones
+from .slow_phones import SlowPhones, Uploads
 from .table import Result
 
 UPLOADS = 200
@@ -19,7 +19,7 @@ def in_flight(stack: BenchStack) -> list[Result]:
     person.phone.upload(b"one to warm up", fileUUID=new_uuid(), fileVersion=0, mimeType="text/plain", masterVersion=0,
                         sharingGroupUUID=person.group)
     before = resident(stack)
-    with SlowPhones(stack, person, UPLOADS, BYTES_PER_SECOND) as phones:
+    with SlowPhones(Uploads(stack, person), UPLOADS, BYTES_PER_SECOND) as phones:
         phones.send(SECONDS)
         phones.check_in_flight()
         during = resident(stack)

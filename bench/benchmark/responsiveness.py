@@ -1,5 +1,9 @@
-"""P7: how long short requests take while many phones upload over slow lines."""
+"""P7: how long short requests take while many phones upload over slow lines.
 
+In addition there is a lower bound: the same short requests to our server while the uploads go through the floor of transfers.
+"""
+
+import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +13,7 @@ from .bench_stack import BenchStack
 from .load import LoadError, slowest_hundredth
 from .people import give_many_files, sign_up
 from .requests import FEW_FILES, interleaved
-from .slow_phones import SlowPhones
+from .slow_phones import SlowPhones, Uploads, UploadsToFloor
 from .table import Result
 
 UPLOADS = 500  # two responders take 1,536
@@ -32,15 +36,15 @@ def crowded(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]
         replies.append(count)
         return milliseconds
 
-    def in_company(_=None) -> float:
-        with ThreadPoolExecutor(1) as background, SlowPhones(stack, uploader, UPLOADS, BYTES_PER_SECOND) as phones:
+    def in_company(uploads: Uploads) -> float:
+        with ThreadPoolExecutor(1) as background, SlowPhones(uploads, UPLOADS, BYTES_PER_SECOND) as phones:
             sending = background.submit(phones.send, 2 * seconds + PATIENCE_SECONDS, BEGIN_SECONDS)
             try:
-                wait_until(lambda: sending.done() or phones.in_flight() == UPLOADS, BEGIN_SECONDS + PATIENCE_SECONDS)
+                wait_until(lambda: sending.done() or uploads.in_flight() == UPLOADS, BEGIN_SECONDS + PATIENCE_SECONDS)
                 phones.check_in_flight()
-                before, began = phones.received_bytes(), time.monotonic()
+                before, began = uploads.received_bytes(), time.monotonic()
                 milliseconds = alone()
-                rate = (phones.received_bytes() - before) / (time.monotonic() - began)
+                rate = (uploads.received_bytes() - before) / (time.monotonic() - began)
                 phones.check_in_flight()
             finally:
                 phones.over.set()
@@ -52,8 +56,18 @@ def crowded(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]
         received.append(rate)
         return milliseconds
 
-    with_uploads, without = interleaved(in_company, alone, repetitions=repetitions, warm_up=False)
-    return [Result(
-        "P7", f"p99 of Index with {UPLOADS} slow uploads in flight, against without", "ms", 1.5, 1.2, with_uploads,
-        without, is_cost=True,
-        note=f"at least {min(replies):,} replies each time; uploads brought {min(received) / 1e6:.1f} MB/s or more")]
+    with_ours, without, with_floor = interleaved(
+        lambda _: in_company(Uploads(stack, uploader)), alone, lambda _: in_company(UploadsToFloor(stack, uploader)),
+        repetitions=repetitions, warm_up=False)
+    attainable = statistics.median(with_floor) / statistics.median(without)
+    line = Result(
+        "P7", f"p99 of Index with {UPLOADS} slow uploads in flight, against without", "ms", 1.5, 1.2, with_ours,
+        without, is_cost=True)
+    line.note = (
+        f"with the uploads through the floor {attainable:.2f}; at least {min(replies):,} replies each time; uploads"
+        f" brought {min(received) / 1e6:.1f} MB/s or more")
+    # Nothing is taken from a gate that the floor passes.
+    if attainable > line.gate:
+        line.floor = with_floor
+    return [line, Result(
+        "P7*", "the same, against uploads through the floor", "ms", 1.5, 1.2, with_ours, with_floor, is_cost=True)]

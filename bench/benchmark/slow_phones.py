@@ -6,10 +6,11 @@ import time
 from urllib.parse import urlsplit
 
 from demonstration.phone import new_uuid
-from demonstration.web import query
+from demonstration.web import Website, query
 from syncstack.processes import wait_until
 
 from .bench_stack import BenchStack
+from .drive import Drive
 from .load import LoadError
 from .people import Person
 
@@ -20,16 +21,76 @@ PATIENCE_SECONDS = 20.0  # for a server that does not read
 CLEAN_UP_SECONDS = 60.0
 
 
+class Uploads:
+    """Unfinished uploads of one person to our server."""
+
+    def __init__(self, stack: BenchStack, person: Person):
+        self.stack, self.person = stack, person
+
+    @property
+    def url(self) -> str:
+        return self.stack.environment["SYNC_HTTP_URL"]
+
+    def begin(self) -> tuple[str, dict[str, str]]:
+        """The request line of a new one, without the version, and its headers."""
+        parameters = {
+            "fileUUID": new_uuid(), "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0,
+            "sharingGroupUUID": self.person.group, "checkSum": "0" * 32}
+        return f"POST /UploadFile/{query(parameters)}", self.person.headers()
+
+    def in_flight(self) -> int:
+        """How many the responders are working on."""
+        return int(self.stack.metric('syncd_transfers_in_flight{direction="upload"}'))
+
+    def received_bytes(self) -> int:
+        """What the responders have read of all uploads so far."""
+        return int(self.stack.metric('syncd_transfer_bytes_total{direction="upload"}'))
+
+    def is_cleared(self) -> bool:
+        """An upload has a row in the outbox until nothing of it is left in the cloud."""
+        rows = f"SELECT COUNT(*) FROM outbox WHERE user_id = {self.person.user_id}"
+        return self.in_flight() == 0 and int(self.stack.sql(rows)) == 0
+
+
+class UploadsToFloor(Uploads):
+    """The same through the floor of transfers, which counts them itself."""
+
+    def __init__(self, stack: BenchStack, person: Person):
+        super().__init__(stack, person)
+        self.drive = Drive(stack, person)
+        self.sessions: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return self.stack.plain_floor_url
+
+    def begin(self) -> tuple[str, dict[str, str]]:
+        self.sessions.append(self.drive.begin_upload(new_uuid() + ".jpg", ANNOUNCED_BYTES))
+        return f"PUT {self.sessions[-1]}", self.drive.authorization
+
+    def in_flight(self) -> int:
+        return self._counters()[0]
+
+    def received_bytes(self) -> int:
+        return self._counters()[1]
+
+    def is_cleared(self) -> bool:
+        if self.in_flight() > 0:
+            return False
+        while self.sessions:
+            self.drive.abandon_upload(self.sessions.pop())
+        return True
+
+    def _counters(self) -> list[int]:
+        return [int(word) for word in Website(self.url).call("GET", "/counters").body.split()]
+
+
 class SlowPhone:
     """A connection on which part of an upload has been sent."""
 
-    def __init__(self, address: tuple[str, int], person: Person):
-        parameters = {
-            "fileUUID": new_uuid(), "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0,
-            "sharingGroupUUID": person.group, "checkSum": "0" * 32}
-        headers = {**person.headers(), "Host": "localhost", "Content-Length": str(ANNOUNCED_BYTES)}
-        lines = [f"POST /UploadFile/{query(parameters)} HTTP/1.1"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
+    def __init__(self, address: tuple[str, int], request: str, headers: dict[str, str]):
+        headers = {**headers, "Host": "localhost", "Content-Length": str(ANNOUNCED_BYTES)}
+        lines = [f"{request} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
         self.socket = socket.create_connection(address, timeout=PATIENCE_SECONDS)
         self.socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
 
@@ -41,12 +102,12 @@ class SlowPhone:
 
 
 class SlowPhones:
-    """`count` uploads of one person, in flight from their first turn in `send` to the end of the block."""
+    """`count` uploads, in flight from their first turn in `send` to the end of the block."""
 
-    def __init__(self, stack: BenchStack, person: Person, count: int, bytes_per_second: int):
-        parts = urlsplit(stack.environment["SYNC_HTTP_URL"])
+    def __init__(self, uploads: Uploads, count: int, bytes_per_second: int):
+        parts = urlsplit(uploads.url)
         self.address = parts.hostname, parts.port
-        self.stack, self.person, self.count = stack, person, count
+        self.uploads, self.count = uploads, count
         self.slice_of_file = bytes(round(bytes_per_second * INTERVAL_SECONDS))
         self.phones: list[SlowPhone] = []
         self.over = threading.Event()
@@ -58,7 +119,7 @@ class SlowPhones:
         """Hangs up, and waits until the server has cleared away what came of it."""
         for phone in self.phones:
             phone.socket.close()
-        if failure is None and not wait_until(self._is_cleared, CLEAN_UP_SECONDS):
+        if failure is None and not wait_until(self.uploads.is_cleared, CLEAN_UP_SECONDS):
             raise LoadError(f"{CLEAN_UP_SECONDS:.0f} s after the phones hung up their uploads are not cleared away.")
 
     def send(self, seconds: float, begin_seconds: float = 0.0) -> None:
@@ -76,24 +137,11 @@ class SlowPhones:
             round_number, number = divmod(turn, self.count)
             first_round = number * rounds_of_beginning // self.count
             if round_number == first_round:
-                self.phones.append(SlowPhone(self.address, self.person))
+                self.phones.append(SlowPhone(self.address, *self.uploads.begin()))
             elif round_number > first_round:
                 self.phones[number].send(self.slice_of_file)
 
-    def in_flight(self) -> int:
-        """How many of them the responders are working on."""
-        return int(self.stack.metric('syncd_transfers_in_flight{direction="upload"}'))
-
-    def received_bytes(self) -> int:
-        """What the responders have read of all uploads so far."""
-        return int(self.stack.metric('syncd_transfer_bytes_total{direction="upload"}'))
-
     def check_in_flight(self) -> None:
-        number = self.in_flight()
+        number = self.uploads.in_flight()
         if number != self.count:
             raise LoadError(f"{number} uploads are in flight instead of {self.count}.")
-
-    def _is_cleared(self) -> bool:
-        """An upload has a row in the outbox until nothing of it is left in the cloud."""
-        rows = f"SELECT COUNT(*) FROM outbox WHERE user_id = {self.person.user_id}"
-        return self.in_flight() == 0 and int(self.stack.sql(rows)) == 0
