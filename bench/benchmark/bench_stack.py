@@ -40,7 +40,7 @@ FEATURES = {
 SHARED_MEMORY = Path("/dev/shm")
 SHARED_MEMORY_BYTES = 4 << 30
 
-# Servers that are added to the stack's own nginx, so that ours and the baseline share workers and settings.
+# Servers that are added to the stack's own nginx, so that ours and the baselines share workers and settings.
 NGINX = """
 # Made by bench/run.
 upstream bench_cloud {{
@@ -52,15 +52,24 @@ server {{
     server_name localhost;
     include baseline-locations.conf;
 }}
+"""
+# A server for bytes in both directions, with and without TLS.
+BYTES_SERVER = """
 server {{
-    listen 127.0.0.1:{proxy} ssl http2 backlog=4096;
-    listen 127.0.0.1:{plain_proxy} backlog=4096;
+    listen 127.0.0.1:{tls} ssl http2 backlog=4096;
+    listen 127.0.0.1:{plain} backlog=4096;
     server_name localhost;
     ssl_certificate {certificates}/server.pem;
     ssl_certificate_key {certificates}/server.key;
     client_max_body_size 0;
     client_body_buffer_size 64k;
     location / {{
+{location}
+    }}
+}}
+"""
+# nginx alone.
+TO_CLOUD = """
         proxy_pass https://bench_cloud;
         proxy_http_version 1.1;
         proxy_set_header Connection "";
@@ -75,17 +84,8 @@ server {{
         proxy_buffers 8 64k;
         proxy_busy_buffers_size 128k;
         proxy_read_timeout 600s;
-    }}
-}}
-server {{
-    listen 127.0.0.1:{floor} ssl http2 backlog=4096;
-    listen 127.0.0.1:{plain_floor} backlog=4096;
-    server_name localhost;
-    ssl_certificate {certificates}/server.pem;
-    ssl_certificate_key {certificates}/server.key;
-    client_max_body_size 0;
-    client_body_buffer_size 64k;
-    location / {{
+"""
+TO_FLOOR = """
         fastcgi_pass_request_headers off;
         fastcgi_param REQUEST_METHOD $request_method;
         fastcgi_param REQUEST_URI $request_uri;
@@ -97,9 +97,7 @@ server {{
         fastcgi_buffer_size 256k;
         fastcgi_buffers 32 16k;
         fastcgi_busy_buffers_size 256k;
-        fastcgi_pass unix:{floor_socket};
-    }}
-}}
+        fastcgi_pass unix:{socket};
 """
 
 
@@ -224,9 +222,15 @@ class BenchStack(RunningStack):
         ports: dict[str, int] = {}
         for name in ("responder", "proxy", "plain_proxy", "floor", "plain_floor"):
             ports[name] = choose(set(ports.values()))
-        self.add_servers(NGINX.format(
-            **ports, sandbox=self.environment["SANDBOX_TLS_PORT"], certificates=self.layout.certificates,
-            floor_socket=self.layout.sockets / "floor.sock"))
+        certificates = self.layout.certificates
+        servers = NGINX.format(responder=ports["responder"], sandbox=self.environment["SANDBOX_TLS_PORT"])
+        for name, location in (
+            ("proxy", TO_CLOUD.format(certificates=certificates)),
+            ("floor", TO_FLOOR.format(socket=self.layout.sockets / "floor.sock")),
+        ):
+            servers += BYTES_SERVER.format(
+                tls=ports[name], plain=ports[f"plain_{name}"], certificates=certificates, location=location.strip("\n"))
+        self.add_servers(servers)
         self.responder_url, self.proxy_url, self.plain_proxy_url, self.floor_url, self.plain_floor_url = (
             f"{scheme}://127.0.0.1:{port}"
             for scheme, port in zip(("http", "https", "http", "https", "http"), ports.values(), strict=True))
