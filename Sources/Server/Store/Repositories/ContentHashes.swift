@@ -3,7 +3,8 @@ public import SyncProtocol
 
 /// The hashes of an object's bytes, computed by reading them.
 public struct KnownContent: Equatable, Sendable {
-    /// The provider's own hash of them.
+    /// What tells them from others that the object may get: the provider's own hash of them, or where it reports none a hash
+    /// of the object's revision and size, 64 hexadecimal digits.
     public var providerHash: String
     /// In the format of the storage; the checksum that clients compare.
     public var checkSum: CheckSum

@@ -9,7 +9,8 @@ public import SyncProtocol
 ///
 /// An object has no identifier but its key: whoever renames it makes another one. Names are unique, and an object that
 /// exists is not overwritten (`If-None-Match: *`); services that ignore this condition, or refuse it and are looked at before
-/// instead, may overwrite an object of the same name, which only a repeated upload has. Deleting does not prove that there was something.
+/// instead, may overwrite an object of the same name, which only a repeated upload has. Deleting does not prove that there
+/// was something.
 /// https://docs.aws.amazon.com/AmazonS3/latest/API/
 public struct S3: CloudProvider {
     /// The smallest part but the last ("Amazon S3 multipart upload limits").
