@@ -14,6 +14,9 @@ final class FastCGIConnection: ClientConnection {
     /// The minimum rate of a transfer, in its initial state; `nil` for none.
     private let slowestPace: TransferPace?
     private var pace: TransferPace?
+    private var arrivals: ArrivalCoalescing
+    /// How much of the announced body is still to be read.
+    private var missingBytes: Int64 = 0
     /// Whether more bytes of the body may arrive: they are then discarded at the end, within a short time.
     private var hasUnreadBody = false
     private var announcesLength = false
@@ -38,6 +41,7 @@ final class FastCGIConnection: ClientConnection {
         slot = try RequestSlot(on: socket)
         self.activity = activity
         self.transferred = transferred
+        arrivals = ArrivalCoalescing(at: .now)
     }
 
     /// An incoming request.
@@ -72,6 +76,8 @@ final class FastCGIConnection: ClientConnection {
             signInTicket: slot.parameter("SYNCD_SIGNED_IN").flatMap { $0.isEmpty ? nil : $0 },
             admissionLocation: slot.parameter("SYNCD_ADMISSION_LOCATION"),
             address: slot.parameter("SYNCD_ADDRESS"))
+        missingBytes = head.contentLength ?? 0
+        arrivals = ArrivalCoalescing(at: .now)
         return isAdmission ? .admission(head) : .request(head)
     }
 
@@ -87,10 +93,10 @@ final class FastCGIConnection: ClientConnection {
         waitForPhone()
         defer { activity.progress() }
         let count: Int
-        if pace == nil {
-            do { count = try slot.read(into: &buffer, range) } catch { throw ClientGone() }
+        if direction == .upload {
+            count = try readFile(into: &buffer, range)
         } else {
-            count = try readKeepingPace(into: &buffer, range)
+            do { count = try slot.read(into: &buffer, range) } catch { throw ClientGone() }
         }
         if count < range.count { hasUnreadBody = false }
         if direction == .upload { transferred?(count, .upload) }
@@ -98,23 +104,27 @@ final class FastCGIConnection: ClientConnection {
     }
 
     /// Checks the rate whenever something has arrived: a phone may send byte by byte.
-    private func readKeepingPace(
+    private func readFile(
         into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>
     ) throws(ClientGone) -> Int {
         var next = range.lowerBound
         while next < range.upperBound {
             let began = ContinuousClock.now
+            if let pause = arrivals.pause(before: missingBytes) { slot.collect(for: pause) }
             let count: Int
             do { count = try slot.readArriving(into: &buffer, next..<range.upperBound) } catch { throw ClientGone() }
             if count == 0 { break }
             next += count
-            try keepPace(count, since: began)
+            missingBytes -= Int64(count)
+            let now = ContinuousClock.now
+            arrivals.arrived(count, at: now)
+            try keepPace(count, in: began.duration(to: now))
         }
         return next - range.lowerBound
     }
 
-    private func keepPace(_ bytes: Int, since began: ContinuousClock.Instant) throws(ClientGone) {
-        pace?.moved(bytes, in: began.duration(to: .now))
+    private func keepPace(_ bytes: Int, in time: Duration) throws(ClientGone) {
+        pace?.moved(bytes, in: time)
         if let pace, !pace.isKept { throw ClientGone(.tooSlow) }
     }
 
@@ -146,8 +156,8 @@ final class FastCGIConnection: ClientConnection {
         let began = ContinuousClock.now
         do { try slot.write(bytes) } catch { throw ClientGone(error == .timedOut ? .tooSlow : .hungUp) }
         guard direction == .download, hasStarted else { return }
-        try keepPace(bytes.count, since: began)
         let now = ContinuousClock.now
+        try keepPace(bytes.count, in: began.duration(to: now))
         if let size = replyBuffer.wrote(bytes.count, in: lastWrite.duration(to: now)) {
             slot.useSendBuffer(isLarge: size == .large)
         }

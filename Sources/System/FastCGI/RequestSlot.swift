@@ -117,6 +117,16 @@ public struct RequestSlot: ~Copyable {
         return rest > 0 ? try first + read(rest, into: &buffer, at: offset + 1) : first
     }
 
+    /// Lets bytes of the request's body collect for some time, unless some are at hand; returns earlier if the web server
+    /// closes the connection (poll(2), `POLLHUP`).
+    public borrowing func collect(for time: Duration) {
+        guard let stream = unsafe request.pointee.in, unsafe Self.bytesAtHand(stream) == 0 else { return }
+        var descriptor = unsafe pollfd(fd: request.pointee.ipcFd, events: Int16(POLLIN), revents: 0)
+        guard unsafe poll(&descriptor, 1, 0) == 0 else { return }
+        descriptor.events = 0
+        _ = unsafe poll(&descriptor, 1, time.pollMilliseconds)
+    }
+
     /// Bytes of the current record that libfcgi has already read from the socket (fcgiapp.h, `FCGX_Stream`).
     private static func bytesAtHand(_ stream: UnsafeMutablePointer<FCGX_Stream>) -> Int {
         guard let next = unsafe stream.pointee.rdNext, let stop = unsafe stream.pointee.stop else { return 0 }
@@ -229,8 +239,7 @@ public struct RequestSlot: ~Copyable {
         var dropped = [UInt8](repeating: 0, count: 16 * 1024)
         while case let left = ContinuousClock.now.duration(to: end), left > .zero {
             var descriptor = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
-            let milliseconds = left.components.seconds * 1_000 + left.components.attoseconds / 1_000_000_000_000_000
-            guard unsafe poll(&descriptor, 1, Int32(clamping: milliseconds + 1)) > 0,
+            guard unsafe poll(&descriptor, 1, left.pollMilliseconds) > 0,
                 unsafe recv(connection, &dropped, dropped.count, Int32(MSG_DONTWAIT)) > 0
             else { return }
         }
@@ -248,5 +257,12 @@ public struct RequestSlot: ~Copyable {
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         _ = unsafe send(request.pointee.ipcFd, noRecord, noRecord.count, flags)
         unsafe FCGX_Free(request, 1)
+    }
+}
+
+extension Duration {
+    /// As poll(2) takes it, rounded up.
+    fileprivate var pollMilliseconds: Int32 {
+        Int32(clamping: components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000 + 1)
     }
 }

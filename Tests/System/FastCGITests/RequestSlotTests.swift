@@ -402,6 +402,68 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
+    @Test("Bytes that come do not end a collection")
+    func collecting() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { slot in
+            var byte: [UInt8] = [0]
+            // The byte may come before the collection begins.
+            for _ in 0..<20 {
+                outcomes.add("ready")
+                let began = ContinuousClock.now
+                slot.collect(for: .milliseconds(100))
+                let isWhole = began.duration(to: .now) >= .milliseconds(100)
+                var span = byte.mutableSpan
+                guard let count = try? slot.readArriving(into: &span, 0..<1), count == 1 else { break }
+                if isWhole { return outcomes.add("whole") }
+            }
+            outcomes.add("too short")
+        }
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "x")])
+        var round = 0
+        repeat {
+            client.body([1])
+            round += 1
+        } while outcomes.wait(for: round + 1) && outcomes.all.last == "ready"
+
+        #expect(outcomes.all.last == "whole")
+        client.hangUp()
+        #expect(responder.end())
+    }
+
+    @Test("Nothing is collected if bytes are at hand, and no longer than the peer is connected")
+    func endOfCollecting() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { slot in
+            var buffer = [UInt8](repeating: 0, count: 10)
+            /// Reads what is there after collecting for longer than the test waits.
+            func collect(_ slot: inout RequestSlot, room: Int) {
+                slot.collect(for: .seconds(600))
+                var span = buffer.mutableSpan
+                outcomes.add((try? slot.readArriving(into: &span, 0..<room)).map { "\($0)" } ?? "gone")
+            }
+            var span = buffer.mutableSpan
+            _ = try? slot.readArriving(into: &span, 0..<1)
+            outcomes.add("first")
+            // In libfcgi's buffer.
+            collect(&slot, room: 2)
+            // In the socket's, or nowhere yet.
+            collect(&slot, room: 10)
+            collect(&slot, room: 10)
+        }
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "x")])
+        client.body([1, 2, 3])
+        #expect(outcomes.wait(for: 2))
+        client.body([4, 5])
+        client.hangUp()
+        #expect(outcomes.wait(for: 4))
+
+        #expect(outcomes.all == ["first", "2", "2", "gone"])
+        #expect(responder.end())
+    }
+
     @Test("A reply before the end of the body arrives although the peer is still sending")
     func finishingUnread() throws {
         let responder = try Responder { slot in
