@@ -205,6 +205,23 @@ extension PrivateStackTests {
             #expect(try alice.stored(stray).count == 1)
         }
 
+        @Test("What a file waits for is kept, from whichever device it came")
+        func awaited() async throws {
+            let alice = try await signUp(.google)
+            let file = TestFile("awaited")
+            try publish([file], by: alice)
+            let name = file.cloudName(device: alice.device)
+            try server.sandbox.delete(name, in: alice.account)
+            try putOld("awaited", as: name, of: alice)
+            _ = try server.askDatabase(
+                "UPDATE files SET object_id = NULL, device_uuid = UUID() WHERE file_uuid = '\(file.uuid)'")
+
+            let report = try examine(alice, "--repair")
+
+            #expect(findings(report)["objectOrphaned"] == nil && repairs(report)["objectOrphaned"] == nil, "\(report)")
+            #expect(try server.sandbox.contents(of: name, in: alice.account) == file.contents)
+        }
+
         @Test("A file that its owner has moved into the bin is not lost")
         func moved() async throws {
             let alice = try await signUp(.google)

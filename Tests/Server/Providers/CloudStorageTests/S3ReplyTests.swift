@@ -257,6 +257,24 @@ struct S3ReplyTests {
         }
     }
 
+    @Test("An upload that an earlier request has completed is there, and its tail is removed")
+    func completedBefore() throws {
+        var record = PieceContent.Record()
+        record.session = #"{"id":"U","name":"x.jpg","parts":[],"tailBytes":0}"#
+        let content = PieceContent([UInt8](repeating: 7, count: 1 << 20), for: .s3Moto, from: record, cut: nil)
+        let tag = "\"\(content.providerHash)\""
+        let present = Reply(206, "h", [.contentRange: "bytes 0-0/1048576", .eTag: tag])
+        let storage = Self.storage(Self.error("NoSuchUpload", 404), present, Reply(204))
+
+        let stored = try Self.s3.upload(
+            content, as: ObjectReservation(name: "x.jpg", objectID: nil), mimeType: "image/jpeg", to: storage.access())
+
+        #expect(stored.sizeBytes == 1 << 20 && stored.providerHash == content.providerHash)
+        #expect(storage.transport.requests.map(\.method.rawValue) == ["PUT", "GET", "DELETE"])
+        #expect(storage.transport.requests.last?.url == "https://s3.example.com/photos/a/x.jpg.part")
+        #expect(!content.hasStartedOver)
+    }
+
     @Test("A completion that begins with 200 and ends with an error is repeated, and what it has made counts")
     func lateError() throws {
         let storage = Self.storage(

@@ -290,4 +290,70 @@ struct WebDAVReplyTests {
         #expect(storage.transport.requests.map(\.method.rawValue) == ["PROPFIND", "DELETE"])
         #expect(storage.transport.requests[1].url.hasSuffix("/a~0123abcd.jpg.uploading"))
     }
+
+    @Test(
+        "A refusal of the bytes' checksum is a mismatch, another one of the request is not",
+        arguments: [
+            ("<s:message>The computed checksum does not match the one received from the client.</s:message>", true),
+            ("<s:message>File name contains at least one invalid character</s:message>", false),
+        ])
+    func refusedBytes(body: String, isMismatch: Bool) throws {
+        let storage = storage(Reply(400, body))
+        let reservation = try provider.reserve(name: "a.jpg", in: storage.access())
+
+        #expect(throws: isMismatch ? CloudStorageError.contentMismatch : .rejected(code: "")) {
+            _ = try provider.upload(
+                BytesContent([1], for: .webDAV), as: reservation, mimeType: "image/jpeg", to: storage.access())
+        }
+    }
+
+    // MARK: Chunks of Nextcloud
+
+    private static let large = [UInt8](repeating: 7, count: (6 << 20) + 1)
+
+    /// Sends content in pieces, with replies that the test gives.
+    private func sendPieces(
+        _ content: PieceContent, _ replies: Reply...
+    ) throws -> (steps: [String], result: Result<StoredObject, any Error>) {
+        let storage = ScriptedStorage(replies, location: Self.cloud)
+        let reservation = try provider.reserve(name: "a.jpg", in: storage.access())
+        let result = Result {
+            try provider.upload(content, as: reservation, mimeType: "image/jpeg", to: storage.access())
+        }
+        let steps = storage.transport.requests.map { request in
+            let path = request.url.split(separator: "/").suffix(2).joined(separator: "/")
+            return "\(request.method.rawValue) \(path)"
+        }
+        return (steps, result)
+    }
+
+    @Test("An upload that Nextcloud has forgotten starts over", arguments: [404, 409, 412])
+    func forgottenUpload(status: Int) throws {
+        var record = PieceContent.Record()
+        record.session = #"{"chunks":1,"tailBytes":0,"isProven":true}"#
+        record.position = 5 << 20
+        let content = PieceContent(Self.large, for: .nextcloud, from: record, cut: nil)
+
+        let (steps, result) = try sendPieces(content, Reply(status, ""))
+
+        #expect(throws: CloudStorageError.unavailable(detail: "")) { _ = try result.get() }
+        #expect(content.hasStartedOver)
+        #expect(steps.count == 1 && steps[0].hasPrefix("PUT ") && steps[0].hasSuffix("/00002"), "\(steps)")
+    }
+
+    @Test("An upload that starts over removes the chunks of the former attempt")
+    func startingOver() throws {
+        let content = PieceContent(Self.large, for: .nextcloud, from: PieceContent.Record(), cut: 1_000)
+        let folder = Self.resource("/dav/remote.php/dav/files/Alice/Sync%20Tests/", "<D:resourcetype/>")
+
+        let (steps, result) = try sendPieces(
+            content, folder, Reply(405, ""), Reply(204), Reply(201, ""), Reply(201, ""))
+
+        #expect(throws: CloudStorageError.contentFailed(PieceContent.Broken())) { _ = try result.get() }
+        #expect(steps.map { $0.prefix { $0 != " " } } == ["PROPFIND", "MKCOL", "DELETE", "MKCOL", "PUT"])
+        #expect(Set(steps[1...3].map { $0.drop { $0 != " " } }).count == 1)
+        // What has arrived lies beside the file that it becomes, not at its address.
+        #expect(steps.last?.hasSuffix(".uploading.tail") == true, "\(steps)")
+        #expect(content.record.position == 1_000)
+    }
 }
