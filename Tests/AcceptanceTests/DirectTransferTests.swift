@@ -505,6 +505,24 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
+        @Test(
+            "A download that is continued after its file was replaced is not for us if the storage has such addresses",
+            arguments: [(SandboxProvider.google, true), (.dropbox, false)])
+        func continued(storage: SandboxProvider, isForUs: Bool) throws {
+            let alice = try server.signUpOwningUser(storage)
+            let file = file(storage)
+            try alice.publish(file, masterVersion: 0)
+            try alice.publish(file.next("new"), masterVersion: 1)
+            let reply = try server.call(
+                "GET", "DownloadFile",
+                alice.downloadParameters(file, masterVersion: 1).merging(["direct": "true"]) { $1 },
+                headers: alice.headers + [
+                    (name: "Range", value: "bytes=10-"), (name: "If-Range", value: "\"0-\(file.checkSum)\""),
+                ])
+            guard isForUs else { return expectStale(reply, 2) }
+            #expect(reply.status == 206 && reply.body == Array(file.contents[10...]), "\(reply)")
+        }
+
         @Test("A storage without such addresses sends the bytes through us, and what is gone is said to be")
         func downloadThroughUs() throws {
             let alice = try server.signUpOwningUser(.google)

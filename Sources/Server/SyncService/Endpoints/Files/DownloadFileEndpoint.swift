@@ -47,9 +47,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
         do {
             let (storage, sameStorage) = try context.storages(of: file.owningUser, for: member.user)
-            let addresses =
-                request.isDirect && context.services.settings.allowsDirectTransfers
-                ? storage.provider as? any DirectDownloads : nil
+            let addresses = addresses(for: request, storage, context)
             let description =
                 conditions.isAbsent && addresses == nil ? describe(file, in: sameStorage, context) : nil
             if let description, let objectID = file.objectID,
@@ -82,6 +80,14 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
     }
 
+    /// Makes the address from which the client reads the bytes itself; `nil` if it is to get them from us.
+    private func addresses(
+        for request: DownloadFileRequest, _ storage: UserStorage, _ context: RequestContext
+    ) -> (any DirectDownloads)? {
+        guard request.isDirect, context.services.settings.allowsDirectTransfers else { return nil }
+        return storage.provider as? any DirectDownloads
+    }
+
     /// Begins to ask for the description of a file's object; `nil` if that cannot be done beside anything else, or if the
     /// checksum may not follow from the description alone.
     private func describe(
@@ -98,8 +104,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         _ request: DownloadFileRequest, _ conditions: DownloadConditions, _ caller: GroupCaller,
         _ context: RequestContext
     ) throws -> EndpointReply? {
-        // With `direct`, ranges are not for us.
-        guard conditions.resumes, !request.isDirect else { return nil }
+        guard conditions.resumes else { return nil }
         let begun: (file: FileRecord, member: Member)? = try context.store.snapshot { session in
             let member = try caller.member(of: request.sharingGroupUUID, using: &session)
             guard let current = try session.file(request.fileUUID, in: member.groupID), !current.isDeleted else {
@@ -116,6 +121,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
         if file.appMetaDataVersion != request.appMetaDataVersion { file.appMetaData = nil }
         do {
             let storage = try context.storage(of: file.owningUser, for: member.user)
+            // Ranges are not for us then.
+            guard addresses(for: request, storage, context) == nil else { return nil }
             let object = try storage.provider.describe(objectID: objectID, in: storage.access)
             let contents = try PresentContents.determine(of: object, as: file, storage, context)
             guard conditions.resumes(contents.tag) else { return nil }
