@@ -63,6 +63,17 @@ struct ChangedStorageTests {
         expectDownload(try alice.download(file, masterVersion: 1, metadataVersion: 0), of: file, metadata: "about it")
     }
 
+    @Test("A file in a shared drive is still served, and deleted when the app deletes it")
+    func inSharedDrive() async throws {
+        let (alice, file, name) = try published()
+        try server.sandbox.move(name, toSharedDrive: "0AFamilyPVA", in: alice.account)
+
+        expectDownload(try alice.download(file, masterVersion: 1, metadataVersion: 0), of: file, metadata: "about it")
+        _ = try alice.delete(file, masterVersion: 1)
+        #expect(try alice.commitStaged(masterVersion: 1) == 1)
+        try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+    }
+
     @Test("After a deletion the next version can be uploaded and committed")
     func nextAfterDeletion() throws {
         let (alice, file, name) = try published()

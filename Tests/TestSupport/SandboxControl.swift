@@ -137,7 +137,16 @@ public struct SandboxControl: Sendable {
 
     /// The user renames or moves a file of their Nextcloud, to a path from their root.
     public func move(_ name: String, to newPath: String, in account: SandboxAccount) throws {
-        let body = try JSONSerialization.data(withJSONObject: ["path": newPath])
+        try move(name, ["path": newPath], in: account)
+    }
+
+    /// The user moves a file of their Google Drive to a shared drive.
+    public func move(_ name: String, toSharedDrive id: String, in account: SandboxAccount) throws {
+        try move(name, ["sharedDrive": id], in: account)
+    }
+
+    private func move(_ name: String, _ target: [String: String], in account: SandboxAccount) throws {
+        let body = try JSONSerialization.data(withJSONObject: target)
         let reply = try address.perform(
             HTTPCall(
                 "POST", path(of: name, in: account), headers: [("Content-Type", "application/json")],

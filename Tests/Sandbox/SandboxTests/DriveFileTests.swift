@@ -216,6 +216,27 @@ struct DriveFileTests {
         #expect(try none.json()["error"]?["errors"]?.array?.first?["reason"] == "dailyLimitExceededUnreg")
     }
 
+    @Test("Files in a shared drive exist only for requests that support all drives")
+    func sharedDrive() throws {
+        let sandbox = try TestSandbox()
+        let user = try DriveUser(sandbox)
+        let id = try user.create(["name": "a"])
+        let moved = sandbox.send("POST", "/sandbox/accounts/\(user.id)/files/a", json: ["sharedDrive": "0AFamilyPVA"])
+        #expect(moved.status == 200)
+        let file = "\(DriveUser.files)/\(id)"
+
+        for (method, query) in [("GET", ""), ("GET", "?alt=media"), ("DELETE", "")] {
+            #expect(sandbox.send(method, file + query, token: user.token).status == 404, "\(method) \(query)")
+        }
+        #expect(try user.search("name = 'a'") == [])
+        #expect(try user.search("name = 'a'", "&supportsAllDrives=true") == [])
+        #expect(try user.search("name = 'a'", "&supportsAllDrives=true&includeItemsFromAllDrives=true") == ["a"])
+        let found = try sandbox.send("GET", file + "?supportsAllDrives=true&fields=driveId,owners", token: user.token)
+            .json()
+        #expect(found == ["driveId": "0AFamilyPVA"])
+        #expect(sandbox.send("DELETE", file + "?supportsAllDrives=true", token: user.token).status == 204)
+    }
+
     @Test("Accounts, tokens and files survive a restart")
     func restart() throws {
         let first = try TestSandbox()

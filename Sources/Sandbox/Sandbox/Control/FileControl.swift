@@ -38,8 +38,18 @@ struct FileControl {
                 try server.removeFile(file.id, by: owner)
             }
             return SandboxResponse(204)
+        case "POST" where !path.isEmpty: return try move(try existing(name, request, drive), request)
         default: throw ControlError.methodNotAllowed
         }
+    }
+
+    /// Moves a file to a shared drive: `{"sharedDrive": "ID"}`.
+    private func move(_ file: DriveFile, _ request: SandboxRequest) throws -> SandboxResponse {
+        guard let id = try ControlInterface.json(request)["sharedDrive"]?.string else {
+            throw ControlError.badRequest("sharedDrive is the identifier of a shared drive")
+        }
+        try server.changeFile(file.id, by: owner, at: server.now) { file, _ in file.sharedDrive = id }
+        return SandboxResponse(200, json: try shown(file.id))
     }
 
     /// The user, who sees everything.
@@ -169,5 +179,6 @@ extension DriveCaller {
         self.account = account
         self.project = project
         seesAll = true
+        knowsSharedDrives = true
     }
 }

@@ -7,11 +7,14 @@ struct DriveCaller {
     let project: String
     /// Whether the user granted the scope for all files.
     let seesAll: Bool
+    /// Whether the request says that the app knows shared drives; files there do not exist otherwise.
+    let knowsSharedDrives: Bool
 
     /// The caller that started an upload, used until the upload ends.
     init(account: Account, project: String) {
         self.account = account
         self.project = project
+        knowsSharedDrives = false
         seesAll = account.scopes.contains("https://www.googleapis.com/auth/drive")
     }
 
@@ -41,10 +44,13 @@ struct DriveCaller {
         }
         self.account = account
         project = RegisteredApps.project(of: token.audience)
+        knowsSharedDrives = request.query["supportsAllDrives"] == "true"
     }
 
     /// Whether the app may see this file.
-    func sees(_ file: DriveFile) -> Bool { seesAll || file.projects.contains(project) }
+    func sees(_ file: DriveFile) -> Bool {
+        (file.sharedDrive == nil || knowsSharedDrives) && (seesAll || file.projects.contains(project))
+    }
 
     /// The file of that id, if the app may see it.
     /// - Throws: ``DriveError/notFound(_:)``, also for files of others.

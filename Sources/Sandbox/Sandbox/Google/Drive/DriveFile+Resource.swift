@@ -42,7 +42,8 @@ struct DriveResource {
             "trashed": .bool(drive.isTrashed(file)), "explicitlyTrashed": .bool(file.isTrashed),
             "spaces": ["drive"], "version": .string(String(file.version)), "createdTime": file.createdAt.json,
             "modifiedTime": file.modifiedAt.json, "modifiedByMeTime": file.modifiedAt.json, "modifiedByMe": true,
-            "viewedByMe": true, "viewedByMeTime": file.modifiedAt.json, "shared": false, "ownedByMe": true,
+            "viewedByMe": true, "viewedByMeTime": file.modifiedAt.json, "shared": .bool(file.sharedDrive != nil),
+            "ownedByMe": .bool(file.sharedDrive == nil),
             "isAppAuthorized": true, "writersCanShare": true, "copyRequiresWriterPermission": false,
             "hasThumbnail": false,
             "webViewLink": .string("https://drive.google.com/file/d/\(file.id)/view?usp=drivesdk"),
@@ -56,7 +57,8 @@ struct DriveResource {
             "kind": "drive#user", "displayName": .string(account.name), "me": true,
             "permissionId": .string(account.id), "emailAddress": .string(account.email),
         ]
-        json["owners"] = [user]
+        if file.sharedDrive == nil { json["owners"] = [user] }
+        json["driveId"] = .string(file.sharedDrive)
         json["lastModifyingUser"] = user
         json["capabilities"] = [
             "canEdit": true, "canDelete": true, "canTrash": true, "canDownload": true, "canRename": true,

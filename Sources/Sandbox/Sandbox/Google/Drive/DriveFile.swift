@@ -12,6 +12,8 @@ struct DriveFile: Sendable {
     var mimeType: String
     /// The one folder it is in; `nil` for the root.
     var parent: String?
+    /// The shared drive that the user has moved it to.
+    var sharedDrive: String?
     let createdAt: Date
     var modifiedAt: Date
     /// When it was actually created here, regardless of its created time: searches find it a little later.
@@ -48,6 +50,7 @@ struct DriveFile: Sendable {
             "properties": Self.json(properties), "appProperties": Self.json(appProperties),
         ]
         json["parent"] = .string(parent)
+        json["sharedDrive"] = .string(sharedDrive)
         json["size"] = .int(size)
         json["md5"] = .string(md5)
         json["headRevisionID"] = .string(headRevisionID)
@@ -71,6 +74,7 @@ struct DriveFile: Sendable {
         projects = Set((json["projects"]?.array ?? []).compactMap(\.string))
         properties = Self.dictionary(json["properties"])
         appProperties = Self.dictionary(json["appProperties"])
+        sharedDrive = json["sharedDrive"]?.string
         size = json["size"]?.int
         md5 = json["md5"]?.string
         headRevisionID = json["headRevisionID"]?.string

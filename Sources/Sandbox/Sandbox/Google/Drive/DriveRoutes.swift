@@ -95,8 +95,10 @@ struct DriveRoutes {
         let drive = try drive(caller)
         let lag = Double(server.withState { $0.settings.searchLagMilliseconds }) / 1_000
         let known = lag == 0 ? Date.distantFuture : server.now.addingTimeInterval(-lag)
+        let isEverywhere = request.query["includeItemsFromAllDrives"] == "true"
         let found = drive.files.values.filter { file in
-            file.parent != nil && caller.sees(file) && file.changedAt <= known
+            file.parent != nil && caller.sees(file) && (isEverywhere || file.sharedDrive == nil)
+                && file.changedAt <= known
                 && search.query?.matches(file, in: drive, email: caller.account.email) ?? true
         }.sorted(by: search.isOrdered)
         let page = found.dropFirst(search.offset).prefix(search.pageSize)

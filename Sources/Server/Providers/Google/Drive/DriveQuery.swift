@@ -35,7 +35,9 @@ enum DriveQuery {
                 (name: "q", value: query), (name: "spaces", value: "drive"), (name: "corpora", value: "user"),
                 (name: "pageSize", value: "100"),
                 (name: "fields", value: "nextPageToken,files(\(DriveFile.fields))"),
+                (name: "includeItemsFromAllDrives", value: "true"),
             ]
+            items += GoogleDrive.allDrives
             if let pageToken { items.append((name: "pageToken", value: pageToken)) }
             let url = OutgoingRequest.url(GoogleDrive.files, items)
             let page = try ProviderJSON.decode(

@@ -196,7 +196,8 @@ struct DriveUpload {
 
     private static func url(uploadType: String) -> String {
         OutgoingRequest.url(
-            GoogleDrive.upload, [("uploadType", uploadType), ("fields", DriveFile.fields)])
+            GoogleDrive.upload,
+            [("uploadType", uploadType), ("fields", DriveFile.fields)] + GoogleDrive.allDrives)
     }
 }
 

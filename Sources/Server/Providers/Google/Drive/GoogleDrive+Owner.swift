@@ -20,7 +20,7 @@ extension GoogleDrive: OwnerOperations {
         objectID: String, from oldName: String, to newName: String, in access: StorageAccess
     ) throws(CloudStorageError) -> Bool {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
-        let url = OutgoingRequest.url(Self.files + "/" + PercentEncoding.encode(objectID), [("fields", "id")])
+        let url = Self.url(of: objectID, [("fields", "id")])
         _ = try client.send(
             OutgoingRequest(
                 .google, .metadata, .patch, url, headers: [.contentType: "application/json; charset=UTF-8"],

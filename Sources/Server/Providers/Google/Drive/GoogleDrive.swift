@@ -11,6 +11,9 @@ public struct GoogleDrive: CloudProvider {
     static let files = "https://www.googleapis.com/drive/v3/files"
     static let upload = "https://www.googleapis.com/upload/drive/v3/files"
     static let folderType = "application/vnd.google-apps.folder"
+    /// Otherwise Drive says of files that their owner has moved to a shared drive that there are none ("Implement shared
+    /// drive support").
+    static let allDrives = [(name: "supportsAllDrives", value: "true")]
 
     let identifiers = DriveIdentifierReserve()
 
@@ -39,8 +42,7 @@ public struct GoogleDrive: CloudProvider {
     static func describe(
         _ objectID: String, with client: inout ProviderClient, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> DriveFile {
-        let url = OutgoingRequest.url(
-            files + "/" + PercentEncoding.encode(objectID), [("fields", DriveFile.fields)])
+        let url = url(of: objectID, [("fields", DriveFile.fields)])
         return try ProviderJSON.decode(
             DriveFile.self, try client.send(OutgoingRequest(.google, .metadata, .get, url), by: deadline).body)
     }
@@ -49,7 +51,7 @@ public struct GoogleDrive: CloudProvider {
         objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
         receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
-        let url = OutgoingRequest.url(Self.files + "/" + PercentEncoding.encode(objectID), [("alt", "media")])
+        let url = Self.url(of: objectID, [("alt", "media")])
         var download = ResumableDownload(from: .google, access: access) { DriveVerdict.classify($0, accepting: []) }
         download.range = range
         try download.run(url, begin: begin, receive: receive)
@@ -57,12 +59,16 @@ public struct GoogleDrive: CloudProvider {
 
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
-        let url = Self.files + "/" + PercentEncoding.encode(objectID)
+        let url = Self.url(of: objectID)
         do throws(CloudStorageError) {
             try client.send(OutgoingRequest(.google, .delete, .delete, url)).confirmDeletion()
         } catch .notFound {
             // Deleted already, by us or by its owner.
         }
+    }
+
+    static func url(of objectID: String, _ items: [(name: String, value: String)] = []) -> String {
+        OutgoingRequest.url(files + "/" + PercentEncoding.encode(objectID), items + allDrives)
     }
 
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
