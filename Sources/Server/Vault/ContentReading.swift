@@ -30,7 +30,8 @@ public enum ContentReading {
         else { throw .contentMismatch }
         guard object.providerHash == nil, !storage.provider.storageType.reportsHashLate, let mark = object.contentMark
         else { return KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum) }
-        // Whatever was read may be newer than the description.
+        // Whatever was read may be newer than the description, or a page in its place, which no hash gives away.
+        guard readBytes == object.sizeBytes else { throw .contentMismatch }
         guard try storage.provider.describe(objectID: object.objectID, in: storage.access).contentMark == mark else {
             throw .unavailable(detail: "the object was changed while it was read")
         }

@@ -38,9 +38,9 @@ struct ContentReadingTests {
         #expect(object.contentMark == "h")
     }
 
-    private func read(sizeBytes: Int, hash: String?) throws(CloudStorageError) -> CheckSum {
+    private func read(sizeBytes: Int, hash: String?, revision: String? = nil) throws(CloudStorageError) -> CheckSum {
         let object = StoredObject(
-            objectID: "o", name: "name", sizeBytes: Int64(sizeBytes), providerHash: hash, revision: nil)
+            objectID: "o", name: "name", sizeBytes: Int64(sizeBytes), providerHash: hash, revision: revision)
         return try ContentReading.contents(of: object, in: storage) { true }.checkSum
     }
 
@@ -57,6 +57,21 @@ struct ContentReadingTests {
 
         for size in [bytes.count - 1, bytes.count + 1] {
             #expect(try read(sizeBytes: size, hash: md5(bytes)) == CheckSum(md5(bytes)))
+        }
+    }
+
+    @Test("Without a hash the size must be the provider's: as many bytes as announced may be those of a page")
+    func page() {
+        var behaviour = FakeCloud.Behaviour()
+        behaviour.announcesLength = true
+        server.cloud.behaviour = behaviour
+
+        for size in [bytes.count - 1, bytes.count + 1] {
+            #expect {
+                _ = try read(sizeBytes: size, hash: nil, revision: "r")
+            } throws: { error in
+                if case CloudStorageError.contentMismatch = error { true } else { false }
+            }
         }
     }
 

@@ -8,7 +8,7 @@ import Vault
 @testable import Store
 @testable import SyncService
 
-@Suite("Downloads from a provider that sends byte by byte")
+@Suite("Downloads from a provider that sends byte by byte, or other bytes")
 struct DownloadStreamTests {
     private final class Clock {
         var now = ContinuousClock.now
@@ -17,23 +17,30 @@ struct DownloadStreamTests {
     private let server: TestServer
     private let clock = Clock()
 
-    init() throws { server = try TestServer() }
+    private let userID: UserID
+
+    init() throws {
+        server = try TestServer()
+        userID = try server.userID(of: try server.signUp())
+    }
 
     /// A download of so many bytes that has begun.
-    private func stream(of bytes: [UInt8]) throws -> (DownloadStream, FakeConnection) {
-        let userID = try server.userID(of: try server.signUp())
+    private func stream(
+        of bytes: [UInt8], in storageType: CloudStorageType = .google, revision: String? = nil
+    ) throws -> (DownloadStream, FakeConnection) {
         let user = try #require(try server.store.withSession { try $0.user(userID) })
         let connection = FakeConnection()
         let context = server.context(connection)
         let checkSum = try #require(CheckSum(md5(bytes)))
         let file = FileRecord(
-            fileUUID: someFile(), owningUser: OwningUser(userID: userID, storageType: .google),
+            fileUUID: someFile(), owningUser: OwningUser(userID: userID, storageType: storageType),
             deviceUUID: try #require(DeviceUUID("DDDDDDDD-0000-4000-8000-000000000001")), createdAt: noon,
             updatedAt: noon,
             mimeType: try #require(MIMEType("image/jpeg")), isDeleted: false, fileVersion: FileVersion(0),
-            checkSum: checkSum, sizeBytes: Int64(bytes.count))
+            checkSum: checkSum, sizeBytes: Int64(bytes.count), objectRevision: revision)
         let object = StoredObject(
-            objectID: "o", name: "o", sizeBytes: Int64(bytes.count), providerHash: md5(bytes), revision: nil)
+            objectID: "o", name: "o", sizeBytes: Int64(bytes.count), providerHash: revision == nil ? md5(bytes) : nil,
+            revision: revision)
         let contents = try #require(PresentContents.unchanged(of: object, as: file))
         let storage = try server.services.storage.storage(
             of: user, transport: .unused, deadline: .after(.seconds(20)), logger: context.logger)
@@ -85,5 +92,22 @@ struct DownloadStreamTests {
 
         #expect(throws: ReplyInterrupted.self) { try stream.end() }
         #expect(connection.starts == 1)
+    }
+
+    @Test("Where only an earlier reading says what the bytes are, it is forgotten if others come")
+    func doubted() throws {
+        let (stream, _) = try stream(of: someBytes(100), in: .webDAV, revision: "r")
+        let owner = OwningUser(userID: userID, storageType: .webDAV)
+        let known = KnownContent(providerHash: "mark", checkSum: try #require(CheckSum(md5(someBytes(100)))))
+        try server.store.transaction { try $0.remember(known, of: "o", in: owner, at: noon) }
+
+        #expect(receive(someBytes(99) + [7], stream))
+        #expect {
+            _ = try stream.end()
+        } throws: { error in
+            if case CloudStorageError.contentMismatch = error { true } else { false }
+        }
+
+        #expect(try server.store.withSession { try $0.knownContent(of: "o", in: owner) }?.providerHash == "")
     }
 }

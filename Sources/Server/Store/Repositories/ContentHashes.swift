@@ -94,6 +94,17 @@ extension StoreSession {
             """, values)
     }
 
+    /// Forgets what an object's bytes were found to be, since others came: either of them may have been damaged on the way.
+    /// May be repeated.
+    public mutating func doubt(
+        _ checkSum: CheckSum, of objectID: String, in owner: OwningUser
+    ) throws(StoreError) {
+        // As what no object is told by; the row is deleted when it is old.
+        try execute(
+            "UPDATE content_hashes SET provider_hash = '' WHERE user_id = ? AND object_id = ? AND check_sum = ?",
+            [.int(owner.userID.rawValue), .text(objectID), .text(checkSum.rawValue)])
+    }
+
     /// Deletes hashes computed before `time`; they can be computed again.
     /// - Returns: how many objects' hashes were deleted, at most `limit`.
     public mutating func forgetContents(before time: WireDate, limit: Int) throws(StoreError) -> Int {

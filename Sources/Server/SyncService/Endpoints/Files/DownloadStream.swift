@@ -146,7 +146,7 @@ final class DownloadStream {
     private func finish() throws {
         let verdict = verifier.take()?.finish() ?? .right
         guard received == lengthBytes, verdict == .right else {
-            if received == lengthBytes, case .wrong(let hashes?) = verdict { correct(hashes) }
+            reconsider(verdict)
             if hasStarted { throw ReplyInterrupted(reason: "the bytes have another checksum than announced") }
             throw CloudStorageError.contentMismatch
         }
@@ -156,17 +156,22 @@ final class DownloadStream {
         try context.connection.write(end.span)
     }
 
-    /// Records what the bytes are, if they are those that the provider has, and not damaged on their way.
-    private func correct(_ hashes: ContentHashes) {
+    /// Records what the bytes are, if they are those that the provider has, and not damaged on their way; forgets what was
+    /// announced, if only an earlier reading of them says so.
+    private func reconsider(_ verdict: DownloadVerifier.Verdict) {
         let owner = file.owningUser
-        guard !owner.storageType.reportsCheckSum, hashes.providerHash == object.providerHash ?? file.providerHash else {
-            return
-        }
-        let content = KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum)
+        guard !owner.storageType.reportsCheckSum || object.providerHash == nil else { return }
         do {
-            try context.store.transaction { session in
-                try session.refute(announced, of: object.objectID, in: owner)
-                try session.remember(content, of: object.objectID, in: owner, at: context.now)
+            if received == lengthBytes, case .wrong(let hashes?) = verdict,
+                hashes.providerHash == object.providerHash ?? file.providerHash
+            {
+                let content = KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum)
+                try context.store.transaction { session in
+                    try session.refute(announced, of: object.objectID, in: owner)
+                    try session.remember(content, of: object.objectID, in: owner, at: context.now)
+                }
+            } else if object.providerHash == nil {
+                try context.store.transaction { try $0.doubt(announced, of: object.objectID, in: owner) }
             }
         } catch {
             context.logger.info(
