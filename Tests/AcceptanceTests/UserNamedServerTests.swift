@@ -155,6 +155,39 @@ extension PrivateStackTests {
             try await eventually("the objects are deleted") { try moto.objects(behind: prefix + "/").count == 1 }
         }
 
+        @Test(
+            "A file that its owner has replaced with another program is served, also if the service has no hash of it")
+        func replaced() throws {
+            let prefix = UUID().uuidString
+            let user = try server.signUp(try Self.account(prefix: prefix))
+            let moto = try S3Bucket(.s3Moto)
+            var file = TestFile("as the app left it")
+            #expect(try user.upload(file, masterVersion: 0).status == 200)
+            #expect(try user.commitStaged(masterVersion: 0) == 1)
+            let name = file.cloudName(device: user.device)
+            #expect(try moto.read("\(prefix)/\(name)") == file.contents)
+
+            file.contents = Array("as the owner changed it".utf8)
+            try moto.writeInParts(file.contents, "\(prefix)/\(name)")
+
+            // The first time it is read and described once more; then it is known. The bytes are asked for beside the description.
+            for calls in [5, 3] {
+                var reply: HTTPReply?
+                let asked = try requests {
+                    reply = try user.call(
+                        "GET", "DownloadFile",
+                        [
+                            "fileUUID": file.uuid, "sharingGroupUUID": user.group, "fileVersion": "0",
+                            "masterVersion": "1",
+                        ])
+                }
+                #expect(reply?.status == 200 && reply?.body == file.contents, "\(String(describing: reply))")
+                #expect(reply?.messageParameters?.contentsChanged?.bool == true)
+                #expect(reply?.messageParameters?.checkSum?.text == file.checkSum)
+                #expect(asked.count <= calls, "\(asked)")
+            }
+        }
+
         @Test("A key that is revoked between two uploads: 410 at once, few requests, and others do not notice")
         func revoked() async throws {
             let user = try server.signUp(try Self.account())

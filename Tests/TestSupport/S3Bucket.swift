@@ -52,6 +52,20 @@ public struct S3Bucket: Sendable {
         guard try call("PUT", "/" + Self.encoded(key), bytes).status == 200 else { throw CocoaError(.fileWriteUnknown) }
     }
 
+    /// Writes an object as an upload of one part, as other programs do with large files: its tag is no MD5 then. Of moto only.
+    public func writeInParts(_ bytes: [UInt8], _ key: String) throws {
+        let target = "/" + Self.encoded(key)
+        let begun = String(decoding: try call("POST", target + "?uploads=").body, as: UTF8.self)
+        guard let id = Self.element("UploadId", in: begun) else { throw CocoaError(.fileWriteUnknown) }
+        let part = try call("PUT", "\(target)?partNumber=1&uploadId=\(id)", bytes)
+        let tag = part.values(of: "etag").first ?? ""
+        let parts =
+            "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>\(tag)</ETag></Part></CompleteMultipartUpload>"
+        guard try call("POST", "\(target)?uploadId=\(id)", Array(parts.utf8)).status == 200 else {
+            throw CocoaError(.fileWriteUnknown)
+        }
+    }
+
     public func remove(_ key: String) throws {
         if hasFiles {
             try FileManager.default.removeItem(at: file(key))

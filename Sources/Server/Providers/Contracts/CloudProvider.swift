@@ -149,6 +149,10 @@ extension CloudStorageType {
     /// that checksum.
     public var reportsCheckSum: Bool { self != .microsoft && self != .webDAV }
 
+    /// Whether the provider may know no hash of an object that was put there by others, although it reports that of ours: then
+    /// only a reader of the bytes knows it, too.
+    public var mayReportNoHash: Bool { self == .s3 }
+
     /// Whether the provider may need some time after an upload until it reports its hash, instead of never reporting any.
     public var reportsHashLate: Bool { self == .microsoft }
 }

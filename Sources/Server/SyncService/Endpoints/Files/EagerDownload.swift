@@ -14,6 +14,9 @@ struct EagerDownload {
     let description: PendingDescription
     let context: RequestContext
 
+    /// The description does not tell what the contents are.
+    private struct NotDescribed: Error {}
+
     /// - Returns: `nil` if nothing has been sent to the phone, because the object was not found or not described.
     func run() throws -> EndpointReply? {
         var stream: DownloadStream?
@@ -37,13 +40,15 @@ struct EagerDownload {
         }
         // What the description says comes first.
         guard case .success = description.outcome() else { return nil }
+        if obstacle is NotDescribed { return nil }
         if let obstacle { throw obstacle }
         return try stream?.end()
     }
 
     private func stream() throws -> DownloadStream {
         let object = try description.outcome().get()
-        let contents = try PresentContents.determine(of: object, as: file, storage, context)
+        // Whoever has to read the object does that before it is passed on.
+        guard let contents = PresentContents.described(by: object, as: file) else { throw NotDescribed() }
         return DownloadStream(nil, of: file, object: object, contents: contents, storage: storage, context: context)
     }
 }

@@ -8,7 +8,8 @@ import Vault
 /// of the committed version.
 ///
 /// Google and Dropbox report that checksum. OneDrive has a hash of its own: as long as it equals the stored one, the
-/// contents are unchanged; otherwise the object is read once and the result is stored.
+/// contents are unchanged; otherwise the object is read once and the result is stored. So is an object in S3 or at a WebDAV
+/// server that has no hash at all.
 struct PresentContents {
     /// The largest object that is read while a phone waits.
     private static let readLimitBytes: Int64 = 100 << 20
@@ -35,25 +36,29 @@ struct PresentContents {
         return PresentContents(checkSum, of: object, as: file)
     }
 
+    /// The contents if the provider's description of the object tells what they are; `nil` if only reading them does.
+    static func described(by object: StoredObject, as file: FileRecord) -> PresentContents? {
+        if let unchanged = unchanged(of: object, as: file) { return unchanged }
+        let storageType = file.owningUser.storageType
+        guard storageType.reportsCheckSum, let hash = object.providerHash,
+            let present = CheckSum(hash)?.canonical(as: storageType.checkSumFlavour)
+        else { return nil }
+        return PresentContents(present, of: object, as: file)
+    }
+
     /// Determines the checksum, for which the object may have to be read.
     /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not report the object's hash, or if
     ///   the jobs role still has to read the object.
     static func determine(
         of object: StoredObject, as file: FileRecord, _ storage: UserStorage, _ context: RequestContext
     ) throws -> PresentContents {
+        if let described = described(by: object, as: file) { return described }
         let storageType = file.owningUser.storageType
-        if let checkSum = file.checkSum, isUnchanged(object, file, checkSum) {
-            return PresentContents(checkSum, of: object, as: file)
-        } else if !storageType.reportsCheckSum {
-            let present = try Self.checkSum(of: object, file.owningUser, storage, context)
-            return PresentContents(present, of: object, as: file)
-        } else if let hash = object.providerHash,
-            let present = CheckSum(hash)?.canonical(as: storageType.checkSumFlavour)
-        {
-            return PresentContents(present, of: object, as: file)
-        } else {
+        guard !storageType.reportsCheckSum || storageType.mayReportNoHash else {
             throw CloudStorageError.unavailable(detail: "the provider does not tell the object's hash")
         }
+        return PresentContents(
+            try Self.checkSum(of: object, file.owningUser, storage, context), of: object, as: file)
     }
 
     private static func isUnchanged(_ object: StoredObject, _ file: FileRecord, _ checkSum: CheckSum) -> Bool {
