@@ -66,6 +66,18 @@ public final class StorageServerProcess: Sendable {
         }
     }
 
+    /// Makes a folder at the root of a WebDAV server, by its interface: rclone does not notice every one that is made behind its
+    /// back.
+    /// - Parameters:
+    ///   - name: percent-encoded.
+    ///   - password: of the server's only user.
+    public func makeFolder(_ name: String, password: String) throws {
+        let credentials = Data("tester:\(password)".utf8).base64EncodedString()
+        let reply = try HTTPAddress("http://127.0.0.1:\(port)")
+            .perform(HTTPCall("MKCOL", "/\(name)/", headers: [("Authorization", "Basic \(credentials)")]))
+        guard reply.status == 201 else { throw UnexpectedReply("make folder \(name)", reply) }
+    }
+
     /// Makes the server see what was done to its files behind its back.
     public func noticeChanges() throws {
         guard let controlPort else { return }

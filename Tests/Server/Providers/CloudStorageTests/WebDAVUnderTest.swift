@@ -76,12 +76,12 @@ struct PlainServer: RealStorage {
             last += 1
             return last
         }
-        try Self.makeFolder(server.files.appending(path: "Zoë & \(number)"))
-        try server.noticeChanges()
+        let folder = "Zo%C3%AB%20%26%20\(number)"
+        try server.makeFolder(folder, password: Self.password)
         return PresentedCredentials(
             accountType: .webDAV, accessToken: Self.password,
             accountDetails: """
-                {"address": "https://\(host)/Zo%C3%AB%20%26%20\(number)/", "user": "\(Self.user)"}
+                {"address": "https://\(host)/\(folder)/", "user": "\(Self.user)"}
                 """)
     }
 
