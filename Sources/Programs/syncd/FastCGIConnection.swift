@@ -14,7 +14,7 @@ final class FastCGIConnection: ClientConnection {
     /// The minimum rate of a transfer, in its initial state; `nil` for none.
     private let slowestPace: TransferPace?
     private var pace: TransferPace?
-    private var arrivals: ArrivalCoalescing
+    private var arrivals = ArrivalCoalescing(at: .now)
     /// How much of the announced body is still to be read.
     private var missingBytes: Int64 = 0
     /// Whether more bytes of the body may arrive: they are then discarded at the end, within a short time.
@@ -41,7 +41,6 @@ final class FastCGIConnection: ClientConnection {
         slot = try RequestSlot(on: socket)
         self.activity = activity
         self.transferred = transferred
-        arrivals = ArrivalCoalescing(at: .now)
     }
 
     /// An incoming request.
@@ -103,7 +102,8 @@ final class FastCGIConnection: ClientConnection {
         return count
     }
 
-    /// Checks the rate whenever something has arrived: a phone may send byte by byte.
+    /// Checks the rate whenever something has arrived, since a phone may send byte by byte; the bytes of a slow one are left to
+    /// collect.
     private func readFile(
         into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>
     ) throws(ClientGone) -> Int {

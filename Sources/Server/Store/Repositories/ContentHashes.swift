@@ -99,7 +99,7 @@ extension StoreSession {
     public mutating func doubt(
         _ checkSum: CheckSum, of objectID: String, in owner: OwningUser
     ) throws(StoreError) {
-        // As what no object is told by; the row is deleted when it is old.
+        // No object has this mark. Those who download may not delete rows; this one is deleted when it is old.
         try execute(
             "UPDATE content_hashes SET provider_hash = '' WHERE user_id = ? AND object_id = ? AND check_sum = ?",
             [.int(owner.userID.rawValue), .text(objectID), .text(checkSum.rawValue)])

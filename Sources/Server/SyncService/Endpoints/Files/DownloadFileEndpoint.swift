@@ -80,7 +80,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
     }
 
-    /// Makes the address from which the client reads the bytes itself; `nil` if it is to get them from us.
+    /// What makes an address from which the client reads the bytes itself; `nil` if it gets them from us.
     private func addresses(
         for request: DownloadFileRequest, _ storage: UserStorage, _ context: RequestContext
     ) -> (any DirectDownloads)? {
