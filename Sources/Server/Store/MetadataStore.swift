@@ -65,15 +65,21 @@ public struct MetadataStore: Sendable {
     /// `body` may run several times and must have no effect outside the session. There is a short random pause between
     /// attempts.
     public func transaction<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
+        try repeatedStatement { session in
+            try session.begin()
+            let result = try body(&session)
+            try session.commit()
+            return result
+        }
+    }
+
+    /// Runs `body` as ``withSession(_:)`` does, and again if it conflicts with others: for a single statement that writes.
+    /// It takes one round trip to the database, where a transaction takes three.
+    public func repeatedStatement<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         var attempt = 1
         while true {
             do {
-                return try withSession { session in
-                    try session.begin()
-                    let result = try body(&session)
-                    try session.commit()
-                    return result
-                }
+                return try withSession(body)
             } catch StoreError.contention where attempt < Self.maximumAttempts {
                 pause(.milliseconds(Int.random(in: 1...(5 << min(attempt, 6)))))
                 attempt += 1

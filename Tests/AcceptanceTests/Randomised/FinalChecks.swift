@@ -11,7 +11,7 @@ struct FinalChecks {
         let worlds = run.possibilities.worlds
         var complaints: [String] = []
         do {
-            // An upload that was killed is cleared when its lease of 90 s has run out.
+            // An upload that was killed is cleared when its lease of 105 s has run out.
             try await eventually("the outbox has drained", within: .seconds(150)) {
                 try run.server.hastenOutbox()
                 let found = try everythingStored()

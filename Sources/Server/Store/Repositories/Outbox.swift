@@ -136,11 +136,12 @@ extension StoreSession {
     public mutating func renewLease(
         of item: OutboxID, by leaseOwner: String, until: WireDate
     ) throws(StoreError) -> Bool {
-        try execute(
+        let changed = try execute(
             "UPDATE outbox SET available_at = ? WHERE outbox_id = ? AND lease_owner = ?",
             [.date(until), .int(item.rawValue), .text(leaseOwner)])
-        // Checked separately, since a renewal within the same second changes no row.
-        return try isLeased(item, by: leaseOwner)
+        // A renewal within the same second changes no row.
+        if changed == 0 { return try isLeased(item, by: leaseOwner) }
+        return true
     }
 
     /// Whether a lease is still `leaseOwner`'s.

@@ -26,8 +26,8 @@ extension RequestContext {
 final class UploadIntent {
     /// How long the jobs role leaves the object alone after the lease is renewed. At least 75 of these seconds are left
     /// when the last part is sent: more than that part and the staging may take.
-    private static let leaseSeconds: Int64 = 90
-    private static let renewalInterval: Duration = .seconds(15)
+    private static let leaseSeconds: Int64 = 105
+    private static let renewalInterval: Duration = .seconds(30)
     /// Delay, in seconds, before a provider that had no hash yet is asked for it.
     private static let hashDelaySeconds: Int64 = 30
     private static let confirmationAge: Duration = .milliseconds(50)
@@ -161,7 +161,7 @@ final class UploadIntent {
     }
 
     private func renew() throws {
-        let isOurs = try keeper.store.transaction { session in
+        let isOurs = try keeper.store.repeatedStatement { session in
             try session.renewLease(of: item, by: leaseOwner, until: fixedEnd ?? Self.leaseEnd(keeper))
         }
         guard isOurs else { throw EndpointError.uploadConflict }
