@@ -120,43 +120,43 @@ extension StoreSession {
 
     /// All groups that a user belongs to, in the order of their creation, each with its members.
     public mutating func groups(of userID: UserID) throws(StoreError) -> [SharingGroupInfo] {
-        var members: [Int64: [SharingGroupInfo.Member]] = [:]
+        var groups: [SharingGroupInfo] = []
+        var last: Int64?
+        // One query, since Index waits for it: the group's columns come with each of its members.
         try connection.query(
             """
-            SELECT m.sharing_group_id, u.user_id, u.display_name
+            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, mine.permission, o.account_type,
+                   u.user_id, u.display_name
               FROM memberships mine
+              JOIN sharing_groups g ON g.sharing_group_id = mine.sharing_group_id
+              LEFT JOIN users o ON o.user_id = mine.owning_user_id
               JOIN memberships m ON m.sharing_group_id = mine.sharing_group_id
               JOIN users u ON u.user_id = m.user_id
              WHERE mine.user_id = ?
-             ORDER BY m.sharing_group_id, u.user_id
+               AND NOT g.is_deleted
+             ORDER BY g.sharing_group_id, u.user_id
             """,
             [.int(userID.rawValue)]
         ) { row throws(StoreError) in
-            members[try row.number("sharing_group_id"), default: []].append(
+            let groupID: Int64 = try row.number("sharing_group_id")
+            if groupID != last { groups.append(try Self.describe(row)) }
+            last = groupID
+            groups[groups.count - 1].sharingGroupUsers.append(
                 SharingGroupInfo.Member(
                     name: try row.string("display_name"), userId: UserID(try row.number("user_id"))))
         }
-        return try all(
-            """
-            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, m.permission, o.account_type
-              FROM memberships m
-              JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
-              LEFT JOIN users o ON o.user_id = m.owning_user_id
-             WHERE m.user_id = ?
-               AND NOT g.is_deleted
-             ORDER BY g.sharing_group_id
-            """,
-            [.int(userID.rawValue)]
-        ) { row throws(StoreError) in
-            let owner: AccountType? = try row.optionalWord("account_type")
-            return SharingGroupInfo(
-                sharingGroupUUID: try row.identifier("sharing_group_uuid"),
-                sharingGroupName: try row.optionalString("name"), deleted: false,
-                masterVersion: MasterVersion(try row.number("master_version")),
-                permission: try row.permission("permission"),
-                sharingGroupUsers: members[try row.number("sharing_group_id")] ?? [],
-                cloudStorageType: owner?.cloudStorageType)
-        }
+        return groups
+    }
+
+    /// A group, without its members.
+    private static func describe(_ row: borrowing Row) throws(StoreError) -> SharingGroupInfo {
+        let owner: AccountType? = try row.optionalWord("account_type")
+        return SharingGroupInfo(
+            sharingGroupUUID: try row.identifier("sharing_group_uuid"),
+            sharingGroupName: try row.optionalString("name"), deleted: false,
+            masterVersion: MasterVersion(try row.number("master_version")),
+            permission: try row.permission("permission"), sharingGroupUsers: [],
+            cloudStorageType: owner?.cloudStorageType)
     }
 
     /// The members of a group and their permissions, in the order of their numbers.
