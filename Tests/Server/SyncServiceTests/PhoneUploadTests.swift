@@ -59,6 +59,26 @@ struct PhoneUploadTests {
         #expect(upload.providerHash == md5(bytes))
     }
 
+    @Test("No part is larger than the limit, the last one included, also if less than a probe is wanted")
+    func limits() throws {
+        let bytes = someBytes(3_000_000)
+        let upload = upload(bytes)
+
+        var sent = 0
+        let take: (Int, Int) throws -> Int = { granularity, limit in
+            let part = try upload.nextPart(granularity: granularity, atMost: limit)
+            try #require(part.offset == Int64(sent))
+            #expect(try part.body().collected() == bytes[sent..<(sent + part.count)].map(\.self))
+            sent += part.count
+            return part.count
+        }
+
+        #expect(try take(1, 10) == 10)
+        #expect(try take(granularity, granularity) == granularity)
+        while sent < bytes.count { #expect(try take(1, 100_000) <= 100_000) }
+        #expect(upload.hashes?.checkSum.rawValue == md5(bytes))
+    }
+
     @Test("Content of an exact number of parts has no empty one at its end; empty content has one empty part")
     func boundaries() throws {
         let exact = upload(someBytes(granularity), budget: PartBudget(bytes: 0))

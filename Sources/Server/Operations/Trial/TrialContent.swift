@@ -31,8 +31,8 @@ final class TrialContent: UploadContent {
 
     func reserveMemory(partBytes: Int) -> Bool { true }
 
-    func nextPart(granularity: Int) -> UploadPart {
-        part(ofAtMost: (Self.partBytes + granularity - 1) / granularity * granularity)
+    func nextPart(granularity: Int, atMost limit: Int) -> UploadPart {
+        part(ofAtMost: min((Self.partBytes + granularity - 1) / granularity * granularity, limit))
     }
 
     func rest() -> UploadPart { part(ofAtMost: bytes.count) }

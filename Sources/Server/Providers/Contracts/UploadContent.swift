@@ -13,13 +13,14 @@ public protocol UploadContent: AnyObject {
     ///   at the expense of other uploads.
     func reserveMemory(partBytes: Int) -> Bool
 
-    /// The next part: a multiple of `granularity` bytes unless it is the last one. The one before it becomes invalid.
+    /// The next part: a multiple of `granularity` bytes unless it is the last one or has `limit` bytes. The one before it
+    /// becomes invalid.
     ///
     /// The end of the last part arrives only after the whole content has arrived and its checksum is right; this
     /// prevents corrupt or truncated uploads from becoming objects. Empty content has one empty part, which is the last.
     /// - Throws: whatever made the content unusable, or that the rest will come later (``UploadResumption``); the provider
     ///   wraps it in ``CloudStorageError/contentFailed(_:)``.
-    func nextPart(granularity: Int) throws -> UploadPart
+    func nextPart(granularity: Int, atMost limit: Int) throws -> UploadPart
 
     /// The rest of the content as a last part of any size, which keeps little in memory, and can therefore be sent only
     /// once: for providers that take large content in one request.
@@ -36,14 +37,24 @@ public protocol UploadContent: AnyObject {
 extension UploadContent {
     public var resumption: (any UploadResumption)? { nil }
 
+    /// The next part, as large as suits the content.
+    public func nextPart(granularity: Int) throws -> UploadPart {
+        try nextPart(granularity: granularity, atMost: .max)
+    }
+
     /// Waits for `part` and everything after it without sending it, so that the content is known to be right.
     func verifyRest(from part: UploadPart, granularity: Int) throws(CloudStorageError) {
         var part = part
         while true {
             try part.arrive()
             guard !part.isLast else { return }
-            do { part = try nextPart(granularity: granularity) } catch { throw .contentFailed(error) }
+            part = try self.part(granularity: granularity)
         }
+    }
+
+    /// ``nextPart(granularity:atMost:)`` with the errors of storages.
+    func part(granularity: Int, atMost limit: Int = .max) throws(CloudStorageError) -> UploadPart {
+        do { return try nextPart(granularity: granularity, atMost: limit) } catch { throw .contentFailed(error) }
     }
 }
 
@@ -175,7 +186,7 @@ extension [UInt8] {
     }
 }
 
-/// Content that is in memory already, such as the warning file.
+/// Content that is in memory already, such as the warning file: a single part, however small parts are to be.
 public final class BytesContent: UploadContent {
     private let bytes: [UInt8]
     public let providerHash: String
@@ -192,7 +203,7 @@ public final class BytesContent: UploadContent {
 
     public func reserveMemory(partBytes: Int) -> Bool { true }
 
-    public func nextPart(granularity: Int) -> UploadPart { rest() }
+    public func nextPart(granularity: Int, atMost limit: Int) -> UploadPart { rest() }
 
     public func rest() -> UploadPart { UploadPart(bytes: bytes[...], offset: 0, isLast: true) }
 }

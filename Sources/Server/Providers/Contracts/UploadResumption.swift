@@ -46,12 +46,6 @@ extension UploadResumption {
 }
 
 extension UploadContent {
-    /// The next part.
-    /// - Throws: ``CloudStorageError/contentFailed(_:)``.
-    func part(granularity: Int) throws(CloudStorageError) -> UploadPart {
-        do { return try nextPart(granularity: granularity) } catch { throw .contentFailed(error) }
-    }
-
     /// Sends the part handed out last; if the content fails within it, what has arrived of it, before the failure is
     /// passed on.
     /// - Parameters:

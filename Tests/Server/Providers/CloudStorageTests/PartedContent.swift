@@ -44,8 +44,8 @@ final class PartedContent: UploadContent {
         return UploadPart(bytes: bytes[position...], offset: Int64(position), isLast: true)
     }
 
-    func nextPart(granularity: Int) throws -> UploadPart {
-        let size = max(1, (partBytes + granularity - 1) / granularity) * granularity
+    func nextPart(granularity: Int, atMost limit: Int) throws -> UploadPart {
+        let size = min(max(1, (partBytes + granularity - 1) / granularity) * granularity, limit)
         let end = min(bytes.count, position + size)
         try beforePart(end == bytes.count)
         defer { position = end }

@@ -118,9 +118,9 @@ final class PieceContent: UploadContent, UploadResumption {
 
     func rest() throws -> UploadPart { throw Broken() }
 
-    func nextPart(granularity: Int) throws -> UploadPart {
+    func nextPart(granularity: Int, atMost limit: Int) throws -> UploadPart {
         let offset = Int(position)
-        let count = min(bytes.count - offset, max(1_000_000 / granularity, 1) * granularity)
+        let count = min(bytes.count - offset, max(1_000_000 / granularity, 1) * granularity, limit)
         part = (offset, count)
         position += Int64(count)
         let arrived = max(0, min(count, cut - offset))

@@ -257,6 +257,63 @@ struct S3ReplyTests {
         }
     }
 
+    /// Cloudflare R2 refuses other parts, but only when they are to be assembled.
+    @Test("All parts but the last have the same size, and the last is not larger")
+    func equalParts() throws {
+        let content = PartedContent(RandomData.bytes((12 << 20) + 1), for: .s3Moto, partBytes: 8 << 20)
+        let storage = Self.storage(
+            Self.error("NoSuchKey", 404), Self.begun, Self.part, Self.part, Self.part, Self.done,
+            Self.assembled(bytes: content.bytes.count, hash: content.providerHash))
+
+        _ = try Self.s3.upload(
+            content, as: ObjectReservation(name: "x.jpg", objectID: nil), mimeType: "image/jpeg", to: storage.access())
+
+        #expect(Self.sentParts(storage) == [5 << 20, 5 << 20, (2 << 20) + 1])
+    }
+
+    @Test("The parts of an upload that is interrupted have the same size, too", arguments: [false, true])
+    func equalPartsAfterInterruption(tailIsNearlyAPart: Bool) throws {
+        let bytes = RandomData.bytes((12 << 20) + 1)
+        let reservation = ObjectReservation(name: "x.jpg", objectID: nil)
+        let tail = tailIsNearlyAPart ? (5 << 20) - 10 : 1_300_000
+        let cut = PieceContent(bytes, for: .s3Moto, from: PieceContent.Record(), cut: (5 << 20) + tail)
+        let before = Self.storage(Self.error("NoSuchKey", 404), Self.begun, Self.part, Reply(200))
+        #expect(throws: CloudStorageError.contentFailed(PieceContent.Broken())) {
+            try Self.s3.upload(cut, as: reservation, mimeType: "image/jpeg", to: before.access())
+        }
+        #expect(Self.sentParts(before) == [5 << 20, tail])
+
+        let rest = PieceContent(bytes, for: .s3Moto, from: cut.record, cut: nil)
+        let kept = Reply(head: ReplyHead(status: 200, headers: [:]), body: Array(bytes[(5 << 20)..<((5 << 20) + tail)]))
+        let after = Self.storage(
+            kept, Self.part, Self.part, Self.done, Self.assembled(bytes: bytes.count, hash: rest.providerHash),
+            Reply(204))
+        let stored = try Self.s3.upload(rest, as: reservation, mimeType: "image/jpeg", to: after.access())
+
+        #expect(stored.sizeBytes == Int64(bytes.count))
+        #expect(Self.sentParts(after) == [5 << 20, (2 << 20) + 1])
+    }
+
+    private static let begun = Reply(
+        200, "<InitiateMultipartUploadResult><UploadId>U</UploadId></InitiateMultipartUploadResult>")
+    private static let part = Reply(200, "", [.eTag: #""x""#])
+    private static let done = Reply(
+        200, #"<CompleteMultipartUploadResult><ETag>"x-3"</ETag></CompleteMultipartUploadResult>"#)
+
+    private static func assembled(bytes: Int, hash: String) -> Reply {
+        Reply(
+            206, "h",
+            [
+                .contentRange: "bytes 0-0/\(bytes)", .eTag: #""x-3""#,
+                HTTPField.Name("x-amz-meta-md5")!: hash,
+            ])
+    }
+
+    /// The sizes of what was sent with PUT.
+    private static func sentParts(_ storage: ScriptedStorage) -> [Int] {
+        storage.transport.requests.filter { $0.method == .put }.map { $0.body?.count ?? 0 }
+    }
+
     @Test("An upload that an earlier request has completed is there, and its tail is removed")
     func completedBefore() throws {
         var record = PieceContent.Record()
@@ -315,13 +372,13 @@ private final class GivenParts: UploadContent {
 
     func reserveMemory(partBytes: Int) -> Bool { true }
 
-    func nextPart(granularity: Int) -> UploadPart {
+    func nextPart(granularity: Int, atMost limit: Int) -> UploadPart {
         defer { next += 1 }
         return UploadPart(
             bytes: parts[next][...], offset: Int64(parts[..<next].joined().count), isLast: next == parts.count - 1)
     }
 
-    func rest() -> UploadPart { nextPart(granularity: 1) }
+    func rest() -> UploadPart { nextPart(granularity: 1, atMost: .max) }
 }
 
 extension Reply {

@@ -28,7 +28,7 @@ struct S3PieceUpload: PartAssembly {
             let last = try pieces.send(content, resumption, tailBytes: saved.tailBytes)
             return try pieces.assemble(last, resumption)
         }
-        let first = try content.part(granularity: 1)
+        let first = try content.part(granularity: 1, atMost: partBytes)
         switch try upload.place() {
         case .stored(let object):
             try content.verifyRest(from: first, granularity: 1)

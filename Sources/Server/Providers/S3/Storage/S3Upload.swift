@@ -43,12 +43,13 @@ struct S3Upload {
         }
         let hasMemory = content.reserveMemory(partBytes: Int(min(content.lengthBytes, Int64(granularity))))
         if !hasMemory, !bucket.signsPayloads, content.lengthBytes <= Self.largestSingleBytes { return try sendOnce() }
-        let first = try part { try content.nextPart(granularity: granularity) }
+        let first = try nextPart()
         return first.isLast ? try sendWhole(first) : try sendInParts(first)
     }
 
-    private func part(_ next: () throws -> UploadPart) throws(CloudStorageError) -> UploadPart {
-        do { return try next() } catch { throw .contentFailed(error) }
+    /// Only the last part may differ in size, and is not larger, as Cloudflare R2 demands ("Multipart upload").
+    private func nextPart() throws(CloudStorageError) -> UploadPart {
+        try content.part(granularity: granularity, atMost: granularity)
     }
 
     // MARK: In one request
@@ -63,7 +64,8 @@ struct S3Upload {
     /// Sends all of the content in a request that cannot be repeated, not even with another name.
     private func sendOnce() throws(CloudStorageError) -> StoredObject {
         let place = try place()
-        let all = try part { try content.rest() }
+        let all: UploadPart
+        do { all = try content.rest() } catch { throw .contentFailed(error) }
         switch place {
         case .free(let name):
             guard let object = try put(all, as: name, isRepeatable: false) else { throw .contentMismatch }
@@ -129,7 +131,7 @@ struct S3Upload {
             var part = first
             try upload.add(part, within: patience)
             while !part.isLast {
-                part = try self.part { try content.nextPart(granularity: granularity) }
+                part = try nextPart()
                 try upload.add(part, within: patience)
             }
             let ending = try upload.complete(by: .after(patience))

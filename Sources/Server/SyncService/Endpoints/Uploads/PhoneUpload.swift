@@ -97,9 +97,9 @@ final class PhoneUpload: UploadContent {
         return true
     }
 
-    func nextPart(granularity: Int) throws -> UploadPart {
-        try handOut { probed in
-            let remaining = try remaining(after: probed, granularity: granularity)
+    func nextPart(granularity: Int, atMost limit: Int) throws -> UploadPart {
+        try handOut(atMost: limit) { probed in
+            let remaining = min(try remaining(after: probed, granularity: granularity), limit)
             let room = reserve(min(pace.partBytes, remaining))
             let size = room == remaining ? remaining : min(remaining, max(room / granularity, 1) * granularity)
             let excess = size - PartBudget.smallestPartBytes - reservedBytes
@@ -129,8 +129,11 @@ final class PhoneUpload: UploadContent {
 
     // MARK: Parts
 
-    /// - Parameter size: decides how large the part will be, of which as many bytes have arrived as it is told.
-    private func handOut(isSliding: Bool = false, size: (Int) throws -> Int) throws -> UploadPart {
+    /// - Parameter size: decides how large the part will be, of which as many bytes have arrived as it is told; not more
+    ///   than `limit`.
+    private func handOut(
+        atMost limit: Int = .max, isSliding: Bool = false, size: (Int) throws -> Int
+    ) throws -> UploadPart {
         let offset = arrivedBytes
         arrivingBefore = arriving
         var buffer = window?.takeBuffer() ?? budget.takeBuffer()
@@ -139,7 +142,7 @@ final class PhoneUpload: UploadContent {
         pace.ended()
         var probed = 0
         if offset == piece.lowerBound {
-            probed = Int(min(piece.upperBound - offset, Int64(PartPace.probeBytes)))
+            probed = Int(min(piece.upperBound - offset, Int64(min(PartPace.probeBytes, limit))))
             buffer = try probe(consume buffer, probed)
             pace.probed(probed)
         }

@@ -42,9 +42,9 @@ final class MovedContent: UploadContent {
 
     func reserveMemory(partBytes: Int) -> Bool { partBytes <= Self.largestPartBytes }
 
-    func nextPart(granularity: Int) throws -> UploadPart {
+    func nextPart(granularity: Int, atMost limit: Int) throws -> UploadPart {
         let start = hasher.lengthBytes
-        let most = max(source.windowBytes / granularity, 1) * granularity
+        let most = min(max(source.windowBytes / granularity, 1) * granularity, limit)
         let count = Int(min(Int64(most), lengthBytes - start))
         var bytes = [UInt8](repeating: 0, count: count)
         try fill(&bytes, 0..<count)
