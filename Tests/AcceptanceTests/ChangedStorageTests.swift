@@ -95,6 +95,34 @@ struct ChangedStorageTests {
         #expect(try alice.commitStaged(masterVersion: 1) == 1)
         #expect(try alice.commitStaged(masterVersion: 2) == 0)
     }
+
+    @Test("An upload in pieces whose folder the owner deletes for good begins anew, in a new folder")
+    func folderDeletedDuringUpload() async throws {
+        let (alice, _, _) = try published()
+        let file = TestFile(randomBytes: 1_500_000)
+        let created = try server.call(
+            "POST", "CreateUpload", alice.uploadParameters(file, masterVersion: 1),
+            headers: alice.headers + [("Upload-Length", "\(file.contents.count)")])
+        let upload = try PieceCalls(created, headers: alice.headers)
+        let send = { @Sendable (offset: Int, end: Int) in
+            var call = upload.append(from: offset, isLast: end == file.contents.count)
+            call.body = Array(file.contents[offset..<end])
+            return try server.address.perform(call)
+        }
+        let first = try send(0, 1_048_576)
+        #expect(first.values(of: "upload-offset") == ["1048576"], "\(first)")
+        try DriveOwner(server, alice).delete(folder: alice.folder)
+
+        let failed = try await Threads.run { try send(1_048_576, file.contents.count) }
+        #expect(failed.status == 502, "\(failed)")
+        #expect(try server.address.perform(upload.offset).values(of: "upload-offset") == ["0"])
+        let reply = try send(0, file.contents.count)
+
+        #expect(reply.status == 200, "\(reply)")
+        #expect(try alice.commit(masterVersion: 1).status == 200)
+        expectDownload(try alice.download(file, masterVersion: 2), of: file)
+        #expect(try alice.stored(file).map(\.folder) == [alice.folder])
+    }
 }
 
 /// The user's storage through the provider's own API, with the device's token.
@@ -109,12 +137,20 @@ private struct DriveOwner {
     }
 
     func rename(_ name: String, to newName: String) throws {
+        let reply = try call("PATCH", "/\(find(name))", body: "{\"name\": \"\(newName)\"}")
+        try #require(reply.status == 200)
+    }
+
+    /// Deletes a folder for good, with all that is in it.
+    func delete(folder name: String) throws {
+        try #require(try call("DELETE", "/\(find(name))").status == 204)
+    }
+
+    private func find(_ name: String) throws -> String {
         CurlLibrary.initialize()
         let query = ClientQuery.encode("name = '\(name)' and trashed = false")
         let list = try call("GET", "?fields=files(id)&q=\(query)")
-        let id = try #require(JSONValue(list.body)?.files?.array?.first?["id"]?.text)
-        let reply = try call("PATCH", "/\(id)", body: "{\"name\": \"\(newName)\"}")
-        try #require(reply.status == 200)
+        return try #require(JSONValue(list.body)?.files?.array?.first?["id"]?.text)
     }
 
     private func call(_ method: String, _ rest: String, body: String? = nil) throws -> Response {

@@ -127,7 +127,9 @@ struct DriveUpload {
         }
     }
 
+    /// A session also ends when the folder is deleted.
     private func lost() -> CloudStorageError {
+        access.folder.markDoubtful()
         content.resumption?.startOver()
         return .unavailable(detail: "Drive lost the upload session")
     }

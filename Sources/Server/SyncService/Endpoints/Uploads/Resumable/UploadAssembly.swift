@@ -82,6 +82,7 @@ struct UploadAssembly {
     ) throws -> UploadAnswer<Target> {
         let member = try caller.member(of: goal.sharingGroupUUID, in: context.store)
         let storage = try context.storage(of: destination.owner, for: member.user)
+        let destination = try inPresentFolder(destination, of: upload, storage)
         let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
         let identity: ContentIdentity?
         switch try goal.identity(ofBytes: upload.lengthBytes) {
@@ -96,6 +97,21 @@ struct UploadAssembly {
             throw EndpointError.uploadOffsetMismatch(current: 0)
         }
         return .decided(Target(storage: storage, owner: destination.owner, intent: intent, recorder: recorder))
+    }
+
+    /// The destination of an upload of which the provider has nothing: since it was begun, its owner may have deleted the
+    /// folder.
+    private func inPresentFolder(
+        _ destination: UploadDestination, of upload: ResumableUpload, _ storage: UserStorage
+    ) throws -> UploadDestination {
+        guard upload.progress.session == nil, destination.folderID != nil else { return destination }
+        var present = destination
+        present.folderID = try storage.provider.reserve(name: destination.objectName, in: storage.access).folderID
+        guard present != destination else { return destination }
+        guard try context.store.transaction({ try $0.record(present, of: upload.uploadUUID, by: writer) }) else {
+            throw EndpointError.uploadConflict
+        }
+        return present
     }
 
     private func recorder(
