@@ -116,7 +116,9 @@ public struct ServerAddress: Hashable, Sendable {
         let parts = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         for (index, part) in parts.enumerated() {
             if part.isEmpty, index == parts.count - 1 { break }
-            guard let segment = canonicalSegment(part), !["", ".", ".."].contains(segment) else { return nil }
+            // Some servers drop what follows a semicolon before they look at dot segments.
+            guard let segment = canonicalSegment(part), !["", ".", ".."].contains(segment.prefix(while: { $0 != ";" }))
+            else { return nil }
             segments.append(segment)
         }
         return segments.isEmpty ? "/" : "/" + segments.joined(separator: "/") + "/"

@@ -21,6 +21,8 @@ struct ResponseReceiver {
     private(set) var headIsDelivered = false
 
     private var status = 0
+    /// Whether the status line of the present head has been received: another one in it is an invalid header.
+    private var hasStatusLine = false
     private var headers: [(name: String, value: String)] = []
     private var headerBytes = 0
 
@@ -43,7 +45,8 @@ struct ResponseReceiver {
         // Trailers of a chunked body arrive here too; they are ignored.
         guard !headIsDelivered else { return true }
         let text = Substring(line)
-        if text.hasPrefix("HTTP/") && headers.isEmpty {
+        if text.hasPrefix("HTTP/") && !hasStatusLine {
+            hasStatusLine = true
             if requiresHTTP2, !text.hasPrefix("HTTP/2 ") {
                 isOtherVersion = true
                 return false
@@ -67,7 +70,7 @@ struct ResponseReceiver {
 
     /// Called at the blank line: delivers the head, unless it is an interim one (1xx), which the final one follows.
     private mutating func finishHead() -> Bool {
-        defer { headers = [] }
+        defer { (headers, hasStatusLine) = ([], false) }
         guard status >= 200 else { return true }
         headIsDelivered = true
         isCancelled = !onHead(ResponseHead(status: status, headers: headers))

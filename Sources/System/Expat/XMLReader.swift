@@ -9,7 +9,7 @@ internal import CExpat
 @safe
 public struct XMLReader: ~Copyable {
     /// Between namespace and name in what Expat reports; Expat refuses namespaces that contain it (expat 2.4.5).
-    private static let separator = UInt8(ascii: " ")
+    static let separator = UInt8(ascii: " ")
     /// `XML_Parse` counts in `int`.
     private static let longestPiece = 1 << 20
 
@@ -17,6 +17,8 @@ public struct XMLReader: ~Copyable {
     private let limits: XMLLimits
     private var tree: XMLTreeBuilder
     private var bytes = 0
+    /// How much has been read since Expat reported something.
+    private var silentBytes = 0
     private var failure: XMLError?
 
     /// - Throws: ``XMLError/outOfMemory``.
@@ -30,7 +32,11 @@ public struct XMLReader: ~Copyable {
             parser,
             { argument, name, _ in
                 guard let name = unsafe name else { return }
-                unsafe XMLReader.handle(argument) { $0.open(unsafe XMLReader.split(name)) }
+                // One byte more than is accepted.
+                var length = 0
+                while length <= XMLTreeBuilder.longestName, unsafe name[length] != 0 { length += 1 }
+                let bytes = unsafe UnsafeRawBufferPointer(start: name, count: length)
+                unsafe XMLReader.handle(argument) { $0.open(unsafe String(decoding: bytes, as: UTF8.self)) }
             },
             { argument, _ in unsafe XMLReader.handle(argument) { $0.close() } })
         unsafe XML_SetCharacterDataHandler(
@@ -72,6 +78,7 @@ public struct XMLReader: ~Copyable {
     private mutating func parse(_ bytes: Span<UInt8>, isLast: Bool) throws(XMLError) {
         if let failure { throw failure }
         let parser = unsafe self.parser
+        let before = tree.events
         let status = unsafe withUnsafeMutablePointer(to: &tree) { tree in
             // Valid as long as the call: handlers run inside it only.
             unsafe XML_SetUserData(parser, tree)
@@ -79,7 +86,12 @@ public struct XMLReader: ~Copyable {
                 unsafe XML_Parse(parser, piece.baseAddress, Int32(piece.count), isLast ? 1 : 0)
             }
         }
-        guard status != XML_STATUS_OK else { return }
+        guard status != XML_STATUS_OK else {
+            // With each piece of a token, such as an attribute, Expat reads the token from its beginning (expat 2.5).
+            silentBytes = tree.events == before ? silentBytes + bytes.count : 0
+            if silentBytes > limits.childBytes { failure = .tooLarge }
+            return
+        }
         let error = unsafe tree.failure ?? Self.error(XML_GetErrorCode(parser))
         failure = error
         throw error
@@ -102,11 +114,4 @@ public struct XMLReader: ~Copyable {
         if unsafe tree.pointee.failure != nil { _ = unsafe XML_StopParser(parser, XML_Bool(XML_FALSE)) }
     }
 
-    /// A name as Expat reports it: the namespace, a separator and the name, or only the name.
-    @unsafe
-    private static func split(_ name: UnsafePointer<XML_Char>) -> XMLElement {
-        let text = unsafe String(cString: name)
-        guard let end = text.utf8.lastIndex(of: separator) else { return XMLElement(name: text, namespace: "") }
-        return XMLElement(name: String(text[text.utf8.index(after: end)...]), namespace: String(text[..<end]))
-    }
 }

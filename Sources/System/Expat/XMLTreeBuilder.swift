@@ -1,6 +1,13 @@
 /// Makes elements of what the parser reports, within limits.
 struct XMLTreeBuilder {
+    /// Of an element, with its namespace and the separator, in bytes.
+    static let longestName = 1024
+    /// How many namespaces a text may use.
+    private static let maximumNamespaces = 256
+
     private let limits: XMLLimits
+    /// Those in use, each of which is in memory once, however short the elements are that are in it.
+    private var namespaces: Set<String> = []
     /// The elements that are not complete, from the child of the root inwards.
     private var open: [XMLElement] = []
     private var isRootOpen = false
@@ -11,6 +18,8 @@ struct XMLTreeBuilder {
 
     /// The root without its children; `nil` before it has begun.
     private(set) var root: XMLElement?
+    /// How many things the parser has reported.
+    private(set) var events = 0
     /// Why parsing has to end.
     private(set) var failure: XMLError?
 
@@ -18,7 +27,16 @@ struct XMLTreeBuilder {
         self.limits = limits
     }
 
-    mutating func open(_ element: XMLElement) {
+    /// - Parameter text: a name as Expat reports it: the namespace, a separator and the name, or only the name.
+    mutating func open(_ text: String) {
+        events += 1
+        guard text.utf8.count <= Self.longestName else { return refuse(.tooLarge) }
+        var element = XMLElement(name: text, namespace: "")
+        if let end = text.utf8.lastIndex(of: XMLReader.separator) {
+            let namespace = namespaces.insert(String(text[..<end])).memberAfterInsert
+            guard namespaces.count <= Self.maximumNamespaces else { return refuse(.tooLarge) }
+            element = XMLElement(name: String(text[text.utf8.index(after: end)...]), namespace: namespace)
+        }
         guard isRootOpen else {
             root = element
             isRootOpen = true
@@ -33,6 +51,7 @@ struct XMLTreeBuilder {
     }
 
     mutating func append(_ text: String) {
+        events += 1
         count(text.utf8.count)
         guard failure == nil else { return }
         guard open.isEmpty else {
@@ -43,6 +62,7 @@ struct XMLTreeBuilder {
     }
 
     mutating func close() {
+        events += 1
         guard let element = open.popLast() else {
             isRootOpen = false
             return

@@ -353,6 +353,20 @@ struct BulkheadAndCircuitsTests {
         #expect(heard.withLock { $0 } == ["https://listed.example.com"])
     }
 
+    @Test("However many servers that people name fail, a company's host has its circuit")
+    func manyNames() {
+        let gate = gate(calls: 10, waiting: 0)
+        let dead = gate.guarding(provider(taking: .seconds(1)) { .failure(.notSent) }.transport)
+        for number in 0...4_096 { _ = refusal(dead, Self.request(to: "https://x\(number).example.com", .named)) }
+
+        for _ in 0..<8 { _ = refusal(dead, Self.google) }
+
+        guard case .withheld(.circuitOpen) = refusal(dead, Self.google) else {
+            Issue.record("a company's host that fails is still called")
+            return
+        }
+    }
+
     @Test("Calls to one server that a person names leave room for calls of the same service to others")
     func sharePerServer() {
         let gate = gate(calls: 8, waiting: 0)

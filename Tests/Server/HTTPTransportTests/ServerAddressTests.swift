@@ -47,7 +47,8 @@ struct ServerAddressTests {
             "https://cloud.example.com/a%5Cb", "https://cloud.example.com/a\\b", "https://cloud.example.com/a%00",
             "https://cloud.example.com/a%0d%0aX", "https://cloud.example.com/a%7F", "https://cloud.example.com/%",
             "https://cloud.example.com/%4", "https://cloud.example.com/%+1", "https://cloud.example.com/%zz",
-            "https://cloud.example.com/\u{FC}", "https://cloud.example.com/a\"b",
+            "https://cloud.example.com/\u{FC}", "https://cloud.example.com/a\"b", "https://cloud.example.com/..;/a",
+            "https://cloud.example.com/%2e%2e;x=1/a",
             "https://cloud.example.com/" + String(repeating: "a", count: ServerAddress.maximumBytes),
             "https://" + String(repeating: "a", count: 64) + ".example.com/",
         ])

@@ -34,6 +34,17 @@ struct TransferTests {
         #expect(server.connectionCount == 2)
     }
 
+    @Test("A second status line is a header of no meaning: the first one counts")
+    func secondStatusLine() throws {
+        let server = try LocalHTTPServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.send("HTTP/1.1 304 N\r\nHTTP/1.1 200 :\r\nContent-Length: -9223372036854775808\r\n\r\n")
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+
+        #expect(try handle.perform(Request(url: server.url())).status == 304)
+    }
+
     @Test(
         "Each method arrives under its name with its body and its length",
         arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "PROPFIND"], [0, 1, 100, 70_000, 3_000_000])

@@ -77,6 +77,34 @@ struct XMLReaderTests {
         }
     }
 
+    @Test("A long namespace is refused, since short elements would each be in it; one in use is in memory once")
+    func namespaceBomb() throws {
+        let long = String(repeating: "n", count: 200_000)
+        #expect(throws: XMLError.tooLarge) {
+            try XMLElement(parsing: Array("<m xmlns='\(long)'><a/></m>".utf8))
+        }
+        let fair = String(repeating: "n", count: 1_000)
+        let text = "<m xmlns='\(fair)'>" + String(repeating: "<a/>", count: 200_000) + "</m>"
+        #expect(try XMLElement(parsing: Array(text.utf8)).children.allSatisfy { $0.namespace == fair })
+        let many = (0..<300).map { "<a xmlns='n\($0)'/>" }.joined()
+        #expect(throws: XMLError.tooLarge) { try XMLElement(parsing: Array("<m>\(many)</m>".utf8)) }
+    }
+
+    @Test("A token that does not end is refused before it has been read again and again")
+    func endlessToken() throws {
+        var reader = try XMLReader(limits: XMLLimits(bytes: 1 << 30))
+        _ = try reader.read(Array("<m><a b='".utf8).span)
+        let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 16_384)
+        var taken = 0
+        #expect(throws: XMLError.tooLarge) {
+            while taken < 100 {
+                _ = try reader.read(piece.span)
+                taken += 1
+            }
+        }
+        #expect(taken == 16)
+    }
+
     @Test(
         "What is not well-formed is an error",
         arguments: [

@@ -28,7 +28,7 @@ public final class Circuits: TransportDecorator {
     /// If a call had less time than this, its timeout says nothing about the host.
     private static let shortestMeaningfulTimeout: Duration = .seconds(2)
 
-    /// Hosts remembered because they fail; beyond that, more of them are called as if they worked.
+    /// Hosts remembered because they fail; beyond that, more of those that only a person names are called as if they worked.
     private static let maximumHosts = 4096
 
     private let now: @Sendable () -> ContinuousClock.Instant
@@ -84,7 +84,7 @@ public final class Circuits: TransportDecorator {
             let isKnown = breakers[call.host] != nil
             if breaker.isPristine {
                 breakers[call.host] = nil
-            } else if isKnown || breakers.count < Self.maximumHosts {
+            } else if isKnown || call.isReported || breakers.count < Self.maximumHosts {
                 breakers[call.host] = breaker
             }
             return (wasClosed, breaker.isClosed)

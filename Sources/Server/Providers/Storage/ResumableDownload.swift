@@ -42,6 +42,28 @@ struct ResumableDownload {
         try run({ _ throws(CloudStorageError) in url }, begin, receive)
     }
 
+    /// Fetches the first `count` bytes of a body into memory.
+    /// - Returns: `nil` if it is not there, or shorter.
+    mutating func prefix(_ count: Int, of url: String) throws(CloudStorageError) -> [UInt8]? {
+        guard count > 0 else { return [] }
+        range = 0...Int64(count - 1)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        do throws(CloudStorageError) {
+            try run(
+                url, begin: { _ in },
+                receive: { piece in
+                    for index in piece.indices { bytes.append(piece[index]) }
+                    return true
+                })
+        } catch .notFound {
+            return nil
+        } catch .contentMismatch {
+            return nil
+        }
+        return bytes
+    }
+
     /// The same where the body is at an address that is itself the authorization and may be short-lived: the address is
     /// requested before each attempt, and our token is not sent to it.
     mutating func run(
@@ -172,7 +194,7 @@ struct ResumableDownload {
     private static func isPartial(_ head: ReplyHead) -> Bool {
         if head.status == 206 { return true }
         guard head.status == 200, let range = head.headers[.contentRange], range.hasPrefix("bytes "),
-            let length = head.headers[.contentLength].flatMap({ Int64($0) })
+            let length = head.headers[.contentLength].flatMap({ Int64($0) }), length > 0
         else { return false }
         let numbers = range.dropFirst(6).split(whereSeparator: { "-/".contains($0) }).map { Int64($0) }
         guard numbers.count == 3, let first = numbers[0], let last = numbers[1], let whole = numbers[2] else {

@@ -72,6 +72,7 @@ extension CloudProviderTests {
             arguments: [
                 Reply(206, "0", headers: [.contentRange: "bytes 0-4/-9223372036854775808", .contentLength: "1"]),
                 Reply(200, "0", headers: [.contentLength: "-9223372036854775808"]),
+                Reply(200, "0", headers: [.contentRange: "bytes 0-1/2", .contentLength: "-9223372036854775808"]),
             ])
         func negative(reply: Reply) throws {
             let storage = ScriptedStorage(reply)
