@@ -86,6 +86,21 @@ struct NextcloudTests {
         #expect(gone.status == 200 && gone.messageParameters?.gone?.text == "fileRemovedOrRenamed", "\(gone)")
     }
 
+    @Test("Another file of the same size in a file's place is served each time, marked as changed")
+    func replacedByAnother() throws {
+        let nora = try server.signUpOwningUser(.webdav)
+        var file = text()
+        try nora.publish(file, masterVersion: 0)
+        let name = file.cloudName(device: nora.device)
+        file.contents = file.contents.map { $0 ^ 1 }
+        try server.sandbox.delete(name, in: nora.account)
+        try server.sandbox.store(file.contents, as: name, in: nora.account, folder: nora.folder)
+
+        for _ in 0..<2 {
+            expectDownload(try nora.download(file, masterVersion: 1), of: file, contentsChanged: true)
+        }
+    }
+
     @Test(
         "What is no storage for the moment is an outage for somebody who has signed in there, and a mistake for a newcomer",
         arguments: [

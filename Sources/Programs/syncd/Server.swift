@@ -197,14 +197,15 @@ struct Server {
             store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: { store.now }, logger: logger)
         let maintenance = MaintenanceWatch(store: store, logger: logger)
         // Each thread has its own lease identity: an expired lease must not look like its own to another thread.
+        let readings = ReadingSlots(Self.jobsThreads / 2)
         let loops = try (0..<Self.jobsThreads).map { _ in
             JobsLoop(
                 worker: OutboxWorker(
                     store: store, storage: storage, push: push,
                     warningFile: configuration.warningFile.map {
                         OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
-                    }, writesIndexPage: configuration.writesIndexPage, leaseOwner: try RandomBytes.uuidText(),
-                    now: { store.now }, logger: logger),
+                    }, writesIndexPage: configuration.writesIndexPage, readings: readings,
+                    leaseOwner: try RandomBytes.uuidText(), now: { store.now }, logger: logger),
                 housekeeper: housekeeper, makeTransport: transport, maintenance: maintenance, logger: logger)
         }
         let moves = try (0..<configuration.moveThreads).map { _ in

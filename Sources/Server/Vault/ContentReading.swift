@@ -4,26 +4,46 @@ public import Store
 
 /// Computes the hashes that clients compare, where the provider does not report them, by reading the object.
 public enum ContentReading {
+    /// How long a reading may take before the first byte, and how fast it must be then: it occupies a thread.
+    private static let grace: Duration = .seconds(60)
+    private static let leastBytesPerSecond: Int64 = 64 * 1024
+    /// How long any may take.
+    private static let longestTime: Duration = .seconds(7_200)
+
+    private static func longestTime(for bytes: Int64) -> Duration {
+        min(grace + .seconds(bytes / leastBytesPerSecond), longestTime)
+    }
+
     /// Reads the whole of `object`.
     ///
     /// - Parameter goesOn: called for each chunk; returning `false` ends the reading with
     ///   ``CloudStorageError/downloadCancelled``.
     /// - Throws: ``CloudStorageError``; ``CloudStorageError/contentMismatch`` if the bytes read do not match what the
-    ///   provider reports.
+    ///   provider reports; ``CloudStorageError/timedOut`` if they come more slowly than 64 KiB a second, or for more than two
+    ///   hours.
     public static func contents(
         of object: StoredObject, in storage: UserStorage, while goesOn: () -> Bool
     ) throws(CloudStorageError) -> KnownContent {
+        let began = ContinuousClock.now
+        var isTooSlow = false
         var hasher = ContentHasher(for: storage.provider.storageType)
         var announcedBytes: Int64?
         var readBytes: Int64 = 0
-        try storage.provider.download(
-            objectID: object.objectID, from: storage.access,
-            begin: { announcedBytes = $0 },
-            receive: { bytes in
-                hasher.update(bytes)
-                readBytes += Int64(bytes.count)
-                return goesOn()
-            })
+        do throws(CloudStorageError) {
+            try storage.provider.download(
+                objectID: object.objectID, from: storage.access,
+                begin: { announcedBytes = $0 },
+                receive: { bytes in
+                    hasher.update(bytes)
+                    readBytes += Int64(bytes.count)
+                    isTooSlow = began.duration(to: .now) > longestTime(for: readBytes)
+                    return !isTooSlow && readBytes <= announcedBytes ?? object.sizeBytes && goesOn()
+                })
+        } catch .downloadCancelled where isTooSlow {
+            throw .timedOut
+        } catch .downloadCancelled where readBytes > announcedBytes ?? object.sizeBytes {
+            throw .contentMismatch
+        }
         let hashes = hasher.finish()
         guard readBytes == announcedBytes ?? object.sizeBytes,
             object.providerHash.map({ $0 == hashes.providerHash }) ?? true
@@ -40,6 +60,10 @@ public enum ContentReading {
 }
 
 extension StoredObject {
+    /// What may be stored as the revision of a file whose object was found elsewhere: where only that would tell its contents
+    /// from the file's, nobody has compared them.
+    public var adoptedRevision: String? { providerHash == nil ? nil : revision }
+
     /// What tells its contents from others that it may have later: the provider's hash, or else, where it reports none, a
     /// hash of revision and size (``KnownContent/providerHash``).
     public var contentMark: String? {

@@ -75,6 +75,31 @@ struct ContentReadingTests {
         }
     }
 
+    @Test("A reading ends with the first byte too many, and at most as many objects as there are slots are read")
+    func bounds() throws {
+        server.cloud.put("o", "name", someBytes(1_000_000))
+        var calls = 0
+        let object = StoredObject(objectID: "o", name: "name", sizeBytes: 15_000, providerHash: nil, revision: "r")
+        #expect {
+            _ = try ContentReading.contents(of: object, in: storage) {
+                calls += 1
+                return true
+            }
+        } throws: { error in
+            if case CloudStorageError.contentMismatch = error { true } else { false }
+        }
+        #expect(calls == 1)
+
+        let slots = ReadingSlots(1)
+        #expect(try slots.run { () throws(CloudStorageError) in 1 } == 1)
+        #expect {
+            try slots.run { () throws(CloudStorageError) in try slots.run { () throws(CloudStorageError) in } }
+        } throws: { error in
+            if case CloudStorageError.unavailable = error { true } else { false }
+        }
+        #expect(try slots.run { () throws(CloudStorageError) in 2 } == 2)
+    }
+
     @Test("Another length or hash is no result: the object was changed meanwhile")
     func other() {
         let attempts: [(Int, String?)] = [

@@ -116,7 +116,7 @@ struct ObjectLook {
             let present = try session.file(object.file.fileUUID, in: object.groupID, locked: true)
             guard present?.objectID == object.file.objectID else { return false }
             return try session.adopt(
-                objectID: found.objectID, revision: found.revision, as: object.file, in: object.groupID)
+                objectID: found.objectID, revision: found.adoptedRevision, as: object.file, in: object.groupID)
         }
     }
 

@@ -8,11 +8,14 @@ import Vault
 /// The outbox work that takes place in people's storage.
 struct CloudWork: Sendable {
     private static let itemTime: Duration = .seconds(60)
+    /// How often the lease of work that takes long is renewed.
+    private static let renewalInterval: Duration = .seconds(60)
 
     let store: MetadataStore
     let storage: StorageRegistry
     let warningFile: OutboxWorker.WarningFile?
     let indexPages: IndexPageWork?
+    let readings: ReadingSlots
     let leaseOwner: String
     let now: @Sendable () -> WireDate
 
@@ -122,9 +125,14 @@ struct CloudWork: Sendable {
             if let known, known.providerHash == object.contentMark {
                 content = known
             } else {
-                content = try ContentReading.contents(of: object, in: storage) {
-                    signOfLife()
-                    return true
+                content = try readings.run { () throws(CloudStorageError) in
+                    var renewed = ContinuousClock.now
+                    return try ContentReading.contents(of: object, in: storage) {
+                        signOfLife()
+                        guard renewed.duration(to: .now) > Self.renewalInterval else { return true }
+                        renewed = .now
+                        return keepsLease(of: item)
+                    }
                 }
             }
             try store.transaction { session in
@@ -133,6 +141,12 @@ struct CloudWork: Sendable {
         } catch CloudStorageError.notFound {
             // Deleted in the meantime: there is nothing left to compute.
         }
+    }
+
+    /// Renews the lease; while the database cannot be reached, it counts as kept.
+    private func keepsLease(of item: OutboxItem) -> Bool {
+        let until = WireDate(secondsSince1970: now().secondsSince1970 + OutboxWorker.leaseSeconds)
+        return (try? store.repeatedStatement { try $0.renewLease(of: item.id, by: leaseOwner, until: until) }) ?? true
     }
 }
 

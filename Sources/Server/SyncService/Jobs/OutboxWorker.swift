@@ -23,7 +23,7 @@ public struct OutboxWorker: Sendable {
     /// Rows leased at a time: what another provider has to do must not wait for one that does not reply.
     private static let rowsInHand = 1
     /// How long other workers leave leased rows alone; longer than a piece of work may take.
-    private static let leaseSeconds: Int64 = 600
+    static let leaseSeconds: Int64 = 600
     /// Number of attempts at work that only a person could repair, after which the work is dropped.
     static let maximumAttempts = 60
 
@@ -37,17 +37,18 @@ public struct OutboxWorker: Sendable {
 
     /// - Parameters:
     ///   - writesIndexPage: whether to keep a page in each owner's folder; scheduled ones are dropped otherwise.
+    ///   - readings: shared with the other workers of the process.
     ///   - leaseOwner: a string that no other worker uses.
     public init(
         store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
-        writesIndexPage: Bool = false, leaseOwner: String,
+        writesIndexPage: Bool = false, readings: ReadingSlots = ReadingSlots(1), leaseOwner: String,
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.store = store
         let indexPages = IndexPageWork(store: store, leaseOwner: leaseOwner, types: .standard, now: now)
         cloudWork = CloudWork(
             store: store, storage: storage, warningFile: warningFile, indexPages: writesIndexPage ? indexPages : nil,
-            leaseOwner: leaseOwner, now: now)
+            readings: readings, leaseOwner: leaseOwner, now: now)
         pushWork = PushWork(store: store, services: push, leaseOwner: leaseOwner, now: now)
         revocationWork = RevocationWork(store: store, storage: storage, leaseOwner: leaseOwner)
         self.leaseOwner = leaseOwner

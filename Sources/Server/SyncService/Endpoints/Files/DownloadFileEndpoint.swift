@@ -211,7 +211,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
         let isAdopted = try context.store.transaction { session in
             try session.adopt(
-                objectID: found.objectID, revision: found.revision, as: file, in: member.groupID)
+                objectID: found.objectID, revision: found.adoptedRevision, as: file, in: member.groupID)
         }
         guard isAdopted else { throw CloudStorageError.notFound }
         return found
