@@ -16,6 +16,10 @@ final class FakeCloud: CloudProvider {
         var choosesIdentifiers = false
         /// Whether names are unique, as at Dropbox; then objects get their identifiers only when they come into being.
         var hasUniqueNames = false
+        /// Whether an object's identifier is its name, as in S3.
+        var namesAreIdentifiers = false
+        /// Whether objects are described without a hash, as on many WebDAV servers.
+        var reportsNoHash = false
         var describeFailure: CloudStorageError?
         var deleteFailure: CloudStorageError?
         /// Runs once, before an object is deleted.
@@ -93,7 +97,8 @@ final class FakeCloud: CloudProvider {
             bytes += try part.whole()
             isLast = part.isLast
         }
-        let objectID = reservation.objectID ?? UUID().uuidString
+        let objectID =
+            reservation.objectID ?? (behaviour.namesAreIdentifiers ? reservation.name : UUID().uuidString)
         var name = reservation.name
         if behaviour.hasUniqueNames, let found = try find(name: name, in: access) {
             if objects[found.objectID] == bytes { return found }
@@ -116,6 +121,7 @@ final class FakeCloud: CloudProvider {
         guard let found else { throw .notFound }
         var stored = Self.stored(objectID, found.name, found.bytes)
         stored.sizeBytes += behaviour.extraBytes
+        if behaviour.reportsNoHash { stored.providerHash = nil }
         if behaviour.reportsSHA256 { stored.sha256 = IncrementalDigest.digest(of: found.bytes, .sha256) }
         return stored
     }
@@ -149,7 +155,11 @@ final class FakeCloud: CloudProvider {
 
     func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
         let found = state.withLock { $0.objects.first { $0.value.name == name } }
-        return found.map { Self.stored($0.key, $0.value.name, $0.value.bytes) }
+        return found.map { found in
+            var stored = Self.stored(found.key, found.value.name, found.value.bytes)
+            if behaviour.reportsNoHash { stored.providerHash = nil }
+            return stored
+        }
     }
 
     func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {

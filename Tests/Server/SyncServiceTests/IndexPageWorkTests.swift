@@ -45,6 +45,16 @@ struct IndexPageWorkTests {
         while try worker.run(transport: .unused) > 0 {}
     }
 
+    /// Works up to the upload of a page. Nothing that the process knows then is recorded; its lease has run out afterwards.
+    private func workAndDie() throws {
+        let server = server
+        server.cloud.behaviour.afterUpload = {
+            #expect(throws: Never.self) { try server.execute("UPDATE index_pages SET lease_owner = 'other'") }
+        }
+        try work()
+        try server.execute("UPDATE index_pages SET lease_until = '2026-01-01'")
+    }
+
     private var pages: [[UInt8]] {
         server.cloud.objects.values.filter { $0.starts(with: Array("<!DOCTYPE html>".utf8)) }
     }
@@ -78,20 +88,33 @@ struct IndexPageWorkTests {
         server.cloud.behaviour.hasUniqueNames = hasUniqueNames
         try work()
         publish(from: 1)
-        let server = server
-        server.cloud.behaviour.afterUpload = {
-            // From here on the process is as good as dead: nothing that it knows is recorded.
-            #expect(throws: Never.self) { try server.execute("UPDATE index_pages SET lease_owner = 'other'") }
-        }
 
-        try work()
+        try workAndDie()
         let recorded = try server.count("SELECT COUNT(*) FROM index_pages WHERE next_provider_hash IS NOT NULL")
-        try server.execute("UPDATE index_pages SET lease_until = '2026-01-01'")
         try resume()
 
         #expect(recorded == 1)
         #expect(pages.count == 1)
         #expect(try server.count("SELECT COUNT(*) FROM index_pages WHERE next_provider_hash IS NOT NULL") == 0)
+    }
+
+    @Test(
+        "Where the identifier is the name, an interrupted attempt is recognised by its bytes", arguments: [false, true])
+    func interruptedUnderOneName(reportsNoHash: Bool) throws {
+        publish(from: 0)
+        server.cloud.behaviour.hasUniqueNames = true
+        server.cloud.behaviour.namesAreIdentifiers = true
+        server.cloud.behaviour.reportsNoHash = reportsNoHash
+        try work()
+        publish(from: 1)
+        try workAndDie()
+        try resume()
+        let second = pages
+        publish(from: 2)
+
+        try work()
+
+        #expect(second.count == 1 && pages.count == 1 && pages != second)
     }
 
     @Test("While another process writes the page, the work is put off")
@@ -129,6 +152,8 @@ struct IndexPageWorkTests {
         #expect(server.cloud.objects[id] == own)
         #expect(pages.isEmpty)
         #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
+        // Nor is it deleted when its owner leaves.
+        #expect(try server.count("SELECT COUNT(*) FROM index_pages WHERE object_id IS NOT NULL") == 0)
     }
 
     @Test("A page that its owner has renamed is theirs")

@@ -49,9 +49,12 @@ struct IndexPageWork: Sendable {
         _ logger: Logger
     ) throws {
         let former = try formerPage(page, storage)
+        // Nobody deletes it any more, whether its owner leaves or the next page comes.
+        if former == nil { page = IndexPageRecord() }
         if let found = try storage.provider.find(name: IndexPage.name, in: storage.access), found.objectID != former,
             try !store.withSession({ try $0.isDoomed(found.objectID, of: owner) })
         {
+            try keep(page, owner)
             return logger.info("No page is written: a file of the person's own has its name")
         }
         var reservation = try storage.provider.reserve(name: IndexPage.name, in: storage.access)
@@ -78,25 +81,30 @@ struct IndexPageWork: Sendable {
         do throws(CloudStorageError) {
             let present = try storage.provider.describe(objectID: objectID, in: storage.access)
             guard present.name == IndexPage.name else { return nil }
-            return try hasBytes(of: page, present, storage) ? objectID : nil
+            return try hash(of: present, storage) == page.contentHash ? objectID : nil
         } catch {
             guard case .notFound = error else { throw error }
             return nil
         }
     }
 
-    private func hasBytes(
-        of page: IndexPageRecord, _ object: StoredObject, _ storage: UserStorage
-    ) throws(CloudStorageError) -> Bool {
-        guard object.sizeBytes <= Self.longestPageBytes else { return false }
+    /// SHA-256 of an object's bytes; `nil` if there are more than any page has.
+    private func hash(of object: StoredObject, _ storage: UserStorage) throws(CloudStorageError) -> [UInt8]? {
+        var readBytes: Int64 = 0
         var digest = IncrementalDigest(.sha256)
-        try storage.provider.download(
-            objectID: object.objectID, from: storage.access, begin: { _ in },
-            receive: { bytes in
-                digest.update(bytes)
-                return true
-            })
-        return digest.finish() == page.contentHash
+        do throws(CloudStorageError) {
+            guard object.sizeBytes <= Self.longestPageBytes else { return nil }
+            try storage.provider.download(
+                objectID: object.objectID, from: storage.access, begin: { _ in },
+                receive: { bytes in
+                    digest.update(bytes)
+                    readBytes += Int64(bytes.count)
+                    return readBytes <= Self.longestPageBytes
+                })
+        } catch .downloadCancelled {
+            return nil
+        }
+        return digest.finish()
     }
 
     /// Finds out whether an interrupted attempt has stored its page.
@@ -113,14 +121,22 @@ struct IndexPageWork: Sendable {
             }
         } else {
             let named = try storage.provider.find(name: IndexPage.name, in: storage.access)
-            found = named?.providerHash == next.providerHash ? named : nil
+            found = try named.flatMap { try isPage(next, $0, storage) ? $0 : nil }
         }
-        guard let found, found.objectID != page.objectID else {
+        guard let found else {
             page.next = nil
             return
         }
         let former = next.objectID == nil ? nil : try formerPage(page, storage)
         guard try finish(&page, found.objectID, former: former, owner) else { throw Self.otherProcess }
+    }
+
+    /// Whether an object is the page that was about to be stored; where the identifier is the name, the former page has the same.
+    private func isPage(
+        _ next: IndexPageRecord.Intent, _ object: StoredObject, _ storage: UserStorage
+    ) throws(CloudStorageError) -> Bool {
+        if let hash = object.providerHash { return hash == next.providerHash }
+        return try hash(of: object, storage) == next.contentHash
     }
 
     /// Records that the page which was about to be stored is the page now.
