@@ -60,7 +60,10 @@ public struct CloudCheck {
         var check = try CloudCheckProgress(startingAt: store.now)
         switch scope {
         case .allFolders:
-            if resumes, let earlier = try store.withSession({ try $0.interruptedCloudCheck() }) { check = earlier }
+            if resumes, let earlier = try store.withSession({ try $0.interruptedCloudCheck() }) {
+                check = earlier
+                try check.takeOver()
+            }
             try store.transaction { try $0.begin(check, at: store.now) }
             try examineAllFolders(&check, progress)
             try store.transaction { try $0.end(check) }

@@ -7,7 +7,7 @@ import SyncProtocol
 /// How far a check of all folders has come, stored after each of them, so that an interrupted check can go on.
 struct CloudCheckProgress: Codable {
     /// Tells this check from others.
-    let runUUID: String
+    private(set) var runUUID: String
     let startedAt: WireDate
     /// The owner whose folder was examined last; `nil` before the first.
     var lastOwner: Int64?
@@ -19,6 +19,9 @@ struct CloudCheckProgress: Codable {
         runUUID = try RandomBytes.uuidText()
         startedAt = now
     }
+
+    /// Makes this another check, which goes on from here: the interrupted one may still be running somewhere.
+    mutating func takeOver() throws(CryptoError) { runUUID = try RandomBytes.uuidText() }
 }
 
 /// Another check of all folders was begun, and has taken over: this one ends, lest both ask the providers.

@@ -48,6 +48,7 @@ struct StrayObjects {
         if let committed = origin.committedVersion {
             return name.fileVersion > committed ? "of a later version than the file has" : nil
         }
+        if origin.isOwnerImported { return "perhaps a file of the older server, which was not imported" }
         return origin.isDeviceKnown ? nil : "this server knows neither its file nor its device"
     }
 }

@@ -221,19 +221,22 @@ extension StoreSession {
                    -- With the uploads that were in progress, and for clocks that differ.
                    EXISTS (SELECT 1
                              FROM restorations
-                            WHERE ? BETWEEN backup_taken_at - INTERVAL 1 HOUR AND restored_at + INTERVAL 1 HOUR)
+                            WHERE ? BETWEEN backup_taken_at - INTERVAL 1 HOUR AND restored_at + INTERVAL 1 HOUR),
+                   EXISTS (SELECT 1 FROM imported_users WHERE user_id = ?)
             """,
             [
                 file, owner, file, owner, .int(Int64(name.fileVersion.rawValue)), device, owner, device, owner, device,
-                .date(createdAt),
+                .date(createdAt), owner,
             ]
         ) { row throws(StoreError) in
             ObjectOrigin(
                 committedVersion: try row.optionalNumber32(0).map { FileVersion($0) }, hasPresentName: try row.flag(1),
-                isDeviceKnown: try row.flag(2), isOfUnknownTime: try row.flag(3))
+                isDeviceKnown: try row.flag(2), isOfUnknownTime: try row.flag(3), isOwnerImported: try row.flag(4))
         }
         return origin
-            ?? ObjectOrigin(committedVersion: nil, hasPresentName: false, isDeviceKnown: false, isOfUnknownTime: true)
+            ?? ObjectOrigin(
+                committedVersion: nil, hasPresentName: false, isDeviceKnown: false, isOfUnknownTime: true,
+                isOwnerImported: true)
     }
 }
 
@@ -247,4 +250,6 @@ public struct ObjectOrigin: Equatable, Sendable {
     public var isDeviceKnown: Bool
     /// Whether it is of a time of which this database knows nothing: between a backup and its restoration.
     public var isOfUnknownTime: Bool
+    /// Whether its owner came from an older server, which may go on with the same devices.
+    public var isOwnerImported: Bool
 }
