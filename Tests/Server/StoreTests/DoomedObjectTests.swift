@@ -51,6 +51,27 @@ struct DoomedObjectTests {
         #expect(try !hasOlderUpload(than: after), "it has given up")
     }
 
+    @Test("An upload in pieces is waited for only while somebody sends them, or its object is to be staged")
+    func uploadInPieces() throws {
+        let upload = UploadUUID("0b5e2a1c-9d5c-4d3a-8f4e-0a1b2c3d4e5f")!
+        try store.transaction { session in
+            _ = try session.beginUpload(
+                upload, asking: "{}", hash: [UInt8](repeating: 1, count: 32), lengthBytes: 9, by: owner.user,
+                on: DeviceUUID("1b5e2a1c-9d5c-4d3a-8f4e-0a1b2c3d4e5f")!, until: noon(plus: 9_000), at: noon)
+            _ = try session.addIntent(
+                toStore: nil, named: ["name"], in: storage, at: AccountEpoch(0), leaseOwner: upload.rawValue,
+                until: noon(plus: 9_000), at: noon)
+        }
+        let deletion = try addDeletion(of: "a")
+
+        #expect(try !hasOlderUpload(than: deletion))
+        _ = try store.transaction { try $0.takeOver(upload, as: "writer") }
+        #expect(try hasOlderUpload(than: deletion))
+        _ = try store.transaction { try $0.record(content: "{}", of: upload, by: "writer") }
+        try store.transaction { try $0.endWriting(to: upload, by: "writer") }
+        #expect(try hasOlderUpload(than: deletion), "it is to be staged")
+    }
+
     @Test("Uploads whose object has an id from the start, and those to other owners, are not waited for")
     func otherUploads() throws {
         _ = try addUpload("chosen")

@@ -65,22 +65,31 @@ extension StoreSession {
     }
 
     /// Whether an upload without an identifier, begun before `item` was recorded, is still in progress.
+    ///
+    /// One that comes in pieces is only while somebody sends them, or while its object waits for being staged: whoever goes on
+    /// with it sees `item` then. It may be abandoned, and its record stays for days.
     public mutating func hasOlderUpload(
         than item: OutboxID, of owner: OwningUser, at now: WireDate
     ) throws(StoreError) -> Bool {
         try first(
             """
             SELECT 1
-              FROM outbox
-             WHERE user_id = ?
-               AND object_id IS NULL
-               AND kind = 'deleteObject'
-               AND outbox_id < ?
-               AND lease_owner IS NOT NULL
-               AND available_at > ?
+              FROM outbox o
+             WHERE o.user_id = ?
+               AND o.object_id IS NULL
+               AND o.kind = 'deleteObject'
+               AND o.outbox_id < ?
+               AND o.lease_owner IS NOT NULL
+               AND o.available_at > ?
+               AND NOT EXISTS (SELECT 1
+                                 FROM resumable_uploads r
+                                WHERE r.upload_uuid = o.lease_owner COLLATE ascii_general_nopad_ci
+                                  AND (r.writer IS NULL OR r.writer LIKE '?%')
+                                  AND r.content IS NULL
+                                  AND (r.direct_until IS NULL OR r.direct_until <= ?))
              LIMIT 1
             """,
-            [.int(owner.userID.rawValue), .int(item.rawValue), .date(now)]
+            [.int(owner.userID.rawValue), .int(item.rawValue), .date(now), .date(now)]
         ) { _ in true } ?? false
     }
 }
