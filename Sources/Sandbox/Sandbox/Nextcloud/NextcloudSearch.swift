@@ -23,12 +23,16 @@ struct NextcloudSearch {
             server.note(request, "search", "the sandbox knows searches for oc:fileid only")
             throw NextcloudError.badRequest("a search that is not understood")
         }
-        let names = scope.split(separator: "/").map { PercentEncoding.decode($0, plusIsBlank: false) ?? "" }
+        // A path without a server is not decoded.
+        let names = scope.split(separator: "/").map(String.init)
         guard names.starts(with: ["files", caller.account.id]) else {
             throw NextcloudError.badRequest("Search is only supported on the person's own files")
         }
         let folder = names.dropFirst(2).map { "/" + $0 }.joined()
         guard let files = server.withState({ $0.nextclouds[caller.account.id] }) else {
+            throw NextcloudError.notFound(folder)
+        }
+        guard folder.isEmpty || files[folder]?.isFolder == true else {
             throw NextcloudError.notFound(folder)
         }
         let found = files.entries[number].flatMap { $0.path.hasPrefix(folder + "/") ? $0 : nil }

@@ -26,6 +26,8 @@ struct DriveReplyTests {
             (403, "appNotAuthorizedToFile", .notFound), (403, "insufficientFilePermissions", .rejected(code: "")),
             (403, "cannotDownloadAbusiveFile", .rejected(code: "")), (404, "notFound", .notFound),
             (412, "conditionNotMet", .rejected(code: "")),
+            (403, "accessNotConfigured", .misconfigured(detail: "")),
+            (403, "SERVICE_DISABLED", .misconfigured(detail: "")),
         ])
     func meanings(status: Int, reason: String, meaning: CloudStorageError) {
         let storage = ScriptedStorage(Self.error(status, reason))

@@ -113,7 +113,7 @@ struct DriveUploadSessionTests {
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(storage) }
     }
 
-    @Test("A session lost at its first part is restarted, once", arguments: [404, 410])
+    @Test("A session lost at its first part is restarted, once", arguments: [400, 403, 404, 410, 412])
     func lostAtOnce(status: Int) throws {
         let storage = ScriptedStorage(
             Self.started, Reply(status), Self.started, Self.goOn(262_144), Self.goOn(524_288), done)
@@ -125,7 +125,7 @@ struct DriveUploadSessionTests {
         #expect(hopeless.steps.filter { $0.hasPrefix("POST") }.count == 2)
     }
 
-    @Test("A session lost later fails, since the earlier bytes are gone", arguments: [404, 410])
+    @Test("A session lost later fails, since the earlier bytes are gone", arguments: [400, 403, 404, 410, 412])
     func lostLater(status: Int) {
         let storage = ScriptedStorage(Self.started, Self.goOn(262_144), Reply(status))
 

@@ -168,10 +168,13 @@ struct OneDriveUploadSessionTests {
     }
 
     @Test(
-        "A session whose address does not count any more is begun anew while all bytes are at hand, else it may be repeated"
-    )
-    func refusedAddress() throws {
-        let refused = Reply(401, #"{"error": {"code": "unauthenticated"}}"#)
+        "A session that does not count any more is begun anew while all bytes are at hand, else it may be repeated",
+        arguments: [
+            (401, "unauthenticated", ""), (400, "invalidRequest", "Upload session not found"),
+            (400, "uploadSessionFailed", ""), (412, "preconditionFailed", ""),
+        ])
+    func lostAtOnce(status: Int, code: String, message: String) throws {
+        let refused = Reply(status, #"{"error": {"code": "\#(code)", "message": "\#(message)"}}"#)
         let renewed = ScriptedStorage(
             Self.started, refused, Self.started, Self.goOn(327_680), Self.goOn(655_360), item())
         try upload(renewed)

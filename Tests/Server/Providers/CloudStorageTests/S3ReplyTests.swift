@@ -53,6 +53,24 @@ struct S3ReplyTests {
         #expect(storage.steps.count == 1)
     }
 
+    @Test("A full bucket of Garage is a refusal whose message says so")
+    func quotaInTheMessage() {
+        let full = Reply(
+            403,
+            "<Error><Code>AccessDenied</Code><Message>Forbidden: Bucket size quota is reached, maximum total size of objects for"
+                + " this bucket: 1. The bucket is already 1</Message></Error>")
+
+        #expect(throws: CloudStorageError.quotaExceeded) { try describe(Self.storage(full)) }
+    }
+
+    @Test("An object's age is known from its description")
+    func age() throws {
+        var reply = Self.first
+        reply.head.headers[.lastModified] = "Sun, 30 Aug 2015 12:36:00 GMT"
+
+        #expect(try describe(Self.storage(reply)).createdAt == WireDate(secondsSince1970: 1_440_938_160))
+    }
+
     @Test("A deletion that is answered with a page has not been made")
     func deletionWithBody() throws {
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
@@ -88,10 +106,10 @@ struct S3ReplyTests {
     @Test(
         "A refused key is asked for once more, since another process may have a new one",
         arguments: [
-            "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
+            ("InvalidAccessKeyId", 403), ("SignatureDoesNotMatch", 403), ("ExpiredToken", 403), ("Unauthorized", 401),
         ])
-    func refusedKey(code: String) throws {
-        let storage = Self.storage(Self.error(code, 403), Self.first)
+    func refusedKey(code: String, status: Int) throws {
+        let storage = Self.storage(Self.error(code, status), Self.first)
 
         #expect(try describe(storage).providerHash == "5d41402abc4b2a76b9719d911017c592")
         #expect(storage.bearers.count == 2 && storage.bearers[0] != storage.bearers[1])
@@ -330,6 +348,24 @@ struct S3ReplyTests {
         #expect(storage.transport.requests.map(\.method.rawValue) == ["PUT", "GET", "DELETE"])
         #expect(storage.transport.requests.last?.url == "https://s3.example.com/photos/a/x.jpg.part")
         #expect(!content.hasStartedOver)
+    }
+
+    @Test("An upload in pieces of which the service has lost a part starts over, and leaves nothing behind")
+    func lostPart() throws {
+        let bytes = RandomData.bytes(1 << 20)
+        let content = PieceContent(bytes, for: .s3Moto, from: PieceContent.Record(), cut: nil)
+        let storage = Self.storage(
+            Self.error("NoSuchKey", 404), Self.begun, Self.part, Self.error("InvalidPart", 400),
+            Self.error("NoSuchKey", 404), Reply(204))
+
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try Self.s3.upload(
+                content, as: ObjectReservation(name: "x.jpg", objectID: nil), mimeType: "image/jpeg",
+                to: storage.access())
+        }
+        #expect(content.hasStartedOver)
+        #expect(storage.transport.requests.last?.method == .delete)
+        #expect(storage.transport.requests.last?.url == "https://s3.example.com/photos/a/x.jpg?uploadId=U")
     }
 
     @Test("A completion that begins with 200 and ends with an error is repeated, and what it has made counts")

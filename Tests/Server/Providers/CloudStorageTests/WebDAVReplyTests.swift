@@ -88,6 +88,19 @@ struct WebDAVReplyTests {
         #expect(sent.bodyText.contains("<d:href>/files/alice</d:href>") && sent.bodyText.contains("<d:literal>17<"))
     }
 
+    @Test("A search names the person's folder as it is, not percent-encoded, and as text of XML")
+    func searchScope() throws {
+        let files = "https://cloud.example.com/dav/remote.php/dav/files/alice%40example.com/Fotos%20%C3%A4%20%26%20%3C"
+        let location = "{\"address\":\"\(files)/\",\"user\":\"alice@example.com\"}"
+        let storage = ScriptedStorage(
+            [Self.resource(files + "/b.jpg", Self.properties)], location: location)
+
+        #expect(try provider.describe(objectID: "id:17", in: storage.access()).name == "b.jpg")
+
+        let sent = try #require(storage.transport.requests.first)
+        #expect(sent.bodyText.contains("<d:href>/files/alice@example.com/Fotos ä &amp; &lt;</d:href>"))
+    }
+
     private static let cloud =
         "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/Alice/\",\"user\":\"a\"}"
     private static let properties =
@@ -181,7 +194,7 @@ struct WebDAVReplyTests {
         "Each status has its meaning",
         arguments: [
             (403, CloudStorageError.rejected(code: "")), (405, .rejected(code: "")), (413, .rejected(code: "")),
-            (415, .rejected(code: "")), (501, .rejected(code: "")), (507, .quotaExceeded),
+            (415, .rejected(code: "")), (501, .rejected(code: "")), (508, .rejected(code: "")), (507, .quotaExceeded),
             (409, .unavailable(detail: "")), (301, .rejected(code: "")),
         ])
     func meanings(status: Int, meaning: CloudStorageError) {
@@ -191,7 +204,9 @@ struct WebDAVReplyTests {
         #expect(storage.steps.count == 1)
     }
 
-    @Test("Locks, throttling and maintenance are waited for", arguments: [408, 423, 429, 500, 502, 503, 504])
+    @Test(
+        "Locks, throttling and maintenance are waited for",
+        arguments: [408, 423, 429, 500, 502, 503, 504, 509, 521, 524, 530])
     func passing(status: Int) throws {
         let storage = storage(Reply(status, ""), Self.file)
 
@@ -292,16 +307,26 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "A refusal of the bytes' checksum is a mismatch, another one of the request is not",
+        "A refusal of the bytes' checksum is a mismatch, lost bytes may be sent again, another refusal is final",
         arguments: [
-            ("<s:message>The computed checksum does not match the one received from the client.</s:message>", true),
-            ("<s:message>File name contains at least one invalid character</s:message>", false),
+            (
+                "<s:message>The computed checksum does not match the one received from the client.</s:message>",
+                CloudStorageError.contentMismatch
+            ),
+            (
+                #"<s:exception>OCA\DAV\Connector\Sabre\Exception\InvalidPath</s:exception>"#
+                    + "<s:message>File name contains at least one invalid character</s:message>", .rejected(code: "")
+            ),
+            (
+                #"<s:exception>Sabre\DAV\Exception\BadRequest</s:exception><s:message>Expected filesize of 1 byte</s:message>"#,
+                .unavailable(detail: "")
+            ),
         ])
-    func refusedBytes(body: String, isMismatch: Bool) throws {
+    func refusedBytes(body: String, meaning: CloudStorageError) throws {
         let storage = storage(Reply(400, body))
         let reservation = try provider.reserve(name: "a.jpg", in: storage.access())
 
-        #expect(throws: isMismatch ? CloudStorageError.contentMismatch : .rejected(code: "")) {
+        #expect(throws: meaning) {
             _ = try provider.upload(
                 BytesContent([1], for: .webDAV), as: reservation, mimeType: "image/jpeg", to: storage.access())
         }

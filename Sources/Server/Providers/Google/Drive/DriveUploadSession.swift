@@ -29,7 +29,13 @@ struct DriveUploadSession {
         self.url = try Self.checked(url)
         self.totalBytes = totalBytes
         self.access = access
-        client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [308, 404, 409, 410]) }
+        client = ProviderClient(access) { reply in
+            // Of any other refusal the documentation says that the session must be begun anew.
+            switch DriveVerdict.classify(reply, accepting: [308, 404, 409, 410]) {
+            case .failure(.rejected) where (400..<500).contains(reply.status): .answer
+            case let verdict: verdict
+            }
+        }
     }
 
     /// What Drive has of an upload that another request has begun.
@@ -46,8 +52,8 @@ struct DriveUploadSession {
         let reply = try client.send(query, by: deadline)
         switch reply.status {
         case 308: return .at(Self.storedBytes(reply.head))
-        case 404, 410: return .lost
         case 409: return .exists
+        case 400..<500: return .lost
         default: return .finished(try ProviderJSON.decode(DriveFile.self, reply.body))
         }
     }
@@ -77,8 +83,8 @@ struct DriveUploadSession {
             case .answer(let reply):
                 switch reply.status {
                 case 308: break
-                case 404, 410: return .lost
                 case 409: return .exists
+                case 400..<500: return .lost
                 default: return .finished(try ProviderJSON.decode(DriveFile.self, reply.body))
                 }
                 if let moved = reply.head.headers[.location] { url = try Self.checked(moved) }

@@ -23,6 +23,8 @@ enum DriveVerdict {
             return .failure(.unavailable(detail: "status 404 from something that is not Drive"))
         case (404, _), (403, "appNotAuthorizedToFile"):
             return .failure(.notFound)
+        case (403, "accessNotConfigured"), (403, "SERVICE_DISABLED"):
+            return .failure(.misconfigured(detail: "the Drive API is not enabled for the Google project"))
         default:
             // Among others a missing scope (`insufficientPermissions`): a new token would lack it as well, and nobody
             // has revoked the grant.

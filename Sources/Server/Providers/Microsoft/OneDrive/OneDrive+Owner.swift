@@ -32,7 +32,7 @@ extension OneDrive: OwnerOperations {
         let reply: Reply
         do {
             reply = try client.send(OutgoingRequest(.microsoft, .metadata, .get, url))
-        } catch .rejected(code: "accessDenied") {
+        } catch .rejected(code: "403 accessDenied") {
             return nil
         }
         return try ProviderJSON.decode(Drive.self, reply.body).quota?.remaining

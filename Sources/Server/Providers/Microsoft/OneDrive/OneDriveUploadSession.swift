@@ -40,11 +40,19 @@ struct OneDriveUploadSession {
         self.access = access
         client = ProviderClient(access) { reply in
             switch reply.status {
-            case 401, 404, 409, 410, 416: .answer
+            case 401, 404, 409, 410, 412, 416: .answer
+            case 400 where Self.saysThatItIsLost(reply): .answer
             default: GraphVerdict.classify(reply, accepting: [])
             }
         }
         client.presentsToken = false
+    }
+
+    /// Whether a 400 is about the session: OneDrive has no documented code for that, and says "Upload session not found", or
+    /// `uploadSessionFailed` (issues 140 and 698 of its documentation).
+    private static func saysThatItIsLost(_ reply: Reply) -> Bool {
+        let text = String(decoding: reply.body.prefix(4_096), as: UTF8.self).lowercased()
+        return text.contains("upload session not found") || text.contains("uploadsession")
     }
 
     /// Asks how much OneDrive has.
@@ -86,7 +94,7 @@ struct OneDriveUploadSession {
                     position = sent
                     continue
                 // Its address is its authorization, so only another session fixes a 401.
-                case 401, 404, 410: return .lost
+                case 400, 401, 404, 410, 412: return .lost
                 case 409: return .exists
                 case 416:
                     // OneDrive's position differs from ours.

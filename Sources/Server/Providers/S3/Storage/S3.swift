@@ -137,7 +137,10 @@ public struct S3: CloudProvider {
         let object = StoredObject(
             objectID: objectID, name: name, sizeBytes: sizeBytes,
             providerHash: S3ETag.md5(of: head) ?? head.headers[.amzMetaMD5].flatMap(S3ETag.md5(in:)),
-            revision: S3ETag(tag).text)
+            revision: S3ETag(tag).text,
+            createdAt: head.headers[.lastModified].flatMap(HTTPDate.init).map {
+                WireDate(secondsSince1970: $0.secondsSince1970)
+            })
         guard object.isPlausible else { throw .unavailable(detail: "unreadable reply from the provider") }
         return object
     }

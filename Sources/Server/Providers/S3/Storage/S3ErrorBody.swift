@@ -7,6 +7,9 @@ struct S3ErrorBody {
     let code: String
     /// The region that a request must be signed for.
     let region: String?
+    /// Whether the message says that a quota is reached, for which Garage has no code of its own (`check_quotas` in its
+    /// source).
+    let mentionsQuota: Bool
 
     /// `nil` if the body is something else, or there is none, as with HEAD.
     init?(_ body: [UInt8]) {
@@ -15,5 +18,6 @@ struct S3ErrorBody {
         else { return nil }
         self.code = String(code.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(64))
         region = root.child("Region", in: root.namespace)?.text
+        mentionsQuota = root.child("Message", in: root.namespace)?.text.contains("quota is reached") == true
     }
 }

@@ -12,10 +12,13 @@ struct S3MultipartUpload {
         case assembled
         /// An object of that name has come into being meanwhile.
         case taken
-        /// The service does not know the upload any more: perhaps an earlier attempt has completed it.
+        /// The service does not know the upload any more, perhaps since an earlier attempt has completed it; or it has lost
+        /// a part.
         case lost
     }
 
+    /// What services answer if they do not have the upload, or its parts, any more ("CompleteMultipartUpload").
+    private static let losses: Set = ["NoSuchUpload", "InvalidPart", "InvalidPartOrder"]
     /// Of `InitiateMultipartUploadResult`.
     private static let longestIdentifier = 1024
 
@@ -130,7 +133,7 @@ struct S3MultipartUpload {
     mutating func complete(by deadline: Deadline) throws(CloudStorageError) -> Ending {
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for (index, part) in parts.enumerated() {
-            body += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(Self.escaped(part.tag))</ETag>"
+            body += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(part.tag.asXML)</ETag>"
             if let checksum = part.checksum { body += "<ChecksumSHA256>\(checksum)</ChecksumSHA256>" }
             body += "</Part>"
         }
@@ -140,12 +143,12 @@ struct S3MultipartUpload {
             headers: [.contentType: "application/xml"])
         if bucket.has(.conditions) { request.headers[.ifNoneMatch] = "*" }
         bucket.attach(bytes[...], hash: SignatureV4.payloadHash(of: bytes), to: &request)
-        var client = bucket.client(accepting: answers.union(S3Abilities.refusals).union(["NoSuchUpload"]))
+        var client = bucket.client(accepting: answers.union(S3Abilities.refusals).union(Self.losses))
         var attempt = 0
         while true {
             let reply = try client.send(request, by: deadline)
             if let error = S3ErrorBody(reply.body) {
-                if error.code == "NoSuchUpload" { return .lost }
+                if Self.losses.contains(error.code) { return .lost }
                 if answers.contains(error.code) { return .taken }
                 if S3Abilities.refusals.contains(error.code) {
                     guard request.headers[.ifNoneMatch] != nil else {
@@ -206,19 +209,5 @@ struct S3MultipartUpload {
         try client.send(
             bucket.request(.delete, .delete, object: objectID, query: [(name: "uploadId", value: id)]), by: deadline
         ).confirmDeletion()
-    }
-
-    /// In character data (XML 1.0, section 2.4).
-    private static func escaped(_ text: String) -> String {
-        var result = ""
-        for character in text {
-            switch character {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            default: result.append(character)
-            }
-        }
-        return result
     }
 }

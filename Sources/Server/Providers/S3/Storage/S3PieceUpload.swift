@@ -58,7 +58,9 @@ struct S3PieceUpload: PartAssembly {
         }
         let ending = try multipart.complete(by: .after(patience))
         guard var object = try upload.existing(name), object.sizeBytes == content.lengthBytes else {
-            throw ending == .lost ? Self.lost(resumption) : .contentMismatch
+            guard ending == .lost else { throw .contentMismatch }
+            multipart.abort(by: .after(Self.cleaningTime))
+            throw Self.lost(resumption)
         }
         if ending != .taken { object.providerHash = object.providerHash ?? content.providerHash }
         guard upload.isOurs(object) else { throw .contentMismatch }
@@ -87,20 +89,10 @@ struct S3PieceUpload: PartAssembly {
     }
 
     func tail(bytes count: Int) throws(CloudStorageError) -> [UInt8]? {
-        guard count > 0 else { return [] }
         let request = upload.bucket.request(.download, .get, object: Self.tail(of: name))
         var download = ResumableDownload(request, through: upload.bucket.client())
-        var bytes: [UInt8] = []
-        do {
-            try download.run(
-                request.url, begin: { _ in },
-                receive: { piece in
-                    for index in piece.indices { bytes.append(piece[index]) }
-                    return true
-                })
-        } catch .notFound { return nil }
         // A request that did not end properly may have stored more than it could record.
-        return bytes.count >= count ? Array(bytes.prefix(count)) : nil
+        return try download.prefix(count, of: request.url)
     }
 
     /// Deletes what an interrupted upload of that name has left.

@@ -111,7 +111,9 @@ struct S3Upload {
         }
         // Where the tag is another hash, `Content-MD5` has made the service compare.
         guard S3ETag.md5(of: reply.head) ?? content.providerHash == content.providerHash else { throw .contentMismatch }
-        return stored(name, tag)
+        let object = stored(name, tag)
+        guard object.isPlausible else { throw .unavailable(detail: "unreadable reply from the provider") }
+        return object
     }
 
     // MARK: In parts

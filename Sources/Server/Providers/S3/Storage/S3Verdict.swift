@@ -14,9 +14,11 @@ enum S3Verdict {
         if signer?.learns(from: reply, error) == true { return .authorizationCorrected }
         let word = "\(reply.status) \(error?.code ?? "")"
         switch error?.code {
+        // `Unauthorized` is Cloudflare R2's ("Error codes").
         case "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem", "NotSignedUp", "ExpiredToken",
-            "InvalidToken", "TokenRefreshRequired":
+            "InvalidToken", "TokenRefreshRequired", "InvalidSecurity", "Unauthorized":
             return .tokenRejected
+        case "AccessDenied" where error?.mentionsQuota == true: return .failure(.quotaExceeded)
         case "NoSuchKey": return .failure(.notFound)
         case "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity":
             return .failure(.quotaExceeded)

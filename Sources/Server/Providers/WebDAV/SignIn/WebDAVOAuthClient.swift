@@ -32,15 +32,17 @@ public struct WebDAVOAuthClient: Sendable {
 
     /// Where codes of a server are exchanged.
     /// - Parameter servers: tells whether another server that the endpoint is at may have any address.
-    /// - Returns: `nil` if the operator does not list the server.
+    /// - Returns: `nil` if the operator does not list the server, or nobody knows where in it the endpoint is.
     func endpoint(of address: WebDAVAddress, among servers: NamedServers) -> TokenEndpoint? {
         guard address.destination == .listed else { return nil }
-        var (url, destination) = (
-            address.url(absolute: NextcloudPaths.base(of: address) + Self.standardRoute), address.destination
-        )
+        let (url, destination): (String, OutgoingRequest.Destination)
         if let tokenEndpoint {
             url = tokenEndpoint.hasPrefix("/") ? address.root.origin + tokenEndpoint : tokenEndpoint
             destination = ServerAddress(url).flatMap(servers.destination) ?? .named
+        } else {
+            // Elsewhere the route would be at a place that the operator has not listed.
+            guard let base = NextcloudPaths.base(of: address) else { return nil }
+            (url, destination) = (address.url(absolute: base + Self.standardRoute), address.destination)
         }
         let host = address.root.host
         return TokenEndpoint(

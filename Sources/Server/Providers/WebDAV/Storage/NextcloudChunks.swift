@@ -122,8 +122,9 @@ struct NextcloudChunks {
         headers[.hashWanted] = "md5"
         let request = client.request(.upload, .put, folder + "/" + name, headers: headers, body: part.body())
         // 412: Nextcloud has forgotten what it knew about the upload, which it does after a day.
-        var provider = client.provider(accepting: [404, 409, 412])
+        var provider = client.provider(accepting: [400, 404, 409, 412])
         let reply = try provider.send(request, with: part, within: patience)
+        guard reply.status != 400 else { throw WebDAVUpload.failure(of: reply) }
         guard reply.status < 300 else {
             throw content.resumption == nil ? .unavailable(detail: "the server has forgotten the upload") : .notFound
         }
@@ -196,19 +197,9 @@ private struct NextcloudPieces: PartAssembly {
     }
 
     func tail(bytes count: Int) throws(CloudStorageError) -> [UInt8]? {
-        guard count > 0 else { return [] }
-        var download = client.by(.after(patience)).download()
-        var bytes: [UInt8] = []
-        do {
-            try download.run(
-                chunks.tail, begin: { _ in },
-                receive: { piece in
-                    for index in piece.indices { bytes.append(piece[index]) }
-                    return true
-                })
-        } catch .notFound { return nil }
         // A request that did not end properly may have stored more than it could record.
-        return bytes.count >= count ? Array(bytes.prefix(count)) : nil
+        var download = client.by(.after(patience)).download()
+        return try download.prefix(count, of: chunks.tail)
     }
 
     func saved(tailBytes: Int) throws(CloudStorageError) -> String {

@@ -23,20 +23,19 @@ struct NextcloudPaths {
         inner = Array(segments[(start + 4)...])
     }
 
-    /// The decoded segments of the path at which a server is installed: what is in front of `remote.php`; none if the address
-    /// has another form.
-    static func base(of address: WebDAVAddress) -> [String] {
+    /// The decoded segments of the path at which a server is installed: what is in front of `remote.php`; `nil` if the
+    /// address has another form.
+    static func base(of address: WebDAVAddress) -> [String]? {
         let segments = address.segments
-        return segments.firstIndex(of: "remote.php").map { Array(segments[..<$0]) } ?? []
+        return segments.firstIndex(of: "remote.php").map { Array(segments[..<$0]) }
     }
 
     /// What searches below the person's files.
     var searchURL: String { address.url(absolute: base + ["remote.php", "dav"]) + "/" }
 
-    /// The account's collection, as a search names it.
-    var searchScope: String {
-        "/files/" + ([user] + inner).map { PercentEncoding.encode($0) }.joined(separator: "/")
-    }
+    /// The account's collection, as a search names it: Nextcloud takes a path without a server as it is, percent signs
+    /// included (nextcloud/android, issue 6840).
+    var searchScope: String { "/files/" + ([user] + inner).joined(separator: "/") }
 
     /// What ownCloud tells about a file by its number.
     func metadata(ofFileID fileID: String) -> String {

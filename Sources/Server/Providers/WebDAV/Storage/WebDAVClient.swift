@@ -143,7 +143,7 @@ struct WebDAVClient {
             "<?xml version=\"1.0\" encoding=\"utf-8\"?>"
             + "<d:searchrequest xmlns:d=\"DAV:\" xmlns:oc=\"\(WebDAVResource.ownCloud)\"><d:basicsearch>"
             + "<d:select><d:prop>\(WebDAVResource.propertyNames)</d:prop></d:select>"
-            + "<d:from><d:scope><d:href>\(paths.searchScope)</d:href><d:depth>infinity</d:depth></d:scope></d:from>"
+            + "<d:from><d:scope><d:href>\(paths.searchScope.asXML)</d:href><d:depth>infinity</d:depth></d:scope></d:from>"
             + "<d:where><d:eq><d:prop><oc:fileid/></d:prop><d:literal>\(fileID)</d:literal></d:eq></d:where>"
             + "<d:orderby/></d:basicsearch></d:searchrequest>"
         let request = request(

@@ -24,6 +24,8 @@ struct WebDAVUpload {
     static let granularity = 5 << 20
     /// What is larger is not read back.
     private static let proofLimitBytes: Int64 = 32 << 20
+    /// How fast what is read back must come.
+    private static let leastBytesPerSecond: Int64 = 64 * 1024
     private static let cleaningTime: Duration = .seconds(5)
 
     let content: any UploadContent
@@ -118,7 +120,7 @@ struct WebDAVUpload {
                 }
                 isSecondTry = true
                 try client.makeFolder(by: .after(patience))
-            case 400: throw Self.isAboutChecksum(reply) ? .contentMismatch : .rejected(code: "400 for a PUT")
+            case 400: throw Self.failure(of: reply)
             case 201, 204: return try Self.written(reply, hash: content.providerHash)
             // The page of a network that wants a sign-in, for one.
             default: throw .unavailable(detail: "status \(reply.status) for a PUT")
@@ -126,9 +128,15 @@ struct WebDAVUpload {
         }
     }
 
-    /// Whether ownCloud refuses bytes that do not match the header; Nextcloud, for one, refuses names with the same status.
-    private static func isAboutChecksum(_ reply: Reply) -> Bool {
-        String(decoding: reply.body, as: UTF8.self).lowercased().contains("checksum")
+    /// What a 400 means: ownCloud refuses bytes that do not match the header; Nextcloud bytes that were lost on their way, as
+    /// `BadRequest`, and, for one, names, with other exceptions (`apps/dav/lib/Connector/Sabre/File.php`).
+    static func failure(of reply: Reply) -> CloudStorageError {
+        let text = String(decoding: reply.body, as: UTF8.self)
+        if text.lowercased().contains("checksum") { return .contentMismatch }
+        if text.contains("Sabre\\DAV\\Exception\\BadRequest") {
+            return .unavailable(detail: "the server has not received all bytes of a PUT")
+        }
+        return .rejected(code: "400 for a PUT")
     }
 
     /// - Throws: ``CloudStorageError/contentMismatch`` if the server received other bytes.
@@ -164,15 +172,23 @@ struct WebDAVUpload {
     }
 
     /// The MD5 of a file in our folder.
+    /// - Throws: ``CloudStorageError/contentMismatch`` if it is longer than ours.
     private func hash(of name: String) throws(CloudStorageError) -> String {
+        let deadline = Deadline.after(patience + .seconds(content.lengthBytes / Self.leastBytesPerSecond))
         var download = client.by(.after(patience)).download()
+        var readBytes: Int64 = 0
         var digest = IncrementalDigest(.md5)
-        try download.run(
-            client.url(name), begin: { _ in },
-            receive: { bytes in
-                digest.update(bytes)
-                return true
-            })
+        do throws(CloudStorageError) {
+            try download.run(
+                client.url(name), begin: { _ in },
+                receive: { bytes in
+                    digest.update(bytes)
+                    readBytes += Int64(bytes.count)
+                    return readBytes <= content.lengthBytes && !deadline.hasPassed
+                })
+        } catch .downloadCancelled {
+            throw deadline.hasPassed ? .timedOut : .contentMismatch
+        }
         return digest.finish().hexLowercase
     }
 
@@ -226,9 +242,11 @@ struct WebDAVUpload {
             written.isProven
         {
             client.memory.remember(fileID, at: client.folder + [name], entityTag: tag, client.account)
-            return StoredObject(
+            let object = StoredObject(
                 objectID: WebDAVObjectID.file(fileID).text, name: name, sizeBytes: content.lengthBytes,
                 providerHash: content.providerHash, revision: tag)
+            guard object.isPlausible else { throw .unavailable(detail: "unreadable reply from the WebDAV server") }
+            return object
         }
         guard let resource = try client.look(at: client.folder + [name], by: .after(patience)) else {
             throw .unavailable(detail: "what was moved is not there")

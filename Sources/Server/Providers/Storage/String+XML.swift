@@ -1,0 +1,15 @@
+extension String {
+    /// The text as character data of XML (XML 1.0, section 2.4).
+    var asXML: String {
+        var result = ""
+        for character in self {
+            switch character {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            default: result.append(character)
+            }
+        }
+        return result
+    }
+}
