@@ -4,14 +4,14 @@ public import Store
 
 /// Computes the hashes that clients compare, where the provider does not report them, by reading the object.
 public enum ContentReading {
-    /// How long a reading may take before the first byte, and how fast it must be then: it occupies a thread.
-    private static let grace: Duration = .seconds(60)
+    /// How fast bytes have to come, once the reading has taken a minute: it occupies a thread.
     private static let leastBytesPerSecond: Int64 = 64 * 1024
-    /// How long any may take.
-    private static let longestTime: Duration = .seconds(7_200)
+    /// How long any reading may take.
+    private static let longestTime: Duration = .seconds(6 * 3_600)
 
+    /// How long it may take to read so many bytes.
     private static func longestTime(for bytes: Int64) -> Duration {
-        min(grace + .seconds(bytes / leastBytesPerSecond), longestTime)
+        min(.seconds(60 + bytes / leastBytesPerSecond), longestTime)
     }
 
     /// Reads the whole of `object`.
@@ -19,7 +19,7 @@ public enum ContentReading {
     /// - Parameter goesOn: called for each chunk; returning `false` ends the reading with
     ///   ``CloudStorageError/downloadCancelled``.
     /// - Throws: ``CloudStorageError``; ``CloudStorageError/contentMismatch`` if the bytes read do not match what the
-    ///   provider reports; ``CloudStorageError/timedOut`` if they come more slowly than 64 KiB a second, or for more than two
+    ///   provider reports; ``CloudStorageError/timedOut`` if they come more slowly than 64 KiB a second, or for more than six
     ///   hours.
     public static func contents(
         of object: StoredObject, in storage: UserStorage, while goesOn: () -> Bool
@@ -27,25 +27,25 @@ public enum ContentReading {
         let began = ContinuousClock.now
         var isTooSlow = false
         var hasher = ContentHasher(for: storage.provider.storageType)
-        var announcedBytes: Int64?
+        var expectedBytes = object.sizeBytes
         var readBytes: Int64 = 0
         do throws(CloudStorageError) {
             try storage.provider.download(
                 objectID: object.objectID, from: storage.access,
-                begin: { announcedBytes = $0 },
+                begin: { if let announcedBytes = $0 { expectedBytes = announcedBytes } },
                 receive: { bytes in
                     hasher.update(bytes)
                     readBytes += Int64(bytes.count)
                     isTooSlow = began.duration(to: .now) > longestTime(for: readBytes)
-                    return !isTooSlow && readBytes <= announcedBytes ?? object.sizeBytes && goesOn()
+                    return !isTooSlow && readBytes <= expectedBytes && goesOn()
                 })
         } catch .downloadCancelled where isTooSlow {
             throw .timedOut
-        } catch .downloadCancelled where readBytes > announcedBytes ?? object.sizeBytes {
+        } catch .downloadCancelled where readBytes > expectedBytes {
             throw .contentMismatch
         }
         let hashes = hasher.finish()
-        guard readBytes == announcedBytes ?? object.sizeBytes,
+        guard readBytes == expectedBytes,
             object.providerHash.map({ $0 == hashes.providerHash }) ?? true
         else { throw .contentMismatch }
         guard object.providerHash == nil, !storage.provider.storageType.reportsHashLate, let mark = object.contentMark

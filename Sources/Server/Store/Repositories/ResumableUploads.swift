@@ -131,6 +131,10 @@ extension StoreSession {
         _ uploadUUID: UploadUUID, asking request: String, hash: [UInt8], lengthBytes: Int64, by userID: UserID,
         on device: DeviceUUID, until expiresAt: WireDate, at now: WireDate
     ) throws(StoreError) -> ResumableUpload {
+        // One that has expired would be given out again until the jobs role removes it.
+        try execute(
+            "DELETE FROM resumable_uploads WHERE user_id = ? AND device_uuid = ? AND request_hash = ? AND expires_at <= ?",
+            [.int(userID.rawValue), .text(device.rawValue), .bytes(hash), .date(now)])
         try execute(
             """
             INSERT INTO resumable_uploads
