@@ -163,7 +163,7 @@ struct S3AccountTests {
     func storageProbes() throws {
         let credentials = Self.account.credentials(from: Self.presented(Self.details()))
         let script = ScriptedTransport(replies: [
-            Reply(200), Reply(200), Reply(302), Reply(200), Reply(200), Reply(204),
+            Reply(200), Reply(200), Reply(302), Reply(200), Reply(200), Reply(204), Self.absent("NoSuchKey", 404),
         ])
         let client = AccountClient(
             transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff())
@@ -171,8 +171,26 @@ struct S3AccountTests {
         #expect(throws: AccountError.self) { try Self.account.requireStorage(with: credentials, through: client) }
         try Self.account.requireStorage(with: credentials, through: client)
 
-        #expect(script.requests.map(\.method) == [.put, .get, .delete, .put, .get, .delete])
+        #expect(script.requests.map(\.method) == [.put, .get, .delete, .put, .get, .delete, .get])
         #expect(Set(script.requests.map(\.url)).count == 1)
+    }
+
+    @Test("A key that is not told that an object is absent opens no storage")
+    func absentObject() {
+        let credentials = Self.account.credentials(from: Self.presented(Self.details()))
+        let script = ScriptedTransport(replies: [
+            Reply(200), Reply(200), Reply(204), Self.absent("AccessDenied", 403),
+        ])
+        let client = AccountClient(
+            transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff())
+
+        #expect(throws: AccountError.storageMissing(detail: "403 AccessDenied")) {
+            try Self.account.requireStorage(with: credentials, through: client)
+        }
+    }
+
+    private static func absent(_ code: String, _ status: Int) -> Reply {
+        Reply(status, "<Error><Code>\(code)</Code></Error>")
     }
 
     @Test("What is kept is the secret and the place, and a refresh is impossible")

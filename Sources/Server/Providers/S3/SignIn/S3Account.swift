@@ -74,8 +74,12 @@ public struct S3Account: AccountProvider {
             var put = bucket.request(.metadata, .put, object: S3.objectID(name))
             bucket.attach(Array("SyncServer".utf8)[...], to: &put)
             _ = try sender.send(put)
-            _ = try sender.send(bucket.request(.metadata, .get, object: S3.objectID(name)))
+            let get = bucket.request(.metadata, .get, object: S3.objectID(name))
+            _ = try sender.send(get)
             try sender.send(bucket.request(.metadata, .delete, object: S3.objectID(name))).confirmDeletion()
+            // Some keys may list, and yet are not told that an object is absent: no upload would find out whether its name is
+            // free (Backblaze B2: kopia, issue 5329).
+            do throws(CloudStorageError) { _ = try sender.send(get) } catch .notFound {}
         } catch {
             switch error {
             case .rejected(let code): throw .storageMissing(detail: code)
