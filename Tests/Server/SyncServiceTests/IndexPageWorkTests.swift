@@ -152,8 +152,22 @@ struct IndexPageWorkTests {
         #expect(server.cloud.objects[id] == own)
         #expect(pages.isEmpty)
         #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
-        // Nor is it deleted when its owner leaves.
-        #expect(try server.count("SELECT COUNT(*) FROM index_pages WHERE object_id IS NOT NULL") == 0)
+    }
+
+    @Test(
+        "When its owner is removed, so is the page, but not what they have put in its place", arguments: [false, true])
+    func removal(isReplaced: Bool) throws {
+        publish(from: 0)
+        try work()
+        let (id, _) = try #require(server.cloud.objects.first { $0.value == pages.first })
+        let own = Array("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>my own page</title>".utf8)
+        if isReplaced { server.cloud.replace(id, by: own) }
+
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        try resume()
+
+        #expect(server.cloud.objects[id] == (isReplaced ? own : nil))
+        #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") == 0)
     }
 
     @Test("A page that its owner has renamed is theirs")

@@ -3,6 +3,9 @@ public import SyncProtocol
 
 /// What is known of the page in an owner's folder that lists their files.
 public struct IndexPageRecord: Equatable, Sendable {
+    /// The name of every page.
+    public static let objectName = "index.html"
+
     /// The object that is the page; `nil` if there is none that we know of.
     public var objectID: String?
     /// SHA-256 of its bytes.
@@ -17,7 +20,8 @@ public struct IndexPageRecord: Equatable, Sendable {
 
     /// How the object of an interrupted attempt is recognised.
     public struct Intent: Equatable, Sendable {
-        /// `nil` for a storage that identifies objects only afterwards: then it is found by name and hash.
+        /// `nil` for a storage that identifies objects only afterwards: then it is found by its name, and recognised by the
+        /// provider's hash or its bytes.
         public var objectID: String?
         /// SHA-256 of its bytes.
         public var contentHash: [UInt8]
@@ -94,19 +98,19 @@ extension StoreSession {
     }
 
     /// Schedules the deletion of the pages of a user who is being removed, and forgets them. Call before the user's row
-    /// is deleted.
+    /// is deleted. The name in the work says that the object may be something else by now.
     mutating func removeIndexPages(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user = Value.int(userID.rawValue)
         for column: ColumnList in [["object_id"], ["next_object_id"]] {
             try execute(
                 """
-                INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, request_id)
-                SELECT 'deleteObject', u.user_id, CAST(u.account_type AS CHAR), \(column, of: "p"), ?, ?, ?
+                INSERT INTO outbox (kind, user_id, storage_type, object_id, object_name, available_at, created_at, request_id)
+                SELECT 'deleteObject', u.user_id, CAST(u.account_type AS CHAR), \(column, of: "p"), ?, ?, ?, ?
                   FROM index_pages p
                   JOIN users u ON u.user_id = p.user_id
                  WHERE p.user_id = ?
                    AND \(column, of: "p") IS NOT NULL
-                """, [.date(now), .date(now), requestValue, user])
+                """, [.text(IndexPageRecord.objectName), .date(now), .date(now), requestValue, user])
         }
         try execute("DELETE FROM index_pages WHERE user_id = ?", [user])
     }

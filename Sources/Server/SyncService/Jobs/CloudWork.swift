@@ -60,6 +60,7 @@ struct CloudWork: Sendable {
             }
             // That upload may have found the object because it has the same contents.
             if isAwaited { throw CloudStorageError.unavailable(detail: "an upload is under way") }
+            guard try object.names != [IndexPage.name] || isPage(objectID, in: storage) else { return }
             try deleteUnlessReferenced(objectID, named: object.names, of: owner, storage)
             // With several names, the identifier may belong to the first object found by them.
             guard object.names.count > 1 else { return }
@@ -73,6 +74,29 @@ struct CloudWork: Sendable {
             }
             try deleteUnlessReferenced(found.objectID, named: object.names, of: owner, storage)
         }
+    }
+
+    /// Whether an object is a page of ours, and not something that its owner has put in its place, or has renamed.
+    private func isPage(_ objectID: String, in storage: UserStorage) throws(CloudStorageError) -> Bool {
+        var bytes: [UInt8] = []
+        do throws(CloudStorageError) {
+            guard try storage.provider.describe(objectID: objectID, in: storage.access).name == IndexPage.name else {
+                return false
+            }
+            try storage.provider.download(
+                objectID: objectID, range: 0...Int64(IndexPage.beginning.count - 1), from: storage.access,
+                begin: { _ in },
+                receive: { piece in
+                    bytes.append(copying: piece)
+                    return true
+                })
+        } catch .notFound {
+            return false
+        } catch .contentMismatch {
+            // It is shorter.
+            return false
+        }
+        return bytes == IndexPage.beginning
     }
 
     private func deleteUnlessReferenced(
@@ -125,7 +149,7 @@ struct CloudWork: Sendable {
             if let known, known.providerHash == object.contentMark {
                 content = known
             } else {
-                content = try readings.run { () throws(CloudStorageError) in
+                content = try readings.run(for: owner) { () throws(CloudStorageError) in
                     var renewed = ContinuousClock.now
                     return try ContentReading.contents(of: object, in: storage) {
                         signOfLife()

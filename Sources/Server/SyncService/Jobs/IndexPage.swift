@@ -11,7 +11,7 @@ import SyncProtocol
 /// nothing but the files beside it, and refers to them by their names in the folder, so that it works wherever the folder
 /// is copied.
 struct IndexPage {
-    static let name = "index.html"
+    static let name = IndexPageRecord.objectName
     static let mimeType = "text/html"
     /// Files listed, the newest ones; a page of so many has about a megabyte.
     static let maximumFiles = 2_000
@@ -29,6 +29,12 @@ struct IndexPage {
         figcaption { font-size: .8rem; margin-top: .3rem; overflow-wrap: anywhere; } time { white-space: nowrap; }
         @media print { ul { display: block; } li { break-inside: avoid; margin-bottom: .5rem; } img { height: auto; max-height: 20cm; object-fit: contain; } }
         """
+
+    /// What each begins with, whatever is in it, and whatever style it has: a page of another origin does not.
+    static let beginning: [UInt8] = {
+        let empty = String(decoding: IndexPage([], total: 0, types: .standard).bytes(), as: UTF8.self)
+        return Array(empty.split(separator: "sha256-", maxSplits: 1)[0].utf8)
+    }()
 
     private let files: [ListedFile]
     private let total: Int

@@ -1,3 +1,4 @@
+import HTTPTransport
 import Logging
 import OpenSSLCrypto
 import Providers
@@ -13,6 +14,8 @@ import Vault
 struct IndexPageWork: Sendable {
     /// How long others leave the page alone; far longer than one piece of work may take.
     private static let leaseSeconds = 300
+    /// How long it may take to read a page; less than the lease.
+    private static let readingTime: Duration = .seconds(120)
     /// More than any page has.
     private static let longestPageBytes: Int64 = 16 << 20
     private static let otherProcess = CloudStorageError.unavailable(detail: "another process writes the page")
@@ -49,12 +52,9 @@ struct IndexPageWork: Sendable {
         _ logger: Logger
     ) throws {
         let former = try formerPage(page, storage)
-        // Nobody deletes it any more, whether its owner leaves or the next page comes.
-        if former == nil { page = IndexPageRecord() }
         if let found = try storage.provider.find(name: IndexPage.name, in: storage.access), found.objectID != former,
             try !store.withSession({ try $0.isDoomed(found.objectID, of: owner) })
         {
-            try keep(page, owner)
             return logger.info("No page is written: a file of the person's own has its name")
         }
         var reservation = try storage.provider.reserve(name: IndexPage.name, in: storage.access)
@@ -89,21 +89,25 @@ struct IndexPageWork: Sendable {
     }
 
     /// SHA-256 of an object's bytes; `nil` if there are more than any page has.
+    /// - Throws: ``CloudStorageError``; ``CloudStorageError/contentMismatch`` if other bytes come than were described.
     private func hash(of object: StoredObject, _ storage: UserStorage) throws(CloudStorageError) -> [UInt8]? {
+        guard object.sizeBytes <= Self.longestPageBytes else { return nil }
+        let deadline = Deadline.after(Self.readingTime)
         var readBytes: Int64 = 0
         var digest = IncrementalDigest(.sha256)
         do throws(CloudStorageError) {
-            guard object.sizeBytes <= Self.longestPageBytes else { return nil }
             try storage.provider.download(
                 objectID: object.objectID, from: storage.access, begin: { _ in },
                 receive: { bytes in
                     digest.update(bytes)
                     readBytes += Int64(bytes.count)
-                    return readBytes <= Self.longestPageBytes
+                    return readBytes <= object.sizeBytes && !deadline.hasPassed
                 })
         } catch .downloadCancelled {
-            return nil
+            throw readBytes > object.sizeBytes ? .contentMismatch : .timedOut
         }
+        // Whatever has come in the object's place, the next attempt may get the object.
+        guard readBytes == object.sizeBytes else { throw .contentMismatch }
         return digest.finish()
     }
 

@@ -1,22 +1,29 @@
 import Providers
+import Store
+import SyncProtocol
 import Synchronization
 
-/// How many objects the workers of a process read at a time: an object may be large, and its server as slow as it likes,
-/// while the other work waits for a thread.
+/// How many objects on servers that people name the workers of a process read at a time, one of each owner: an object may be
+/// large, and its server as slow as it likes, while the other work waits for a thread.
 public final class ReadingSlots: Sendable {
-    private let free: Mutex<Int>
+    private let count: Int
+    private let owners = Mutex<Set<UserID>>([])
 
-    public init(_ count: Int) { free = Mutex(count) }
+    public init(_ count: Int) { self.count = count }
 
     /// - Throws: ``CloudStorageError/unavailable(detail:)`` if others are reading; whatever `body` throws.
-    func run<Result>(_ body: () throws(CloudStorageError) -> Result) throws(CloudStorageError) -> Result {
-        let isFree = free.withLock { free in
-            guard free > 0 else { return false }
-            free -= 1
-            return true
-        }
+    func run<Result>(
+        for owner: OwningUser, _ body: () throws(CloudStorageError) -> Result
+    ) throws(CloudStorageError) -> Result {
+        guard owner.storageType.isNamedByPerson else { return try body() }
+        let isFree = owners.withLock { $0.count < count && $0.insert(owner.userID).inserted }
         guard isFree else { throw .unavailable(detail: "other objects are being read") }
-        defer { free.withLock { $0 += 1 } }
+        defer { owners.withLock { _ = $0.remove(owner.userID) } }
         return try body()
     }
+}
+
+extension CloudStorageType {
+    /// Whether the storage is at a server that its owner names.
+    fileprivate var isNamedByPerson: Bool { self == .webDAV || self == .s3 }
 }
