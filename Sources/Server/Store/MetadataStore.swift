@@ -74,7 +74,7 @@ public struct MetadataStore: Sendable {
     }
 
     /// Runs `body` as ``withSession(_:)`` does, and again if it conflicts with others: for a single statement that writes.
-    /// It takes one round trip to the database, where a transaction takes three.
+    /// It takes one round trip to the database, where a transaction takes three; each statement is a transaction of its own.
     public func repeatedStatement<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         var attempt = 1
         while true {

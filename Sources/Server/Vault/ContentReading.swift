@@ -25,6 +25,8 @@ public enum ContentReading {
         of object: StoredObject, in storage: UserStorage, while goesOn: () -> Bool
     ) throws(CloudStorageError) -> KnownContent {
         let began = ContinuousClock.now
+        // Whatever is read may be newer than the description, or a page in its place, which no hash gives away.
+        let isUnhashed = object.providerHash == nil && !storage.provider.storageType.reportsHashLate
         var isTooSlow = false
         var hasher = ContentHasher(for: storage.provider.storageType)
         var expectedBytes = object.sizeBytes
@@ -32,7 +34,7 @@ public enum ContentReading {
         do throws(CloudStorageError) {
             try storage.provider.download(
                 objectID: object.objectID, from: storage.access,
-                begin: { if let announcedBytes = $0 { expectedBytes = announcedBytes } },
+                begin: { if let announcedBytes = $0, !isUnhashed { expectedBytes = announcedBytes } },
                 receive: { bytes in
                     hasher.update(bytes)
                     readBytes += Int64(bytes.count)
@@ -48,10 +50,9 @@ public enum ContentReading {
         guard readBytes == expectedBytes,
             object.providerHash.map({ $0 == hashes.providerHash }) ?? true
         else { throw .contentMismatch }
-        guard object.providerHash == nil, !storage.provider.storageType.reportsHashLate, let mark = object.contentMark
-        else { return KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum) }
-        // Whatever was read may be newer than the description, or a page in its place, which no hash gives away.
-        guard readBytes == object.sizeBytes else { throw .contentMismatch }
+        guard isUnhashed, let mark = object.contentMark else {
+            return KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum)
+        }
         guard try storage.provider.describe(objectID: object.objectID, in: storage.access).contentMark == mark else {
             throw .unavailable(detail: "the object was changed while it was read")
         }

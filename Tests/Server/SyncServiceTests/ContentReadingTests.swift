@@ -90,14 +90,25 @@ struct ContentReadingTests {
         }
         #expect(calls == 1)
 
-        let slots = ReadingSlots(1)
-        #expect(try slots.run { () throws(CloudStorageError) in 1 } == 1)
-        #expect {
-            try slots.run { () throws(CloudStorageError) in try slots.run { () throws(CloudStorageError) in } }
-        } throws: { error in
-            if case CloudStorageError.unavailable = error { true } else { false }
+        server.cloud.behaviour.announcesLength = true
+        #expect(throws: (any Error).self) { try read(sizeBytes: 15_000, hash: nil, revision: "r") }
+    }
+
+    @Test(
+        "One object of an owner is read at a time, and as many as there are slots; those at a company's are not counted"
+    )
+    func slots() throws {
+        let slots = ReadingSlots(2)
+        func run(_ owners: [(Int64, CloudStorageType)]) throws -> Int {
+            guard let (owner, type) = owners.first else { return 0 }
+            return try slots.run(for: OwningUser(userID: UserID(owner), storageType: type)) {
+                () throws(CloudStorageError) in 1 + ((try? run(Array(owners.dropFirst()))) ?? 0)
+            }
         }
-        #expect(try slots.run { () throws(CloudStorageError) in 2 } == 2)
+
+        #expect(try run([(1, .s3), (2, .webDAV), (3, .s3)]) == 2)
+        #expect(try run([(1, .s3), (1, .s3), (2, .s3)]) == 1)
+        #expect(try run([(1, .microsoft), (1, .microsoft), (2, .s3), (3, .s3), (4, .s3)]) == 4)
     }
 
     @Test("Another length or hash is no result: the object was changed meanwhile")

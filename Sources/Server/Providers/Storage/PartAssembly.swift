@@ -29,12 +29,16 @@ extension PartAssembly {
     ) throws(CloudStorageError) -> [UInt8] {
         guard var bytes = try tail(bytes: tailBytes) else { throw Self.lost(resumption) }
         var first = first
+        // Not while a part is sent and recorded: then nothing of the next one has arrived.
+        var mayHaveTail = true
         do throws(CloudStorageError) {
             while true {
                 if bytes.count >= partBytes {
+                    mayHaveTail = false
                     try add(bytes)
                     bytes = []
                     try resumption.keep(saved(tailBytes: 0))
+                    mayHaveTail = true
                 }
                 let part: UploadPart
                 if let given = first.take() {
@@ -47,7 +51,7 @@ extension PartAssembly {
             }
         } catch {
             if case .notFound = error { throw Self.lost(resumption) }
-            guard case .contentFailed = error else { throw error }
+            guard case .contentFailed = error, mayHaveTail else { throw error }
             if let rest = resumption.arrived(granularity: 1) { bytes += try rest.whole() }
             if !bytes.isEmpty {
                 try storeTail(bytes)

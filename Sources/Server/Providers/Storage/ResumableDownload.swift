@@ -9,6 +9,8 @@ import HTTPTypes
 /// flowing; each interruption must end within the time that was available at the beginning.
 struct ResumableDownload {
     private static let errorBodyLimitBytes = 64 * 1024
+    /// How long a body may take to arrive that is kept in memory.
+    private static let prefixTime: Duration = .seconds(120)
     private var client: ProviderClient
     private let access: StorageAccess
     private let patience: Duration
@@ -44,8 +46,11 @@ struct ResumableDownload {
 
     /// Fetches the first `count` bytes of a body into memory.
     /// - Returns: `nil` if it is not there, or shorter.
+    /// - Throws: ``CloudStorageError``; ``CloudStorageError/timedOut`` if the bytes come too slowly, since nobody else shows that
+    ///   the thread is alive.
     mutating func prefix(_ count: Int, of url: String) throws(CloudStorageError) -> [UInt8]? {
         guard count > 0 else { return [] }
+        let deadline = Deadline.after(Self.prefixTime)
         range = 0...Int64(count - 1)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
@@ -54,12 +59,14 @@ struct ResumableDownload {
                 url, begin: { _ in },
                 receive: { piece in
                     for index in piece.indices { bytes.append(piece[index]) }
-                    return true
+                    return !deadline.hasPassed
                 })
         } catch .notFound {
             return nil
         } catch .contentMismatch {
             return nil
+        } catch .downloadCancelled {
+            throw .timedOut
         }
         return bytes
     }

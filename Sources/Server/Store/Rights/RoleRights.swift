@@ -81,7 +81,7 @@ public enum RoleRights {
         // Only syncctl fsck and restore write and read these.
         ("cloud_checks", api: none, transfer: none, jobs: none),
         ("restorations", api: none, transfer: none, jobs: none),
-        // Only syncctl import writes and reads these.
+        // Only syncctl import writes these, and only syncctl reads them.
         ("imported_users", api: none, transfer: none, jobs: none),
         ("imported_groups", api: none, transfer: none, jobs: none),
     ]

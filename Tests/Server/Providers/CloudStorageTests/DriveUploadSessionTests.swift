@@ -115,19 +115,20 @@ struct DriveUploadSessionTests {
 
     @Test("A session lost at its first part is restarted, once", arguments: [400, 403, 404, 410, 412])
     func lostAtOnce(status: Int) throws {
+        let lost = DriveReplyTests.error(status, "invalid")
         let storage = ScriptedStorage(
-            Self.started, Reply(status), Self.started, Self.goOn(262_144), Self.goOn(524_288), done)
+            Self.started, lost, Self.started, Self.goOn(262_144), Self.goOn(524_288), done)
         try upload(storage)
         #expect(storage.steps.filter { $0.hasPrefix("POST") }.count == 2)
 
-        let hopeless = ScriptedStorage(Self.started, Reply(status), Self.started, Reply(status))
+        let hopeless = ScriptedStorage(Self.started, lost, Self.started, lost)
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(hopeless) }
         #expect(hopeless.steps.filter { $0.hasPrefix("POST") }.count == 2)
     }
 
     @Test("A session lost later fails, since the earlier bytes are gone", arguments: [400, 403, 404, 410, 412])
     func lostLater(status: Int) {
-        let storage = ScriptedStorage(Self.started, Self.goOn(262_144), Reply(status))
+        let storage = ScriptedStorage(Self.started, Self.goOn(262_144), DriveReplyTests.error(status, "invalid"))
 
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(storage) }
         #expect(storage.steps.count == 3)

@@ -30,9 +30,9 @@ struct DriveUploadSession {
         self.totalBytes = totalBytes
         self.access = access
         client = ProviderClient(access) { reply in
-            // Of any other refusal the documentation says that the session must be begun anew.
+            // Of any other refusal of Drive's the documentation says that the session must be begun anew.
             switch DriveVerdict.classify(reply, accepting: [308, 404, 409, 410]) {
-            case .failure(.rejected) where (400..<500).contains(reply.status): .answer
+            case .failure(.rejected) where (400..<500).contains(reply.status) && DriveErrorBody(reply) != nil: .answer
             case let verdict: verdict
             }
         }

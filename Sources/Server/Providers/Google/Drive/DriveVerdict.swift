@@ -1,12 +1,20 @@
 import HTTPTransport
 import UntrustedInput
 
+extension DriveErrorBody {
+    /// `nil` if the reply is not Drive's own.
+    init?(_ reply: Reply) {
+        guard let body = try? UntrustedJSON.decode(Self.self, from: reply.body) else { return nil }
+        self = body
+    }
+}
+
 /// Classifies Drive's replies by the action they require (Drive API, "Resolve errors").
 enum DriveVerdict {
     /// - Parameter answers: statuses that the caller wants to see although they are not successes.
     static func classify(_ reply: Reply, accepting answers: Set<Int>) -> ReplyVerdict {
         if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
-        let error = try? UntrustedJSON.decode(DriveErrorBody.self, from: reply.body)
+        let error = DriveErrorBody(reply)
         let reason = error?.reason ?? "unknown"
         switch (reply.status, reason) {
         case (401, _), (403, "dailyLimitExceededUnreg"):

@@ -140,7 +140,7 @@ struct S3Upload {
             // What is there counts: an attempt whose reply was lost may have completed the upload, somebody may have come in
             // between, and some services report another tag later than with the completion.
             guard var object = try existing(name), object.sizeBytes == content.lengthBytes else {
-                throw .contentMismatch
+                throw ending == .lost ? .unavailable(detail: "the service lost the upload") : .contentMismatch
             }
             if ending != .taken { object.providerHash = object.providerHash ?? content.providerHash }
             guard isOurs(object) else { throw .contentMismatch }

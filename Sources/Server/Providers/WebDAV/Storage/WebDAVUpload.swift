@@ -24,8 +24,8 @@ struct WebDAVUpload {
     static let granularity = 5 << 20
     /// What is larger is not read back.
     private static let proofLimitBytes: Int64 = 32 << 20
-    /// How fast what is read back must come.
-    private static let leastBytesPerSecond: Int64 = 64 * 1024
+    /// How long it may take to read something back: less than a thread may show no progress.
+    private static let readingTime: Duration = .seconds(180)
     private static let cleaningTime: Duration = .seconds(5)
 
     let content: any UploadContent
@@ -174,7 +174,7 @@ struct WebDAVUpload {
     /// The MD5 of a file in our folder.
     /// - Throws: ``CloudStorageError/contentMismatch`` if it is longer than ours.
     private func hash(of name: String) throws(CloudStorageError) -> String {
-        let deadline = Deadline.after(patience + .seconds(content.lengthBytes / Self.leastBytesPerSecond))
+        let deadline = Deadline.after(Self.readingTime)
         var download = client.by(.after(patience)).download()
         var readBytes: Int64 = 0
         var digest = IncrementalDigest(.md5)

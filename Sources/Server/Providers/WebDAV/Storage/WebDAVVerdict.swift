@@ -12,9 +12,8 @@ enum WebDAVVerdict {
         case 401: return .tokenRejected
         case 404, 410: return .failure(.notFound)
         case 507: return .failure(.quotaExceeded)
-        // Locked by somebody else, or while Nextcloud still assembles a file.
         case 501, 505, 506, 508, 510: return .failure(.rejected(code: "\(reply.status)"))
-        // Also what proxies say of a server that is away, such as Cloudflare's 520 to 530.
+        // Locked by somebody else, or while Nextcloud still assembles a file (423); also what proxies say of a server that is away, such as Cloudflare's 520 to 530.
         case 408, 423, 425, 429, 500...:
             return .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status)")
         case 409, 412: return .failure(.unavailable(detail: "status \(reply.status)"))
