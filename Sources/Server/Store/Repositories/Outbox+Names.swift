@@ -40,7 +40,8 @@ extension StoreSession {
             [.text(name), .int(item.rawValue), .text(leaseOwner)])
     }
 
-    /// The identifiers of an owner's objects that are about to be deleted, at most `limit` of them.
+    /// The identifiers of an owner's objects that are about to be deleted, at most `limit` of them; first those that somebody
+    /// is deleting just now.
     public mutating func doomedObjects(of owner: OwningUser, limit: Int) throws(StoreError) -> Set<String> {
         Set(
             try all(
@@ -50,6 +51,7 @@ extension StoreSession {
                  WHERE user_id = ?
                    AND object_id IS NOT NULL
                    AND kind = 'deleteObject'
+                 ORDER BY lease_owner IS NULL
                  LIMIT ?
                 """,
                 [.int(owner.userID.rawValue), .int(Int64(limit))]

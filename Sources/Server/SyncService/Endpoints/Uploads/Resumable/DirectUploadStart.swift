@@ -70,8 +70,11 @@ struct DirectUploadStart {
             secondsSince1970: context.now.secondsSince1970 + provider.longestUploadAddressSeconds)
         var upload = upload
         upload.directUntil = until
-        let existing = try upload.destination.map {
-            try UploadIntent.existing(of: upload, $0, storage, by: context.intents)
+        var existing: UploadIntent?
+        if let destination = upload.destination {
+            let present = try destination.inPresentFolder(of: storage)
+            guard try present == destination || record(present, of: upload, by: writer) else { return nil }
+            existing = try UploadIntent.existing(of: upload, present, storage, by: context.intents)
         }
         guard let intent = try existing ?? newIntent(of: upload, storage, by: writer),
             // Recorded before there is an address: an upload that ends from now on waits until it has ended, too.
@@ -100,11 +103,18 @@ struct DirectUploadStart {
         let intent = try UploadIntent.commit(
             toStore: reservation, in: plan.owner, storage, of: upload, by: context.intents)
         let destination = UploadDestination(of: intent, in: plan.owner)
-        guard try context.store.transaction({ try $0.record(destination, of: upload.uploadUUID, by: writer) }) else {
+        guard try record(destination, of: upload, by: writer) else {
             intent.giveUp()
             return nil
         }
         return intent
+    }
+
+    /// - Returns: `false` if another request has taken the upload over.
+    private func record(
+        _ destination: UploadDestination, of upload: ResumableUpload, by writer: String
+    ) throws -> Bool {
+        try context.store.transaction { try $0.record(destination, of: upload.uploadUUID, by: writer) }
     }
 
     /// - Returns: `false` if another request has taken the upload over.
@@ -141,5 +151,13 @@ extension UploadDestination {
         self.init(
             owner: owner, objectName: settled.name, spareName: settled.spareName, objectID: settled.objectID,
             folderID: settled.folderID, intent: intent.item)
+    }
+
+    /// The same in the folder that is there now: since an upload was begun, its owner may have deleted the folder.
+    func inPresentFolder(of storage: UserStorage) throws -> UploadDestination {
+        guard folderID != nil else { return self }
+        var present = self
+        present.folderID = try storage.provider.reserve(name: objectName, in: storage.access).folderID
+        return present
     }
 }

@@ -99,14 +99,12 @@ struct UploadAssembly {
         return .decided(Target(storage: storage, owner: destination.owner, intent: intent, recorder: recorder))
     }
 
-    /// The destination of an upload of which the provider has nothing: since it was begun, its owner may have deleted the
-    /// folder.
+    /// The destination of an upload; of one of which the provider has nothing, in the folder that is there now.
     private func inPresentFolder(
         _ destination: UploadDestination, of upload: ResumableUpload, _ storage: UserStorage
     ) throws -> UploadDestination {
-        guard upload.progress.session == nil, destination.folderID != nil else { return destination }
-        var present = destination
-        present.folderID = try storage.provider.reserve(name: destination.objectName, in: storage.access).folderID
+        guard upload.progress.session == nil else { return destination }
+        let present = try destination.inPresentFolder(of: storage)
         guard present != destination else { return destination }
         guard try context.store.transaction({ try $0.record(present, of: upload.uploadUUID, by: writer) }) else {
             throw EndpointError.uploadConflict
