@@ -119,11 +119,11 @@ final class UploadIntent {
     ) throws -> (ObjectReservation, Set<String>) {
         guard let spareName = reservation.spareName else { return (reservation, []) }
         return try keeper.store.withSession { session in
+            // In this order: work that finds its object by the name meanwhile has an identifier from then on, and is among the
+            // doomed; in the other order it would be neither.
+            let isNamedElsewhere = try session.isNamedElsewhere(reservation.name, of: owner, than: item)
             let doomed = try session.doomedObjects(of: owner, limit: maximumDoomed)
-            guard
-                try doomed.count == maximumDoomed
-                    || session.isNamedElsewhere(reservation.name, of: owner, than: item)
-            else { return (reservation, doomed) }
+            guard isNamedElsewhere || doomed.count == maximumDoomed else { return (reservation, doomed) }
             try session.restrict(item, by: leaseOwner, toName: spareName)
             return (ObjectReservation(name: spareName, objectID: nil, folderID: reservation.folderID), [])
         }
