@@ -196,8 +196,8 @@ struct Server {
         let housekeeper = Housekeeper(
             store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: { store.now }, logger: logger)
         let maintenance = MaintenanceWatch(store: store, logger: logger)
-        // Each thread has its own lease identity: an expired lease must not look like its own to another thread.
         let readings = ReadingSlots(Self.jobsThreads / 2)
+        // Each thread has its own lease identity: an expired lease must not look like its own to another thread.
         let loops = try (0..<Self.jobsThreads).map { _ in
             JobsLoop(
                 worker: OutboxWorker(

@@ -10,7 +10,7 @@ public enum ContentReading {
     private static let longestTime: Duration = .seconds(6 * 3_600)
 
     /// How long it may take to read so many bytes.
-    private static func longestTime(for bytes: Int64) -> Duration {
+    private static func patience(for bytes: Int64) -> Duration {
         min(.seconds(60 + bytes / leastBytesPerSecond), longestTime)
     }
 
@@ -38,7 +38,7 @@ public enum ContentReading {
                 receive: { bytes in
                     hasher.update(bytes)
                     readBytes += Int64(bytes.count)
-                    isTooSlow = began.duration(to: .now) > longestTime(for: readBytes)
+                    isTooSlow = began.duration(to: .now) > patience(for: readBytes)
                     return !isTooSlow && readBytes <= expectedBytes && goesOn()
                 })
         } catch .downloadCancelled where isTooSlow {

@@ -113,5 +113,4 @@ public struct XMLReader: ~Copyable {
         unsafe event(&tree.pointee)
         if unsafe tree.pointee.failure != nil { _ = unsafe XML_StopParser(parser, XML_Bool(XML_FALSE)) }
     }
-
 }

@@ -58,7 +58,7 @@ struct ResumableDownload {
             try run(
                 url, begin: { _ in },
                 receive: { piece in
-                    for index in piece.indices { bytes.append(piece[index]) }
+                    bytes.append(copying: piece)
                     return !deadline.hasPassed
                 })
         } catch .notFound {
