@@ -7,7 +7,7 @@ help:
 	@echo 'make stop     stop that stack'
 	@echo 'make test     all tests, with a stack of their own'
 	@echo 'make test-galera  the acceptance tests, on a database cluster of three nodes'
-	@echo 'make test-host  tests of the Debian packages, in a minimal Debian in a container'
+	@echo 'make test-host  tests of the Debian packages, in a minimal Debian 12 and 13 in a container; SUITE=bookworm or trixie: in one'
 	@echo 'make check    formatting, lints, configuration files'
 	@echo 'make format   formats all Swift files'
 	@echo 'make bench    benchmarks, as ratios to baselines measured in the same run'
@@ -32,7 +32,7 @@ test-galera:
 
 test-host:
 	@scripts/bootstrap --packaging
-	@scripts/test-host
+	@scripts/test-host --suite $(or $(SUITE),both)
 
 bench:
 	@scripts/bootstrap

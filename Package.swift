@@ -19,6 +19,9 @@ let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
+/// A module that Apple's platforms do without.
+func onLinux(_ name: String) -> Target.Dependency { .byName(name: name, condition: .when(platforms: [.linux])) }
+
 /// A C library of the system, with the module map in `Sources/System`.
 func library(_ name: String, pkgConfig: String? = nil, apt package: String? = nil) -> Target {
     .systemLibrary(
@@ -63,6 +66,7 @@ let package = Package(
         .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
         .library(name: "SyncClient", targets: ["SyncClient"]),
         .library(name: "SyncClientTesting", targets: ["SyncClientTesting"]),
+        .library(name: "SyncErrorSentences", targets: ["SyncErrorSentences"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -84,7 +88,7 @@ let package = Package(
         module("System", "Posix", ["CPosix"]),
         module("System", "FastCGI", ["CFastCGI"]),
         module("System", "MariaDB", ["CMariaDB"]),
-        module("System", "Curl", ["CCurl"]),
+        module("System", "Curl", ["CCurl", "Posix"]),
         module("System", "OpenSSLCrypto", ["COpenSSL"]),
         module("System", "Gzip", ["CZlib"]),
         module("System", "Expat", ["CExpat"]),
@@ -132,13 +136,16 @@ let package = Package(
                 "UntrustedInput", "Vault", httpTypes, logging,
             ]),
 
-        // Client: the library for apps, with no C library but SQLite.
-        module("Client", "SyncServerConnection", ["StorageHashes", "SyncProtocol", crypto, httpTypes, logging]),
-        module("Client", "SyncAccounts", ["SyncProtocol", "SyncServerConnection", crypto]),
+        // Client: the library for apps, with no C library but SQLite and, on Linux, libcurl.
+        module(
+            "Client", "SyncServerConnection",
+            ["StorageHashes", "SyncProtocol", crypto, httpTypes, logging, onLinux("Curl")]),
+        module("Client", "SyncAccounts", ["SyncProtocol", "SyncServerConnection", crypto, httpTypes]),
         module("Client", "SyncEngine", ["SyncProtocol"]),
         module("Client", "SyncStore", ["SyncProtocol", "SyncEngine", grdb]),
         module("Client", "SyncClient", ["SyncProtocol", "SyncEngine", "SyncServerConnection", "SyncStore", logging]),
         module("Client", "SyncClientTesting", ["SyncProtocol", "SyncClient", "SyncEngine", "SyncStore"]),
+        module("Client", "SyncErrorSentences", ["SyncAccounts", "SyncClient"]),
         module("Client", "SyncDirectory", ["SyncProtocol", crypto, grdb]),
 
         // Sandbox: emulated providers for development and tests, never linked into the server.
@@ -158,11 +165,13 @@ let package = Package(
                 "Operations", "Providers", "Store", "Vault", logging, argumentParser,
             ]),
         program("Programs", "syncsandbox", ["Curl", "FastCGI", "Posix", "SyncProtocol", "Sandbox", argumentParser]),
-        program("Programs", "syncdir", ["SyncAccounts", "SyncClient", "SyncDirectory", argumentParser]),
+        program(
+            "Programs", "syncdir",
+            ["SyncAccounts", "SyncClient", "SyncDirectory", "SyncErrorSentences", argumentParser]),
         program("Programs", "simulate", ["SyncClientTesting", argumentParser]),
         .executableTarget(
-            name: "album", dependencies: ["SyncAccounts", "SyncClient", argumentParser], path: "Examples/album",
-            exclude: ["README.md", "play", "pictures"], swiftSettings: strict),
+            name: "album", dependencies: ["SyncAccounts", "SyncClient", "SyncErrorSentences", argumentParser],
+            path: "Examples/album", exclude: ["README.md", "play", "pictures"], swiftSettings: strict),
 
         // Tests of one module, or of a part of one.
         tests("System", "PosixTests", ["Posix", "TestSupport"]),
@@ -207,13 +216,13 @@ let package = Package(
         tests(
             "Server/Operations", "AdministrationTests",
             [
-                "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "Operations", "Providers", "Store", "Vault",
-                "TestSupport",
-                "syncctl",
+                "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Operations", "Providers",
+                "Store",
+                "Vault", "TestSupport", "syncctl", httpTypes,
             ]),
         tests(
             "Server/Operations", "SetupTests",
-            ["MariaDB", "OpenSSLCrypto", "Operations", "Providers", "TestSupport", "syncctl"]),
+            ["MariaDB", "OpenSSLCrypto", "Operations", "Providers", "Store", "TestSupport", "syncctl"]),
         tests(
             "Server/Operations", "ImportTests",
             [
@@ -233,7 +242,7 @@ let package = Package(
         tests("Client", "SyncServerConnectionTests", ["SyncProtocol", "SyncServerConnection", httpTypes, logging]),
         tests(
             "Client", "SyncServerConnectionStackTests",
-            ["SyncProtocol", "SyncServerConnection", "TestSupport", httpTypes]),
+            ["Posix", "SyncProtocol", "SyncAccounts", "SyncServerConnection", "TestSupport", httpTypes]),
         tests("Client", "SyncAccountsTests", ["SyncProtocol", "SyncAccounts", "SyncServerConnection"]),
         tests("Client", "SyncEngineTests", ["SyncProtocol", "SyncEngine"]),
         tests("Client", "SyncStoreTests", ["SyncProtocol", "SyncEngine", "SyncStore", grdb]),
@@ -247,6 +256,8 @@ let package = Package(
         tests(
             "Client", "SyncClientTestingTests",
             ["SyncProtocol", "SyncClient", "SyncClientTesting", "SyncEngine", logging]),
+        tests(
+            "Client", "SyncErrorSentencesTests", ["SyncAccounts", "SyncClient", "SyncErrorSentences"]),
         tests("Client", "SyncDirectoryTests", ["SyncProtocol", "SyncDirectory"]),
         tests("Sandbox", "SandboxTests", ["OpenSSLCrypto", "Posix", "Sandbox", "StorageHashes"]),
         tests(
@@ -266,7 +277,7 @@ let package = Package(
         .testTarget(
             name: "AcceptanceTests",
             dependencies: [
-                "Curl", "OpenSSLCrypto", "Posix", "SyncProtocol", "SyncAccounts", "TestSupport", "SyncModel",
+                "Curl", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "SyncAccounts", "TestSupport", "SyncModel",
             ],
             swiftSettings: strict),
     ]

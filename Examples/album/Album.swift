@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SyncClient
+import SyncErrorSentences
 
 /// A photo album that people share, with a discussion for each photo. An example of an app on the client library.
 @main
@@ -23,31 +24,60 @@ struct DeviceOptions: ParsableArguments {
 
     var folder: URL { URL(filePath: device, directoryHint: .isDirectory) }
 
-    /// Opens the device for one command.
-    func withDevice<Value>(_ body: (AlbumDevice) async throws -> Value) async throws -> Value {
-        let device = try AlbumDevice(folder)
+    /// Opens the device for one command; for whom its settings say, unless they are about to change.
+    func withDevice<Value>(
+        _ settings: Settings? = nil, _ body: (AlbumDevice) async throws -> Value
+    ) async throws -> Value {
         do {
-            let value = try await body(device)
-            await device.client.close()
-            return value
-        } catch {
-            await device.client.close()
-            throw error
+            let device = try AlbumDevice(folder, settings ?? Settings(folder))
+            do {
+                let value = try await body(device)
+                await device.client.close()
+                return value
+            } catch {
+                await device.client.close()
+                throw error
+            }
+        } catch let error as SyncError {
+            throw AlbumError.failed(sentences.sentence(for: error))
         }
     }
 }
 
+/// What errors of the library mean, with the commands that help.
+let sentences = ErrorSentences(
+    ErrorSentences.Remedies(
+        signIn: "album sign-in", createGroup: "album create NAME", join: "album join CODE", listGroups: "album albums"))
+
 /// What the commands about one album take.
 struct AlbumOptions: ParsableArguments {
-    @Option(help: "The album's name; needed if there are several.")
+    @Option(
+        help: "The album's name, or the beginning of what album albums shows before it; needed if there are several.")
     var album: String?
 
     /// The album that is meant.
     func group(_ device: AlbumDevice) throws -> SharingGroupUUID {
         let groups = device.client.sharingGroups
-        let meant = album.map { name in groups.filter { $0.sharingGroupName == name } } ?? groups
-        guard meant.count == 1, let group = meant.first else { throw AlbumError.noSuchAlbum(album ?? "that alone") }
+        var meant = groups
+        if let album {
+            meant = groups.filter { $0.sharingGroupName == album }
+            if meant.isEmpty {
+                meant = groups.filter { $0.sharingGroupUUID.rawValue.lowercased().hasPrefix(album.lowercased()) }
+            }
+        }
+        guard let group = meant.first else { throw album.map(AlbumError.noSuchAlbum) ?? AlbumError.noAlbum }
+        guard meant.count == 1 else { throw AlbumError.severalAlbums(meant.map { Self.line($0, among: groups) }) }
         return group.sharingGroupUUID
+    }
+
+    /// An album as it is listed: as much of its UUID as tells it apart, and its name.
+    static func line(_ group: SharingGroup, among groups: [SharingGroup]) -> String {
+        let identifiers = groups.map(\.sharingGroupUUID.rawValue)
+        let length =
+            (8...36).first { length in
+                Set(identifiers.map { $0.prefix(length) }).count == identifiers.count
+            } ?? 36
+        return "\(group.sharingGroupUUID.rawValue.prefix(length))  \(printable(group.sharingGroupName ?? "untitled"))"
     }
 }
 

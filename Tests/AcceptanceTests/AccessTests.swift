@@ -48,7 +48,8 @@ struct AccessTests {
         // An upload is its user's, whatever the group.
         case (.getUploadOffset, _), (.appendToUpload, _), (.abandonUpload, _):
             return Answer(status: 404, code: "upload_unknown")
-        case (.beginAccountSwitch, _): return Answer(status: 409, code: "grant_invalid")
+        case (.beginAccountSwitch, _), (.undoAccountSwitch, _), (.revokeDeviceGrants, _):
+            return Answer(status: 409, code: "grant_invalid")
         case (.confirmAccountSwitch, _), (.finishAccountSwitch, _): return Answer(status: 404, code: "switch_unknown")
         case (.getAccountSwitchStatus, .newcomer): return Answer(status: 401, code: "user_unknown")
         case (.reuploadFile, .writer), (.reuploadFile, .admin): return Answer(status: 404, code: "file_unknown")
@@ -91,7 +92,7 @@ struct AccessTests {
         case .revokeSharingInvitation: inGroup.merging(["sharingInvitationUUID": UUID().uuidString]) { $1 }
         case .registerPushNotificationToken:
             ["pushNotificationToken": UUID().uuidString.filter { $0 != "-" }, "pushNotificationKind": "apns"]
-        case .beginAccountSwitch: ["userAppId": UUID().uuidString]
+        case .beginAccountSwitch, .undoAccountSwitch: ["userAppId": UUID().uuidString]
         case .confirmAccountSwitch: ["switchId": UUID().uuidString, "expectedEpoch": "0"]
         case .cancelAccountSwitch, .finishAccountSwitch: ["switchId": UUID().uuidString]
         case .getAccountSwitchStatus: [:]

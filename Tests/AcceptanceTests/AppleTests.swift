@@ -35,6 +35,18 @@ struct AppleTests {
             try server.sandbox.account(ann.account.id).headers.contains { $0.name == "SyncServer-authorization-code" })
     }
 
+    @Test("The same person on Android, where the app has another identifier, is the same user")
+    func otherPlatform() throws {
+        let alice = try server.signUpOwningUser()
+        let ann = try alice.newMember(.write, provider: .apple)
+        let token = try server.sandbox.identityToken(of: ann.account, ["audience": "com.example.sandbox.web"])
+
+        let reply = try ann.with(account: ann.account.replacing(header: "access_token", with: token)).checkCredentials()
+
+        expectJSON(reply)
+        #expect(reply.json?.userId == .integer(ann.userID))
+    }
+
     @Test("An Apple account has no storage: AddUser is rejected")
     func noStorage() throws {
         let ann = try server.newcomer(.apple)

@@ -116,7 +116,9 @@ struct ChangedStorageTests {
         let failed = try await Threads.run { try send(1_048_576, file.contents.count) }
         #expect(failed.status == 502, "\(failed)")
         #expect(try server.address.perform(upload.offset).values(of: "upload-offset") == ["0"])
-        let reply = try send(0, file.contents.count)
+        var reply = try send(0, file.contents.count)
+        // The other process of the role may have found the folder a moment ago, and learns with this request that it is gone.
+        if reply.status == 502 { reply = try send(0, file.contents.count) }
 
         #expect(reply.status == 200, "\(reply)")
         #expect(try alice.commit(masterVersion: 1).status == 200)

@@ -155,7 +155,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A key that cannot be used is named by check-config, and stops the server with EX_CONFIG",
+            "A key that cannot be used is named by config check, and stops the server with EX_CONFIG",
             arguments: [
                 ("apns", "privateKeyFile", "junk"), ("fcm", "serviceAccountFile", "junk"),
                 ("fcm", "serviceAccountFile", #"{"project_id": "p", "client_email": "e", "private_key": "junk"}"#),
@@ -182,13 +182,13 @@ extension PrivateStackTests {
             let syncd = try #require(try shared.processes("syncd_api").first).executable()
             let syncctl = URL(filePath: syncd).deletingLastPathComponent().appending(path: "syncctl").path
 
-            let check = try Command(syncctl, ["check-config", "--config", bad])
+            let check = try Command(syncctl, ["config", "check", "--config", bad])
             let start = try Command(syncd, ["--role", "jobs", "--config", bad])
 
             #expect(check.status == 78 && check.output.contains("\(section).\(setting) cannot be used: it"))
             #expect(start.status == 78 && start.output.contains("\(section).\(setting) cannot be used: it"))
             if !contents.isEmpty { #expect(!(check.output + start.output).contains("junk")) }
-            #expect(try Command(syncctl, ["check-config", "--config", good]).status == 0)
+            #expect(try Command(syncctl, ["config", "check", "--config", good]).status == 0)
         }
 
         @Test(
@@ -205,16 +205,16 @@ extension PrivateStackTests {
             let syncd = try #require(try server.processes("syncd_api").first).executable()
             let syncctl = URL(filePath: syncd).deletingLastPathComponent().appending(path: "syncctl").path
 
-            let check = try Command(syncctl, ["check-config", "--config", bad.path])
+            let check = try Command(syncctl, ["config", "check", "--config", bad.path])
             let start = try Command(syncd, ["--role", "jobs", "--config", bad.path])
 
             #expect(check.status == 78 && check.output.contains("allowedSignInTypes"))
-            let forPrograms = try Command(syncctl, ["check-config", "--json", "--config", bad.path])
+            let forPrograms = try Command(syncctl, ["config", "check", "--json", "--config", bad.path])
             #expect(forPrograms.status == 78)
             let problems = try #require(JSONValue(Array(forPrograms.output.utf8))?.problems?.array)
             #expect(problems.contains { $0.sentence?.text?.contains("allowedSignInTypes") == true })
             #expect(start.status != 0 && start.output.contains("allowedSignInTypes"))
-            #expect(try Command(syncctl, ["check-config", "--config", good]).status == 0)
+            #expect(try Command(syncctl, ["config", "check", "--config", good]).status == 0)
         }
     }
 }

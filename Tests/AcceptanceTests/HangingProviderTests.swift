@@ -42,7 +42,7 @@ extension PrivateStackTests {
             #expect(slowOnes <= 5)
 
             for (reply, took) in try await hangingReplies {
-                expectError(reply, 502, 504)
+                expectError(reply, 429, 504)
                 #expect(reply.json?.retryable == .bool(true))
                 // The provider would take 39, and each of forty people has a TLS connection to be made on a busy machine.
                 #expect(took < .seconds(15), "\(took)")
@@ -54,7 +54,7 @@ extension PrivateStackTests {
                 // Each process counts the failures that it has seen, and one after the other would take ten seconds each.
                 _ = concurrently(people.count) { number in try people[number].checkCredentials() }
                 let reply = try people[0].checkCredentials()
-                return reply.status == 502 && reply.json?.code?.text == "provider_circuit_open"
+                return reply.status == 429 && reply.json?.code?.text == "provider_circuit_open"
                     && reply.values(of: "retry-after").first.flatMap(Int.init).map { (1...60).contains($0) } == true
             }
             let openCircuits = { try metrics.samples()[#"syncd_provider_circuits_open{provider="google"}"#] ?? 0 }

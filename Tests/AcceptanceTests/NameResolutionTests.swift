@@ -48,7 +48,8 @@ extension PrivateStackTests {
             try fail(kind)
             let start = ContinuousClock.now
             let reply = try await Threads.run { try newcomer.checkCredentials() }
-            expectError(reply, 502, 504)
+            expectError(reply, 429, 504)
+            #expect(!reply.values(of: "retry-after").isEmpty)
             #expect(reply.json?.retryable == .bool(true))
             #expect(start.duration(to: .now) < .seconds(12))
 
@@ -82,7 +83,7 @@ extension PrivateStackTests {
             defer { try? server.sandbox.clearFaults() }
 
             let other = try server.newcomer(.facebook)
-            expectError(try await Threads.run { try other.checkCredentials() }, 502, 504)
+            expectError(try await Threads.run { try other.checkCredentials() }, 429, 504)
         }
 
         @Test("For signed-in users files are neither gone nor rejected while names do not resolve")
@@ -97,7 +98,7 @@ extension PrivateStackTests {
             if reply.status == 200 {
                 #expect(reply.values(of: "syncserver-message-params").first?.contains("gone") == false)
             } else {
-                expectError(reply, 502, 504)
+                expectError(reply, 429, 502, 504)
             }
 
             try fail(nil)

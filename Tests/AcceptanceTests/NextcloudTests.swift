@@ -30,6 +30,11 @@ struct NextcloudTests {
         }
         let stranger = try server.newcomer(.webdav)
         expectError(try addUser(stranger.account.header("X-account-details")), 401)
+        // A Nextcloud shows anybody's home as an empty folder.
+        let elsewhere = person.account.header("X-account-details")?.replacing(
+            "/files/\(person.account.id)", with: "/files/\(stranger.account.id)")
+        let refused = try addUser(elsewhere)
+        #expect(refused.status == 403 && refused.json?.code?.text == "storage_unusable", "\(refused)")
         expectError(try person.call("POST", "AddUser", ["sharingGroupUUID": UUID().uuidString]), 400)
         #expect(try person.call("POST", "AddUser", parameters).status == 200)
         expectError(try with(details: nil, person).checkCredentials(), 400)

@@ -171,6 +171,65 @@ struct PushTests {
         #expect(try texts(dead) == [])
     }
 
+    @Test(
+        "While Apple rejects every device, none is forgotten, and pushes arrive after the repair",
+        arguments: ["DeviceTokenNotForTopic", "BadDeviceToken"])
+    func wrongSettings(reason: String) async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let bob = try alice.newMember(.read)
+        let tokens = [try registered(bob), try registered(bob.onAnotherDevice())]
+        for token in tokens {
+            switch reason {
+            case "BadDeviceToken": try server.sandbox.script(pushToken: token, outcome: "bad")
+            default: try server.sandbox.script(pushToken: token, topic: "com.example.elsewhere")
+            }
+        }
+
+        // The same text as that of an earlier message, which was accepted.
+        try notify(alice, "one", masterVersion: 1)
+        let failed = """
+            SELECT COUNT(*) FROM outbox JOIN users USING (user_id)
+             WHERE kind = 'sendPush' AND last_error LIKE '%\(reason)' AND user_id = \(bob.userID)
+            """
+        try await eventually("both were tried") { try server.askDatabase(failed) == "2" }
+        for token in tokens { try server.sandbox.script(pushToken: token) }
+
+        for token in tokens {
+            try await eventually("\(token) is notified") { try texts(token) == ["Alice Example: one"] }
+        }
+    }
+
+    @Test("A device that is bad while another one accepts the same message is forgotten")
+    func badDevice() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let bob = try alice.newMember(.read)
+        let (bad, good) = (try registered(bob), try registered(bob.onAnotherDevice()))
+        try server.sandbox.script(pushToken: bad, outcome: "bad")
+
+        try notify(alice, "one", masterVersion: 1)
+
+        try await eventually("one registration is left") {
+            try server.askDatabase("SELECT COUNT(*) FROM push_registrations WHERE user_id = \(bob.userID)") == "1"
+        }
+        #expect(try texts(good) == ["Alice Example: one"])
+    }
+
+    @Test("A device of the maker's other app is notified with that app's topic, and found with it the next time")
+    func otherApp() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let bob = try alice.newMember(.read)
+        let token = try registered(bob)
+        try server.sandbox.script(pushToken: token, topic: "com.example.sandbox.second")
+
+        try notify(alice, "one", masterVersion: 1)
+
+        try await eventually("the message") { try texts(token).count == 1 }
+        try await eventually("the topic is remembered") {
+            try server.askDatabase("SELECT topic FROM push_registrations WHERE user_id = \(bob.userID)")
+                == "com.example.sandbox.second"
+        }
+    }
+
     @Test("A developer's device is found in APNs' sandbox environment, and used there the next time")
     func otherEnvironment() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")

@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 from container import Container, wait_for
-from image import run, unpack
+from image import RELEASE, run, unpack
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 STATE = REPOSITORY / ".stack" / "host"
+# Those that were just built, or others, such as the release before.
+PACKAGES = Path(os.environ.get("PACKAGES") or REPOSITORY / ".build" / "packages")
 CONFIGURATION = "/etc/syncd/syncd.json"
 INSTANCES = ("syncd-api@1", "syncd-api@2", "syncd-transfer@1", "syncd-transfer@2", "syncd-jobs@1")
 RESPONDERS = INSTANCES[:4]
@@ -28,8 +30,8 @@ METRICS_URL = "http://127.0.0.1:9180"
 
 
 class Host:
-    def __init__(self, name: str = "") -> None:
-        self.container = Container(unpack(STATE, name))
+    def __init__(self, name: str = "", suite: str = RELEASE) -> None:
+        self.container = Container(unpack(STATE, name, suite))
         # Secrets by their names, to look for where they should not be: nobody else uses such texts.
         self.planted: dict[str, str] = {}
 
@@ -50,7 +52,7 @@ class Host:
     def begin(self) -> None:
         """Boots and installs, and configures nothing."""
         self.container.boot()
-        self.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")], "nginx", "mariadb-server", "logrotate")
+        self.install([*PACKAGES.glob("sync*.deb")], "nginx", "mariadb-server", "logrotate")
         self.container.enter_network()
 
     def install(self, packages: list[Path], *others: str) -> str:

@@ -1,7 +1,8 @@
-"""A minimal Debian 12 to install the packages in: made once by debootstrap, kept as an archive, unpacked for each run.
+"""A minimal Debian to install the packages in: made once by debootstrap, kept as an archive, unpacked for each run.
 
-Packages come from where this machine's apt has them from. Those that a test will install are downloaded beforehand, as
-the container has no network.
+HOST_SUITE in the environment says which release: bookworm (Debian 12, the default) or trixie (Debian 13). Packages come from
+where this machine's apt has them from. Those that a test will install are downloaded beforehand, as the container has no
+network; and so are those to which the release before is upgraded.
 """
 
 import hashlib
@@ -11,7 +12,8 @@ import subprocess
 import time
 from pathlib import Path
 
-RELEASE = "bookworm"
+RELEASES = ("bookworm", "trixie")
+RELEASE = os.environ.get("HOST_SUITE") or RELEASES[0]
 BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "eatmydata"]
 # What an operator installs, and what our packages need or recommend.
 WANTED = ["certbot", "curl", "fish", "gnupg", "logrotate", "mariadb-server", "nginx", "openssh-server", "openssl",
@@ -30,55 +32,91 @@ def run(*command: object, **options) -> str:
     return done.stdout
 
 
-def sources() -> list[str]:
-    """This machine's sources of the release, one a line in the format of sources.list(5)."""
+def sources(suite: str = RELEASE) -> list[str]:
+    """Sources of the release, one a line in the format of sources.list(5): from where this machine has its own release."""
     targets = run(
         "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)",
         "Created-By: Packages")
     found = []
     for line in targets.splitlines():
         address, release, component, *origin = line.split()
-        if origin[:1] == ["Debian"] and release.partition("-")[0] == RELEASE:
-            found.append(f"deb {address} {release} {component}")
+        own, dash, part = release.partition("-")
+        if origin[:1] == ["Debian"] and own in RELEASES:
+            found.append(f"deb {address} {suite}{dash}{part} {component}")
     if not found:
-        raise AssertionError(f"apt on this machine has no source of Debian {RELEASE}")
-    return sorted(set(found), key=lambda line: (line.split()[2] != RELEASE, line))
+        raise AssertionError(f"apt on this machine has no source of {' or '.join(RELEASES)}")
+    return sorted(set(found), key=lambda line: (line.split()[2] != suite, line))
 
 
-def archive(folder: Path) -> Path:
-    """The image as an archive; created again if it is missing or old, which takes a minute or two."""
-    lists = hashlib.sha256(" ".join([RELEASE, *BASE, *WANTED, *NEEDED]).encode()).hexdigest()[:12]
-    kept = folder / f"debian-{lists}.tar"
-    if kept.exists() and time.time() - kept.stat().st_mtime < DAYS_TO_KEEP * 86_400:
-        return kept
-    root = folder / "image"
-    shutil.rmtree(root, ignore_errors=True)
-    lines = sources()
-    run("eatmydata", "debootstrap", "--variant=minbase", f"--include={','.join(BASE)}", RELEASE, root,
-        lines[0].split()[1])
+def is_fresh(kept: Path) -> bool:
+    return kept.exists() and time.time() - kept.stat().st_mtime < DAYS_TO_KEEP * 86_400
+
+
+def keep(root: Path, kept: Path, *members: str) -> None:
+    """Puts a folder, or some of its members, into an archive that takes the place of former ones, and removes the folder."""
+    temporary = kept.with_suffix(".new")
+    run("tar", "--create", "--numeric-owner", "--xattrs", "--file", temporary, "--directory", root, *(members or ["."]))
+    shutil.rmtree(root)
+    for other in kept.parent.glob(f"{kept.name.rpartition('-')[0]}-*.tar"):
+        other.unlink()
+    os.replace(temporary, kept)
+
+
+def configure_apt(root: Path, lines: list[str]) -> None:
     (root / "etc/apt/sources.list").write_text("\n".join(lines) + "\n", encoding="ascii")
+    shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf", follow_symlinks=True)
+    run("chroot", root, "apt-get", "update")
+
+
+def archive(folder: Path, suite: str = RELEASE) -> Path:
+    """The image as an archive; created again if it is missing or old, which takes a minute or two."""
+    lists = hashlib.sha256(" ".join([suite, *BASE, *WANTED, *NEEDED]).encode()).hexdigest()[:12]
+    kept = folder / f"debian-{suite}-{lists}.tar"
+    if is_fresh(kept):
+        return kept
+    root = folder / f"image-{suite}"
+    shutil.rmtree(root, ignore_errors=True)
+    lines = sources(suite)
+    run("eatmydata", "debootstrap", "--variant=minbase", f"--include={','.join(BASE)}", suite, root,
+        lines[0].split()[1])
     (root / "etc/apt/apt.conf.d/proxy").write_text(run("apt-config", "dump", "Acquire::http::Proxy"), encoding="ascii")
     # Power may fail: then the image is made again.
     (root / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n", encoding="ascii")
     (root / "etc/resolv.conf").unlink(missing_ok=True)
-    shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
-    run("chroot", root, "apt-get", "update")
+    configure_apt(root, lines)
     # With what is recommended, for a person who types "apt install" and no more.
     run("chroot", root, "apt-get", "install", "--yes", "--download-only", *WANTED, *NEEDED)
     (root / "etc/resolv.conf").write_text("", encoding="ascii")
     run("systemd-machine-id-setup", f"--root={root}")
-    temporary = kept.with_suffix(".new")
-    run("tar", "--create", "--numeric-owner", "--xattrs", "--file", temporary, "--directory", root, ".")
-    shutil.rmtree(root)
-    for other in folder.glob("debian*.tar"):
-        other.unlink()
-    os.replace(temporary, kept)
+    keep(root, kept)
     return kept
 
 
-def unpack(folder: Path, name: str = "") -> Path:
+def upgrade_archive(folder: Path, suite: str, following: str, packages: list[Path]) -> Path:
+    """What `apt full-upgrade` downloads on a host with our packages and what they are used with: an archive of apt's lists
+    and packages, to be unpacked into the host."""
+    lists = hashlib.sha256(" ".join([suite, *BASE, *WANTED, *NEEDED]).encode()).hexdigest()[:12]
+    kept = folder / f"upgrade-{following}-{lists}.tar"
+    if is_fresh(kept):
+        return kept
+    root = unpack(folder, f"image-{following}", suite)
+    policy = root / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
+    policy.chmod(0o755)
+    for package in packages:
+        shutil.copy(package, root / "root")
+    run("chroot", root, "eatmydata", "apt-get", "install", "--yes", "--no-install-recommends", "nginx", "mariadb-server",
+        "logrotate", *(f"/root/{package.name}" for package in packages), env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+    run("chroot", root, "apt-get", "clean")
+    configure_apt(root, sources(following))
+    run("chroot", root, "apt-get", "full-upgrade", "--yes", "--download-only")
+    keep(root, kept, "./etc/apt/sources.list", "./var/lib/apt/lists", "./var/cache/apt/archives")
+    return kept
+
+
+def unpack(folder: Path, name: str = "", suite: str = RELEASE) -> Path:
     """A fresh root folder for one run; several hosts of one run have names."""
-    kept = archive(folder)
+    kept = archive(folder, suite)
     root = folder / name / "root"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from authority import DIRECTORY, Authority
 from container import Answers, Container
-from host import REPOSITORY, STATE
+from host import PACKAGES, REPOSITORY, STATE
 from image import unpack
 
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
@@ -24,6 +24,7 @@ PICTURE = bytes(range(256)) * 4_000
 # What a person answers, by the ends of the questions; all else is answered with nothing, for what is in brackets.
 ANSWERS: Answers = {
     "Do you want to continue? [Y/n] ": "",
+    "Continue? [Y/n] ": "",  # apt 3
     "(e.g. sync.example.com): ": HOST,
     "]: ": "",
 }
@@ -32,7 +33,7 @@ ANSWERS: Answers = {
 def quick_start() -> list[str]:
     """The commands of the README's quick start."""
     displayed = [command.text for command in commands(REPOSITORY / "README.md") if command.is_displayed]
-    begin = next(number for number, text in enumerate(displayed) if text.startswith("apt install"))
+    begin = next(number for number, text in enumerate(displayed) if text.startswith("apt update"))
     end = next(number for number, text in enumerate(displayed) if text.startswith("make run"))
     return displayed[begin:end]
 
@@ -47,27 +48,32 @@ class Machine:
             cls._shared = Machine("first-hour", Authority(STATE / "authority"))
         return cls._shared
 
-    def __init__(self, name: str, authority: Authority):
+    def __init__(self, name: str, authority: Authority | None):
+        """Without an authority, nothing knows the host's name, and nobody signs certificates."""
         self.authority = authority
         self.container = Container(unpack(STATE, name))
         self.is_set_up = False
         atexit.register(self.end)
         self.container.boot()
         self.container.enter_network()
+        for package in PACKAGES.glob("sync*.deb"):
+            shutil.copy(package, self.path("/root"))
+        self.path("/root/photo.jpg").write_bytes(PICTURE)
+        if authority is None:
+            return
         authority.start()
         names = ["localhost", HOST, *(f"{name}.example.com" for name in ("new", "renamed", "other", "packages")), "db"]
         with self.path("/etc/hosts").open("a", encoding="ascii") as hosts:
             hosts.write(f"127.0.0.1 {' '.join(names)}\n")
         shutil.copy(authority.root_file, self.path("/usr/local/share/ca-certificates/authority.crt"))
         self.run("update-ca-certificates")
-        for package in (REPOSITORY / ".build" / "packages").glob("sync*.deb"):
-            shutil.copy(package, self.path("/root"))
-        self.path("/root/photo.jpg").write_bytes(PICTURE)
 
     def end(self) -> None:
         atexit.unregister(self.end)
         self.container.halt()
         shutil.rmtree(self.container.root, ignore_errors=True)
+        if self._shared not in (None, self):
+            self._shared.container.enter_network()
 
     def path(self, inside: str) -> Path:
         return self.container.path(inside)
@@ -99,7 +105,7 @@ class Machine:
         status, written = self.type(command)
         if status != 0:
             raise AssertionError(f"{command}:\n{written[-6000:]}")
-        if re.match(r"apt install .*certbot", command):
+        if re.match(r"apt update && apt install .*certbot", command) and self.authority is not None:
             self.use_own_authority()
         return written
 

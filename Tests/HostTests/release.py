@@ -1,5 +1,5 @@
-"""The release after the one that was built: debugging builds of the same programs, which know one more migration if its text
-is there (Sources/Server/Store/Migration.swift)."""
+"""The releases after the one that was built: the same package with another version; and debugging builds of the same programs,
+which know one more migration if its text is there (Sources/Server/Store/Migration.swift)."""
 
 import re
 import shutil
@@ -41,6 +41,17 @@ def next_release(package: Path, version: str, folder: Path) -> Path:
     control = contents / "DEBIAN" / "control"
     control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
     result = folder / f"syncserver_{version}_next.deb"
+    run("dpkg-deb", "--root-owner-group", "-Znone", "--build", contents, result)
+    return result
+
+
+def newer_package(package: Path, version: str, folder: Path) -> Path:
+    """The same package with another version."""
+    contents = folder / package.stem
+    run("dpkg-deb", "--raw-extract", package, contents)
+    control = contents / "DEBIAN" / "control"
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
+    result = folder / f"{package.name.partition('_')[0]}_{version}_new.deb"
     run("dpkg-deb", "--root-owner-group", "-Znone", "--build", contents, result)
     return result
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import serialization  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric import ec  # noqa: E402
 from handbook import SECRETS, HandbookCase, in_order  # noqa: E402
 from host import INSTANCES, REPOSITORY, START_SECONDS  # noqa: E402
-from image import run  # noqa: E402
+from image import RELEASE, run  # noqa: E402
 from machine import HOST  # noqa: E402
 
 from documents.transcript import Transcript  # noqa: E402
@@ -68,7 +68,7 @@ class FarewellTests(HandbookCase):
         page.type("curl -fsSLo /usr/share/keyrings/syncserver.gpg")
         page.type("curl -fsSLo /etc/apt/sources.list.d/syncserver.sources")
         written = page.type("apt update && apt install syncserver", shown=False)
-        self.assertIn("https://packages.example.com/syncserver stable/main amd64 syncserver", written)
+        self.assertIn(f"https://packages.example.com/syncserver {RELEASE}/main amd64 syncserver", written)
         for instance in INSTANCES:
             wait_for(f"{instance} runs again", lambda name=instance: self.pid(name) != "0", START_SECONDS)
 
@@ -80,7 +80,7 @@ class FarewellTests(HandbookCase):
         readme.type("tar -C /etc/syncd -c secrets | gpg -c", {"syncd-secrets": "again"})
         self.inside(f"rm -r {SECRETS}")
         readme.type("gpg -d syncd-secrets.tar.gpg", {"syncd-secrets": "again"}, shown=False)
-        self.inside("syncctl check-config")
+        self.inside("syncctl config check")
         readme.type("echo syncserver syncserver/purge-data boolean true")
         page.type("apt purge", {"apt purge": "apt purge syncserver"}, shown=False)
         self.assertEqual(self.inside("find /etc/syncd", check=False).count("\n"), 1)

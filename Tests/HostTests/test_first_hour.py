@@ -6,6 +6,7 @@ the providers.
 usage: scripts/test-host test_first_hour
 """
 
+import json
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from host import METRICS_URL, REPOSITORY, SANDBOX_URL  # noqa: E402
 from machine import HOST, PICTURE, Machine, quick_start  # noqa: E402
 
 from demonstration.web import Website  # noqa: E402
+from documents.commands import commands  # noqa: E402
 
 MINUTES = 15.0
 MOST_COMMANDS = 6
@@ -140,11 +142,73 @@ class FirstHourTests(unittest.TestCase):
         self.assertEqual(self.status_over_https(HOST, "/HealthCheck"), "200")
 
 
+class TrialTests(unittest.TestCase):
+    """On a laptop: no name in DNS, no authority that could reach it."""
+
+    SETUP = "syncctl setup --sandbox --trial"
+    FOLDER = f"/var/lib/syncd/authority/{HOST}"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.machine = Machine("trial", None)
+        cls.addClassCleanup(cls.machine.end)
+
+    def inside(self, command: str, check: bool = True) -> subprocess.CompletedProcess:
+        return self.machine.run("/bin/sh", "-c", command, check=check)
+
+    def ask(self, *options: str) -> str:
+        """The status by which the server answers a program on this host, or curl's own."""
+        done = self.machine.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", *options, f"https://{HOST}/HealthCheck",
+                                check=False)
+        return done.stdout.strip() if done.returncode == 0 else f"curl {done.returncode}"
+
+    def test_trial(self) -> None:
+        """The README's commands lead to an upload, and what this host was made to trust is taken back."""
+        self.assertIn(self.SETUP, [command.text for command in commands(REPOSITORY / "README.md")])
+        for command in quick_start():
+            written = self.machine.type_of_quick_start(self.SETUP if command == "syncctl setup --sandbox" else command)
+            # The reply to an upload is in headers alone.
+            if "curl -sSw" in command and "/UploadFile" not in command:
+                self.assertTrue(written.endswith("}\n"), written)
+        self.assertIn('"numberUploadsTransferred":1', written)
+
+        doctor = json.loads(self.inside("syncctl doctor --json --ignore sandboxInUse").stdout)["diagnoses"]
+        self.assertIn("certificateOfTrial", [each.get("code") for each in doctor])
+        self.assertEqual([each["finding"] for each in doctor if each["verdict"] in ("warning", "bad") and not each["ignored"]], [])
+        self.assertIn("takes 4096 connections", "".join(each["finding"] for each in doctor))
+        self.assertIn(f"{self.FOLDER}/root.pem", self.inside("syncctl authority show").stdout)
+        self.assertEqual(self.inside(f"stat -c %a%U {self.FOLDER}/root.key").stdout, "600root\n")
+
+        self.assertEqual(self.ask(), "200")
+        self.inside("syncctl authority distrust")
+        self.assertEqual(self.ask(), "curl 6")
+        at = ("--connect-to", "::127.0.0.1:443")
+        self.assertEqual(self.ask(*at), "curl 60")
+        self.assertEqual(self.ask(*at, "--cacert", f"{self.FOLDER}/root.pem"), "200")
+        self.inside("syncctl authority trust")
+        self.assertEqual(self.ask(), "200")
+
+        # The timer replaces a certificate that ends soon, under the restrictions of its unit.
+        shorten = (f"cd {self.FOLDER} && openssl req -new -key server.key -subj /CN={HOST} | openssl x509 -req -CA root.pem "
+                   "-CAkey root.key -set_serial 2 -days 59 -out server.pem")
+        root = self.inside(f"cat {self.FOLDER}/root.pem").stdout
+        self.inside("systemctl is-enabled syncd-authority.timer")
+        for also in ("", " && rm root.key"):  # With another authority, if that one cannot sign any more; it is trusted, too.
+            self.inside(shorten + also)
+            self.inside("systemctl start syncd-authority.service")
+            self.inside(f"openssl x509 -in {self.FOLDER}/server.pem -noout -checkend {396 * 86_400}")
+            self.assertEqual(self.inside(f"cat {self.FOLDER}/root.pem").stdout == root, not also)
+            self.assertEqual(self.ask(), "200")
+
+        self.inside("apt-get purge --yes syncserver")
+        self.assertEqual(self.inside(f"grep -c {HOST} /etc/hosts; ls /usr/local/share/ca-certificates", check=False).stdout, "0\n")
+
+
 def load_tests(loader: unittest.TestLoader, _tests, _pattern) -> unittest.TestSuite:
     """In the order of the source: an operator's first hour."""
     del loader
     names = [name for name in vars(FirstHourTests) if name.startswith("test_")]
-    return unittest.TestSuite(map(FirstHourTests, names))
+    return unittest.TestSuite([*map(FirstHourTests, names), TrialTests("test_trial")])
 
 
 if __name__ == "__main__":

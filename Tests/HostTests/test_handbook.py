@@ -33,8 +33,8 @@ class HandbookTests(HandbookCase):
         page.type("syncctl help setup", shown=False)
         page.type("systemd-sysusers syncd.conf")
         page.type("systemd-tmpfiles --create syncd.conf")
-        page.type("syncctl generate-key")
-        page.type("syncctl check-config")
+        page.type("syncctl keys generate")
+        page.type("syncctl config check")
         page.type("syncctl migrate")
         page.type("syncctl migrate --check")
         page.type("systemctl enable --now syncd.target")
@@ -68,11 +68,38 @@ class HandbookTests(HandbookCase):
             "systemctl show --timestamp=unix --property=ExecMainStartTimestamp --value syncd-jobs@1").strip().lstrip("@")
         wait_for("it is another second", lambda: time.time() >= int(started) + 1, START_SECONDS)
         # As it is then: changed, and not loaded.
-        self.inside(f"touch {CONFIGURATION}")
+        self.inside(f"echo >>{CONFIGURATION}")
         written = self.inside("syncctl setup --unattended")
         self.assertIn("let the server read its configuration again", written)
         self.assertNotEqual(self.pid("syncd-api@1"), before)
         self.assertNotIn("let the server read its configuration again", self.inside("syncctl setup --unattended"))
+
+    def test_removed_socket(self) -> None:
+        """A socket that was removed fails the reload, which could not help; what doctor says to do does."""
+        self.inside("rm /run/syncd/api.sock")
+        self.inside("systemctl reload syncd", check=False)
+        self.assertIn("the socket /run/syncd/api.sock is gone", self.inside("journalctl -u syncd -n 20"))
+        self.assertIn(
+            "systemctl restart syncd-api.socket makes the socket again",
+            self.inside("syncctl doctor --ignore sandboxInUse", check=False))
+        self.inside("systemctl restart syncd-api.socket")
+        self.wait_until_healthy()
+        self.inside("systemctl reload syncd")
+        self.inside("syncctl doctor --ignore sandboxInUse")
+
+    def test_unready_unit(self) -> None:
+        """An instance that does not get ready is named by doctor, whose command shows the file that keeps it from that."""
+        unit = "syncd-transfer@1"
+        drop_in = f"/etc/systemd/system/{unit}.service.d/trouble.conf"
+        self.inside(f"mkdir {drop_in.rpartition('/')[0]}")
+        self.machine.write(drop_in, "[Service]\nExecStart=\nExecStart=/bin/sleep 600\n", 0o644)
+        self.inside(f"systemctl daemon-reload; systemctl restart --no-block {unit}")
+        wait_for(
+            "doctor names it", lambda: "unitNotReady" in self.inside("syncctl doctor --json", check=False), START_SECONDS)
+        self.assertIn(drop_in, self.inside(f"systemctl show {unit} -p DropInPaths"))
+        self.inside(f"rm {drop_in}; systemctl daemon-reload; systemctl restart {unit}")
+        self.wait_until_healthy()
+        self.inside("syncctl doctor --ignore sandboxInUse")
 
     def test_least_privilege(self) -> None:
         """Section 3: a server with a single account of the database gets one for each role."""
@@ -102,7 +129,7 @@ class HandbookTests(HandbookCase):
     def test_changes(self) -> None:
         """Section 4: reload, restart, more instances, maintenance, an update to the same release."""
         page = self.chapter("changes")
-        page.type("syncctl check-config --connect")
+        page.type("syncctl config check --connect")
         self.configure(lambda settings: settings.update(apiThraeds=3))
         page.type("systemctl reload syncd", status=1)
         self.assertIn("apiThraeds is not a setting", page.type("journalctl -u syncd", shown=False))
@@ -115,9 +142,10 @@ class HandbookTests(HandbookCase):
         page.type("systemctl restart syncd")
         self.wait_until_healthy()
         self.assertNotEqual(self.pid("syncd-api@2"), pids["syncd-api@2"])
-        # In place of an editor.
-        self.machine.write("/root/editor", "#!/bin/sh\nprintf '[Unit]\\nWants=syncd-transfer@3.service\\n' >\"$1\"\n", 0o755)
-        self.machine.write("/root/other-editor", "#!/bin/sh\nprintf '[Timer]\\nRandomizedDelaySec=1h\\n' >\"$1\"\n", 0o755)
+        # In place of an editor, which systemd 257 also tells the line. What counts is between two comments of systemctl's.
+        insert = "#!/bin/sh\nfor file; do :; done\nsed -i '/^### Anything between here/a {}' \"$file\"\n"
+        self.machine.write("/root/editor", insert.format("[Unit]\\nWants=syncd-transfer@3.service"), 0o755)
+        self.machine.write("/root/other-editor", insert.format("[Timer]\\nRandomizedDelaySec=1h"), 0o755)
         page.type("systemctl edit syncd.target", {"systemctl": "SYSTEMD_EDITOR=/root/editor systemctl"})
         page.type("systemctl start syncd-transfer@3")
         self.inside("systemctl is-active syncd-transfer@3")
@@ -126,6 +154,7 @@ class HandbookTests(HandbookCase):
         page.type("syncctl maintenance on \"We are back at noon (UTC).\"")
         wait_for("it is closed", lambda: "noon" in self.inside(f"curl -s https://{HOST}/Index"), 5)
         page.type("syncctl status")
+        page.type("syncctl maintenance status")
         page.type("syncctl maintenance off")
         page.type("syncctl maintenance on --this-host", {"…": "We are back."})
         page.type("syncctl maintenance off")
@@ -170,14 +199,14 @@ class HandbookTests(HandbookCase):
         def ended(*command: str) -> subprocess.CompletedProcess:
             return self.machine.run("runuser", "-u", "nobody", "--", "syncctl", *command, check=False)
 
-        for command in (("try", "dropbox"), ("status",), ("users",), ("check-config",), ("fsck",), ("backup", "/tmp/x")):
+        for command in (("try", "dropbox"), ("status",), ("users",), ("config", "check"), ("fsck",), ("backup", "make", "/tmp/x")):
             refused = ended(*command)
             self.assertEqual(refused.returncode, 77, f"{command}: {refused.stdout}")
             self.assertIn("run syncctl as root", refused.stdout)
         self.assertEqual(ended("setup", "--unattended").returncode, 77)
-        self.assertEqual(ended("restore", "/tmp/x").returncode, 77)
+        self.assertEqual(ended("backup", "restore", "/tmp/x").returncode, 77)
         self.assertIn("notPermitted", ended("doctor", "--json").stdout)
-        self.assertEqual(ended("generate-key").returncode, 0)
+        self.assertEqual(ended("keys", "generate").returncode, 0)
         self.assertEqual(ended("openapi", "1.0.0").returncode, 0)
 
     def test_trying_providers(self) -> None:

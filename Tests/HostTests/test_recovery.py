@@ -27,7 +27,7 @@ PHOTO = f"200 {len(PICTURE)}"
 
 class RecoveryTests(HandbookCase):
     def test_backup(self) -> None:
-        """Section 7: a backup every night, its copies by ssh and by rclone, and by hand."""
+        """Section 7: a backup every hour, its copies by ssh and by rclone, and by hand."""
         self.other_host()
         page = self.chapter("backup")
         page.type("apt install gnupg", shown=False)
@@ -58,11 +58,11 @@ class RecoveryTests(HandbookCase):
                         "journalctl -u syncd-backup-copy"):
             page.type(command, shown=False)
 
-        page.type("syncctl backup /root/syncd.backup.gz")
-        page.type("syncctl backup - | ssh other.example.com")
-        page.type("ssh other.example.com cat syncd.backup.gz | syncctl verify-backup -")
+        page.type("syncctl backup make /root/syncd.backup.gz")
+        page.type("syncctl backup make - | ssh other.example.com")
+        page.type("ssh other.example.com cat syncd.backup.gz | syncctl backup verify -")
         page.type("CREATE DATABASE scratch", through="mariadb -e")
-        page.type("syncctl verify-backup --scratch-database", {"FILE": "/root/syncd.backup.gz"})
+        page.type("syncctl backup verify --scratch-database", {"FILE": "/root/syncd.backup.gz"})
         page.type("zcat FILE", {"FILE": "/root/syncd.backup.gz"}, shown=False)
         page.type("systemctl start syncd-backup")
         self.assertEqual(self.inside("syncctl doctor --json --ignore sandboxInUse | grep -c backupCopyOld", check=False), "0\n")
@@ -103,7 +103,7 @@ class RecoveryTests(HandbookCase):
         page.type("certbot certonly --webroot", answers={
             "(Enter 'c' to cancel): ": "a@example.com", "(Y)es/(N)o: ": "N"}, shown=False)
         page.type("gpg --decrypt syncd-secrets.tar.gpg", shown=False)
-        page.type("syncctl restore syncd-2026-11-25T030000Z.backup.gz",
+        page.type("syncctl backup restore syncd-2026-11-25T030000Z.backup.gz",
                   {"syncd-2026-11-25T030000Z.backup.gz": name})
         run("cp", lost.path("/root/alice"), bare.path("/root"))
         self.assertEqual(self.photo_of_alice(), PHOTO)
@@ -118,10 +118,10 @@ class RecoveryTests(HandbookCase):
         """Restoring goes on with another key if it is told to; then only owners can bring back access to their files."""
         self.empty_database()
         self.inside(f"mv {SECRETS}/sealing-key /root")
-        page.type("syncctl generate-key | install")
-        page.type("syncctl restore syncd-2026-11-25T030000Z.backup.gz",
+        page.type("syncctl keys generate | install")
+        page.type("syncctl backup restore syncd-2026-11-25T030000Z.backup.gz",
                   {"syncd-2026-11-25T030000Z.backup.gz": name}, status=78)
-        page.type("syncctl restore --key-lost FILE", {"FILE": name})
+        page.type("syncctl backup restore --key-lost FILE", {"FILE": name})
         self.assertIn("sealingKeyUnknown", self.inside("syncctl doctor --json", check=False))
         page.type("systemctl reload syncd", status=1)
         page.type("systemctl restart syncd-api@1")
@@ -149,13 +149,13 @@ class RecoveryTests(HandbookCase):
             settings["database"] |= {"host": "other.example.com", "name": "elsewhere"}
 
         self.configure(elsewhere)
-        restore = "syncctl restore syncd-2026-11-25T030000Z.backup.gz"
+        restore = "syncctl backup restore syncd-2026-11-25T030000Z.backup.gz"
         page.type(restore, {restore.split()[-1]: name}, status=69)
         self.inside("mariadb -e 'CREATE DATABASE elsewhere; GRANT ALL ON elsewhere.* TO syncd@localhost WITH GRANT OPTION'")
-        page.type("syncctl restore --rows-only FILE", {"FILE": name})
+        page.type("syncctl backup restore --rows-only FILE", {"FILE": name})
         self.inside("mariadb -e 'DROP DATABASE elsewhere; CREATE DATABASE elsewhere'")
         readme = self.chapter("restore-debian", "debian/syncserver.README.Debian")
-        readme.type("syncctl restore", {"syncd-....backup.gz": name})
+        readme.type("syncctl backup restore", {"syncd-....backup.gz": name})
         self.assertEqual(self.photo_of_alice(), PHOTO)
         readme.compare()
 

@@ -11,6 +11,7 @@ import socket
 import ssl
 import time
 import uuid
+from types import SimpleNamespace
 
 from sandbox import CA, PORT, broken_rules, check, control, run
 
@@ -79,6 +80,9 @@ async def conversation():
     token = device()
     await send(token, message={"aps": {"alert": {"title": "T", "body": "Body 🎉"}}})
     check(arrived(token) == ["Body 🎉"], "an alert with a title and a body")
+    token = device()
+    result = await send(token, push_type=None)
+    check(result.is_successful and arrived(token) == ["Hello"], "a notification that does not say its kind is an alert")
     check(broken_rules() == [], "a client that keeps to the rules is not blamed")
 
     since = time.time() - 3_600
@@ -98,7 +102,7 @@ async def conversation():
             ("a token of another team", {"team_id": "OTHER12345"}, {}, "403", "InvalidProviderToken"),
             ("a token with another key id", {"key_id": "OTHER12345"}, {}, "403", "InvalidProviderToken"),
             ("another app's topic", {"topic": "com.example.other"}, {}, "400", "TopicDisallowed"),
-            ("no kind of push", {}, {"push_type": None}, "400", "InvalidPushType"),
+            ("an unknown kind of push", {}, {"push_type": SimpleNamespace(value="shout")}, "400", "InvalidPushType"),
             ("an unknown priority", {}, {"priority": 7}, "400", "BadPriority"),
             ("a collapse id of 65 bytes", {}, {"collapse_key": "x" * 65}, "400", "BadCollapseId"),
             ("a payload of more than 4,096 bytes", {}, {"message": {"aps": {"alert": "x" * 4_096}}}, "413",

@@ -44,6 +44,10 @@ def check_files(account):
     found = client.files.by_id(node.file_id)
     check(found is not None and found.user_path == "anderswo.bin", "and is found by its id where it is now")
     check(client.files.by_id(999_999) is None, "an id that no file has is not found")
+    copied = client.files.copy(moved, "Ordner ü/Kopie.bin")
+    check(contents(account, "Ordner ü/Kopie.bin") == data[:1000], "a copy has the bytes of the original")
+    check(copied.file_id != moved.file_id and contents(account, "anderswo.bin") == data[:1000], "which stays")
+    check_locks(account)
     client.files.delete(large)
     check(contents(account, "Ordner ü/gross.bin") is None, "a deleted file is gone")
     try:
@@ -53,6 +57,18 @@ def check_files(account):
         check(error.status_code == 404, "a file that does not exist is not found")
     rules = broken_rules()
     check(rules == [], f"the client breaks none of Nextcloud's rules: {rules}")
+
+
+def check_locks(account):
+    """Nextcloud pretends locks to clients that write nothing without, and offers none to others."""
+    url = f"{SERVER}/remote.php/dav/files/{account['id']}/anderswo.bin"
+    for agent, lock, unlock in [("WebDAVFS/3.0.0", 200, 204), ("Microsoft-WebDAV-MiniRedir/10.0", 200, 204), ("rclone", 501, 501)]:
+        request = {
+            "auth": (account["id"], account["accessToken"]), "verify": CA, "headers": {"User-Agent": agent}}
+        replies = [requests.request(method, url, **request) for method in ("LOCK", "UNLOCK")]
+        check([reply.status_code for reply in replies] == [lock, unlock], f"locks for {agent}: {replies}")
+        if lock == 200:
+            check("opaquelocktoken:" in replies[0].text, f"a lock has a token: {replies[0].text}")
 
 
 def check_login(account):

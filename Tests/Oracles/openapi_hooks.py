@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import random
+import subprocess
 import threading
 import uuid
 from collections import Counter, defaultdict
@@ -38,8 +39,8 @@ class Person:
     """A sandbox account on one device."""
 
     def __init__(self, provider: str):
-        account = web.post(f"{SANDBOX}/sandbox/accounts", json={"provider": provider, "name": "Schema Tester"}).json()
-        self.headers = {**account["headers"], "SyncServer-Device-UUID": new_uuid()}
+        self.account = web.post(f"{SANDBOX}/sandbox/accounts", json={"provider": provider, "name": "Schema Tester"}).json()
+        self.headers = {**self.account["headers"], "SyncServer-Device-UUID": new_uuid()}
 
     def call(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> requests.Response:
         return web.request(method, f"{SERVER}/{endpoint}/", params=parameters, headers=self.headers, data=body)
@@ -50,6 +51,12 @@ class Person:
         other.headers = {**self.headers, **headers}
         return other
 
+    def with_new_code(self) -> "Person":
+        """The same person, who has signed in at the provider once more."""
+        address = f"{SANDBOX}/sandbox/accounts/{self.account['id']}"
+        web.post(f"{address}/new-authorization-code", json={}).raise_for_status()
+        return self.with_headers(web.get(address).json()["headers"])
+
     def sign_up(self) -> "Person":
         self.group = new_uuid()
         self.call("POST", "AddUser", sharingGroupUUID=self.group, cloudFolderName="Schema").raise_for_status()
@@ -57,6 +64,15 @@ class Person:
 
     def redeem(self, invitation: str) -> dict:
         return self.call("POST", "RedeemSharingInvitation", sharingInvitationUUID=invitation).json()
+
+
+def make_older(grant: str) -> None:
+    """Makes a device's grant one that its device has had, and has shown, for a month: a younger one does not count."""
+    subprocess.run(
+        ["mariadb", "--no-defaults", f"--socket={os.environ['DB_SOCKET']}", "--execute",
+         "UPDATE device_grants SET created_at = created_at - INTERVAL 30 DAY, signed_in_at = UTC_TIMESTAMP() "
+         f"WHERE grant_hash = UNHEX(SHA2('{grant}', 256))", os.environ["DB_NAME"]],
+        check=True)
 
 
 class Move:
@@ -71,6 +87,8 @@ class Move:
         before.call("POST", "UploadFile", self.body, fileUUID=self.file, sharingGroupUUID=self.group, mimeType="text/plain",
                     fileVersion=0, masterVersion=0, checkSum=hashlib.md5(self.body).hexdigest()).raise_for_status()
         before.call("POST", "DoneUploads", sharingGroupUUID=self.group, masterVersion=0).raise_for_status()
+        make_older(identity["deviceGrant"])
+        self.before = before.with_headers({"SyncServer-Device-Grant": identity["deviceGrant"]})
         self.after = Person("google")
         self.after.headers |= {"SyncServer-Device-UUID": before.headers["SyncServer-Device-UUID"],
                                "SyncServer-Device-Grant": identity["deviceGrant"]}
@@ -251,6 +269,16 @@ def sensible(case, person: Person, here: World) -> Person:
                       "checkSum": hashlib.md5(move.body).hexdigest(), "switchId": move.confirm()}
             query.pop("contentSHA256", None)
             case.body, case.media_type = move.body, "application/octet-stream"
+        (case.headers or {}).pop("SyncServer-Account-Epoch", None)
+    elif name == "RevokeDeviceGrants":
+        person = Move().before
+        query.pop("grantDeviceUUID", None)
+        (case.headers or {}).pop("SyncServer-Account-Epoch", None)
+    elif name == "UndoAccountSwitch":
+        move = Move()
+        move.confirm()
+        query["userAppId"] = move.identity
+        person = move.before.with_new_code()
         (case.headers or {}).pop("SyncServer-Account-Epoch", None)
     elif name == "GetAccountSwitchStatus" and CHANCE.random() < 0.5:
         move = Move()

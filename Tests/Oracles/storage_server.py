@@ -1,17 +1,24 @@
 """A real storage server on a free port of 127.0.0.1, until the standard input ends.
 
-usage: storage_server.py s3-moto|s3-rclone|webdav-apache|webdav-wsgidav|webdav-rclone FOLDER
+usage: storage_server.py KIND FOLDER
+
+KIND is s3-moto, s3-rclone, webdav-apache, webdav-apache-open, webdav-wsgidav, webdav-rclone, webdav-lighttpd, webdav-nginx,
+webdav-copyparty, webdav-asgi or webdav-seaweed.
 
 The S3 servers have the bucket `photos`. moto enforces conditions and the order of multipart uploads; it takes any key.
 `rclone serve s3` verifies signatures and `Content-MD5`, for the key `AKTEST` with the secret `secret-of-the-tests`;
-FOLDER/files/photos holds its objects as files.
+FOLDER/files/photos holds its objects as files. A further kind, `s3-seaweedfs`, has the same key: SeaweedFS verifies signatures and
+checksums, honours conditions, and wants parts of 5 MiB at least.
 
-The WebDAV servers serve FOLDER/files to the user `tester` with the password `secret-of-the-tests`.
+The WebDAV servers serve FOLDER/files to the user `tester` with the password `secret-of-the-tests`. As long as there is a file
+FOLDER/open, `webdav-apache-open` shows them to everybody, whatever password they present; writing needs the right one.
+SeaweedFS takes any password, and keeps files in volumes of its own; they are seen by the interface of its filer.
 
 The output is the port, in a line. rclone remembers what a folder holds; it has a second line with the port of its
-remote control, where `POST /vfs/forget` makes it look again.
+remote control, where `POST /vfs/forget` makes it look again. SeaweedFS has one with the port of its filer.
 """
 
+import json
 import os
 import socket
 import subprocess
@@ -52,6 +59,40 @@ def s3_rclone(files: Path) -> None:
     serve_with_rclone("s3", "--auth-key", f"{KEY},{SECRET}", files)
 
 
+def s3_seaweedfs(files: Path) -> None:
+    folder = files.parent
+    actions = ["Admin", "Read", "Write", "List", "Tagging"]
+    (folder / "s3.json").write_text(json.dumps({"identities": [
+        {"name": USER, "credentials": [{"accessKey": KEY, "secretKey": SECRET}], "actions": actions},
+        # For the tests, which look at what is there without a signature; a signature that is wrong is refused.
+        {"name": "anonymous", "actions": actions},
+    ]}), encoding="ascii")
+    ports = {name: free_port() for name in ("master", "volume", "filer", "s3")}
+    command = [
+        Path(sys.executable).with_name("weed"), "server", f"-dir={files}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer",
+        "-s3", f"-s3.config={folder}/s3.json", "-s3.iam=false", "-s3.port.iceberg=0", "-s3.port.lance=0",
+        "-master.volumeSizeLimitMB=64", "-volume.max=50",
+        *(f"-{name}.port={port}" for name, port in ports.items()),
+        *(f"-{name}.port.grpc={free_port()}" for name in ports),
+    ]
+    with open(folder / "weed.log", "wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        wait_for(ports["s3"])
+        # The filer may come after the interface.
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                address = f"http://127.0.0.1:{ports['s3']}/{BUCKET}"
+                urllib.request.urlopen(urllib.request.Request(address, method="PUT")).close()
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+        announce(ports["s3"])
+        # It takes more than 20 s to end by itself.
+        server.kill()
+
+
 def webdav_rclone(files: Path) -> None:
     serve_with_rclone("webdav", "--user", USER, "--pass", SECRET, files)
 
@@ -65,7 +106,13 @@ def serve_with_rclone(interface: str, *arguments) -> None:
     ], port, control)
 
 
-def webdav_apache(files: Path) -> None:
+def webdav_apache_open(files: Path) -> None:
+    webdav_apache(files, [
+        f"Require expr \"-e '{files.parent}/open' && %{{REQUEST_METHOD}} =~ /^(GET|HEAD|OPTIONS|PROPFIND)$/\"",
+    ])
+
+
+def webdav_apache(files: Path, exceptions: list = ()) -> None:
     folder, port = files.parent, free_port()
     digest = subprocess.run(["openssl", "passwd", "-apr1", SECRET], check=True, capture_output=True, text=True).stdout
     (folder / "users").write_text(f"{USER}:{digest}", encoding="ascii")
@@ -82,7 +129,8 @@ def webdav_apache(files: Path) -> None:
         f"RequestHeader edit Destination ^https://([^/]+)/ http://$1:{port}/ early",
         f"DefaultRuntimeDir {folder}", f"DavLockDB {folder}/locks", f"DocumentRoot {files}",
         f"<Directory {files}>", "Dav On", "AuthType Basic", "AuthName files", f"AuthUserFile {folder}/users",
-        "Require valid-user", "</Directory>", "",
+        # One of them has to hold.
+        "Require valid-user", *exceptions, "</Directory>", "",
     ]
     (folder / "apache.conf").write_text("\n".join(lines), encoding="utf-8")
     serve(["/usr/sbin/apache2", "-D", "FOREGROUND", "-f", folder / "apache.conf"], port)
@@ -105,8 +153,81 @@ def webdav_wsgidav(files: Path) -> None:
     server.stop()
 
 
-def serve(command: list, port: int, *further_ports: int) -> None:
-    with subprocess.Popen(command) as server:
+def webdav_lighttpd(files: Path) -> None:
+    folder, port = files.parent, free_port()
+    (folder / "users").write_text(f"{USER}:{SECRET}", encoding="ascii")
+    (folder / "lighttpd.conf").write_text(f"""
+server.modules = ("mod_auth", "mod_authn_file", "mod_webdav")
+server.bind = "127.0.0.1"
+server.port = {port}
+server.document-root = "{files}"
+server.upload-dirs = ("{folder}")
+server.errorlog = "{folder}/error.log"
+auth.backend = "plain"
+auth.backend.plain.userfile = "{folder}/users"
+auth.require = ("/" => ("method" => "basic", "realm" => "files", "require" => "valid-user"))
+webdav.activate = "enable"
+webdav.sqlite-db-name = "{folder}/locks.db"
+""", encoding="utf-8")
+    serve(["/usr/sbin/lighttpd", "-D", "-f", folder / "lighttpd.conf"], port)
+
+
+def webdav_nginx(files: Path) -> None:
+    folder, port = files.parent, free_port()
+    digest = subprocess.run(["openssl", "passwd", "-apr1", SECRET], check=True, capture_output=True, text=True).stdout
+    (folder / "users").write_text(f"{USER}:{digest}", encoding="ascii")
+    # Workers of root run as somebody else, who has to write the files.
+    user = "user root;" if os.geteuid() == 0 else ""
+    paths = " ".join(f"{name}_temp_path {folder}/{name};"
+                     for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    (folder / "nginx.conf").write_text(f"""
+load_module /usr/lib/nginx/modules/ngx_http_dav_ext_module.so;
+{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log;
+events {{}}
+http {{
+    access_log off; {paths}
+    server {{
+        listen 127.0.0.1:{port}; root {files};
+        location / {{
+            auth_basic files; auth_basic_user_file {folder}/users; client_max_body_size 0;
+            dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS;
+        }}
+    }}
+}}
+""", encoding="utf-8")
+    serve(["/usr/sbin/nginx", "-e", folder / "error.log", "-c", folder / "nginx.conf"], port)
+
+
+def webdav_copyparty(files: Path) -> None:
+    port = free_port()
+    serve([
+        Path(sys.executable).with_name("copyparty"), "-q", "-i", "127.0.0.1", "-p", str(port), "-a", f"{USER}:{SECRET}", "-v",
+        f"{files}::A,{USER}", "--hist", files.parent / "history", "--no-crt", "--no-thumb",
+        # All people of the tests come from one address.
+        *(f"--ban-{reason}=no" for reason in ("pw", "404", "403", "422", "url")),
+    ], port, output=subprocess.DEVNULL)
+
+
+def webdav_asgi(files: Path) -> None:
+    port = free_port()
+    serve([Path(sys.executable).with_name("asgi-webdav"), "-H", "127.0.0.1", "-P", str(port), "-u", USER, SECRET, "-r",
+           files], port, output=subprocess.DEVNULL)
+
+
+def webdav_seaweed(files: Path) -> None:
+    # The port of gRPC follows from the other one, unless it is given.
+    names = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc",
+             "webdav.port")
+    ports = dict(zip(names, free_ports(len(names))))
+    serve([
+        Path(sys.executable).with_name("weed"), f"-logdir={files.parent}", "server", f"-dir={files}", "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1", "-filer", "-webdav", "-volume.max=4", "-master.volumeSizeLimitMB=64",
+        *(f"-{name}={port}" for name, port in ports.items()),
+    ], ports["webdav.port"], ports["filer.port"], output=subprocess.DEVNULL)
+
+
+def serve(command: list, port: int, *further_ports: int, output=None) -> None:
+    with subprocess.Popen(command, stdout=output, stderr=output) as server:
         for needed in (port, *further_ports):
             wait_for(needed)
         announce(port, *further_ports)
@@ -114,9 +235,18 @@ def serve(command: list, port: int, *further_ports: int) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    listeners = [socket.socket() for _ in range(count)]
+    try:
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in listeners]
+    finally:
+        for listener in listeners:
+            listener.close()
 
 
 def wait_for(port: int) -> None:
@@ -136,8 +266,13 @@ def announce(*ports: int) -> None:
     sys.stdin.read()
 
 
-KINDS = {"s3-moto": s3_moto, "s3-rclone": s3_rclone, "webdav-apache": webdav_apache, "webdav-wsgidav": webdav_wsgidav,
-         "webdav-rclone": webdav_rclone}
+KINDS = {"s3-moto": s3_moto, "s3-rclone": s3_rclone, "webdav-apache": webdav_apache,
+         "webdav-apache-open": webdav_apache_open, "webdav-wsgidav": webdav_wsgidav,
+         "webdav-rclone": webdav_rclone,
+         "webdav-lighttpd": webdav_lighttpd, "webdav-nginx": webdav_nginx, "webdav-copyparty": webdav_copyparty,
+         "webdav-asgi": webdav_asgi, "webdav-seaweed": webdav_seaweed}
+
+KINDS["s3-seaweedfs"] = s3_seaweedfs
 
 if __name__ == "__main__":
     FILES = Path(sys.argv[2]).resolve() / "files"

@@ -103,6 +103,20 @@ class ErrorTests(unittest.TestCase):
                 status = "500" if status == "default" else status
                 self.assertEqual(rows[code], (status, re.search(pattern, status) is not None))
 
+    def test_classes(self) -> None:
+        """The table of classes lists each code of the code's table, in its class."""
+        source = (REPOSITORY / "Sources/Protocol/SyncProtocol/Routing/ErrorCode.swift").read_text(encoding="utf-8")
+        names = dict(re.findall(r'^    case (\w+) = "(\w+)"$', source, re.MULTILINE))
+        rows = re.findall(r"case \.(\w+):\s+Row\(\s*\d+, \.(\w+),", source)
+        self.assertGreater(len(rows), 100)
+        text = (REPOSITORY / "docs/protocol.md").read_text(encoding="utf-8")
+        section = re.search(r"^### 4\.3 Classes\n(.*?)^### ", text, re.MULTILINE | re.DOTALL)
+        assert section
+        listed = {
+            code: cells[0] for cells in re.findall(r"^\| `(\w+)` \|.*\|.*\| (.*) \|$", section[1], re.MULTILINE)
+            for code in CODE.findall(cells[1])}
+        self.assertEqual(listed, {names.get(name, name): refusal_class for name, refusal_class in rows})
+
 
 class DoctorTests(unittest.TestCase):
     def test_each_finding_is_provoked(self) -> None:

@@ -33,7 +33,8 @@ import nginxsite  # noqa: E402
 from syncstack import certificates  # noqa: E402
 from syncstack.layout import Layout  # noqa: E402
 from syncstack.ports import choose  # noqa: E402
-from syncstack.webserver import WebServer  # noqa: E402
+from syncstack.processes import raise_open_files  # noqa: E402
+from syncstack.webserver import WebServer, adapted  # noqa: E402
 
 VERSION = (REPOSITORY / "VERSION").read_text(encoding="ascii").strip()
 REFUSAL = '{"error":"a $sentence","code":"some_code","requestId":"x","retryable":false}'
@@ -76,7 +77,10 @@ class Responder(socketserver.StreamRequestHandler):
         if parameters["QUERY_STRING"] == "hold":
             self.server.release.wait(300)
         reply = json.dumps({"parameters": parameters, "bodyBytes": body_bytes})
-        head = f"Status: 200 OK\r\nContent-Type: application/json\r\nsyncserver-version: {VERSION}\r\n\r\n"
+        unlogged = "syncd-unlogged: 1\r\n" if parameters["QUERY_STRING"] == "unlogged" else ""
+        head = (
+            f"Status: 200 OK\r\nContent-Type: application/json\r\nsyncserver-version: {VERSION}\r\n"
+            f"{unlogged}\r\n")
         text = (head + reply).encode()
         for start in range(0, len(text), 60000):
             self.send(STDOUT, text[start:start + 60000])
@@ -85,12 +89,13 @@ class Responder(socketserver.StreamRequestHandler):
 
     def admit(self, query: str) -> None:
         """Says whether a transfer may begin, as syncd does: no, if the query says with what status to refuse it."""
-        refusal = re.fullmatch(r"refuse=(\d+)(&problem)?", query)
+        refusal = re.fullmatch(r"refuse=(\d+)(&problem)?(&unlogged)?", query)
         head = "Status: 204 No Content\r\nsyncd-signed-in: the-ticket\r\n\r\n"
         if refusal:
             head = (
                 f"Status: 403 Forbidden\r\nsyncserver-version: {VERSION}\r\nsyncserver-error-code: some_code\r\n"
                 f"retry-after: 7\r\nallow: POST\r\nsyncd-refusal-status: {refusal[1]}\r\n"
+                + ("syncd-unlogged: 1\r\n" if refusal[3] else "") +
                 f"syncd-refusal-form: {'problem' if refusal[2] else 'json'}\r\n"
                 f"syncd-refusal-body: {REFUSAL}\r\n\r\n")
         self.end(head)
@@ -152,6 +157,7 @@ def pairs(block: bytes):
 class WebServerTests(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
+        raise_open_files()  # this process has both ends of hundreds of connections
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.layout = Layout(folder.name)
@@ -213,6 +219,16 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual(parameters["QUERY_STRING"], "b=1+2%20&a=%2F")
         self.assertEqual(parameters["DOCUMENT_URI"], "/Some Path/")
         self.assertRegex(parameters["REQUEST_ID"], "^[0-9a-f]{32}$")
+
+    def test_the_token_s_header_may_have_a_hyphen(self) -> None:
+        """For proxies that drop names with underscores. Of both spellings, nginx below 1.23 passes on the first."""
+        for method, path in (("GET", "/Index/"), ("POST", "/UploadFile/"), ("GET", "/DownloadFile/")):
+            for name in ("access-token", "Access-Token", "access_token", "ACCESS_TOKEN"):
+                with self.subTest(path=path, name=name):
+                    ResponderServer.asked.clear()
+                    reply, _ = self.request(method, path, headers={"X-token-type": "GoogleToken", name: "a token"})
+                    self.assertEqual(reply.status, 200)
+                    self.assertEqual({one.get("HTTP_ACCESS_TOKEN") for one in ResponderServer.asked}, {"a token"})
 
     def test_nearly_60_000_bytes_of_query_and_headers_arrive(self) -> None:
         query = "a=" + "x" * 29_000
@@ -454,21 +470,54 @@ class WebServerTests(unittest.TestCase):
                 self.assertEqual(self.request("GET", path, address="127.0.1.100")[0].status, 200)
                 self.assertEqual(self.request("GET", "/Index/", address=address)[0].status, 200)
 
+    def lines(self, address: str) -> collections.Counter:
+        """How many lines the access log has of an address, by status."""
+        text = (self.layout.logs / "nginx-access.log").read_text(encoding="utf-8")
+        lines = [json.loads(line) for line in text.splitlines()]
+        return collections.Counter(line["status"] for line in lines if line["remote_addr"] == address)
+
+    def test_what_syncd_says_not_to_log_is_not_logged(self) -> None:
+        address = "127.0.9.1"
+        for target in ("/Index/?unlogged", "/Index/", "/Index/?unlogged"):
+            reply, _ = self.request("GET", target, address=address)
+            self.assertEqual(reply.status, 200)
+            self.assertIsNone(reply.headers["syncd-unlogged"])
+        for query in ("refuse=429&unlogged", "refuse=401", "refuse=429&unlogged"):
+            reply, _ = self.request("POST", f"/UploadFile/?{query}", b"x", address=address)
+            self.assertIn(reply.status, (401, 429))
+            self.assertIsNone(reply.headers["syncd-unlogged"])
+        # A line is written after its reply, and those of one address in order.
+        self.request("GET", "/NoSuchPath/", address="127.0.9.2")
+        end = time.monotonic() + 10
+        while not self.lines("127.0.9.2") and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(self.lines(address), {"200": 1, "401": 1})
+
     def test_all_requests_together_are_limited(self) -> None:
-        """2,000 at once, and 200 more each second that the test takes."""
+        """2,000 at once, the last 500 of which wait, and 200 more each second that the test takes."""
         hidden = self.layout.api_socket.with_suffix(".hidden")
         # Without a responder, nginx answers as quickly as a busy machine lets it.
         self.layout.api_socket.rename(hidden)
         begin = time.monotonic()
         try:
-            found = self.at_once("127.0.2.1", connections=60, requests=200)
+            found = self.at_once("127.0.2.1", connections=700, requests=5)
         finally:
             hidden.rename(self.layout.api_socket)
         seconds = time.monotonic() - begin
         self.assertEqual(found.keys(), {b"502", b"429"}, f"in {seconds} s")
-        self.assertEqual(found.total(), 12_000)
+        self.assertEqual(found.total(), 3_500)
         self.assertGreaterEqual(found[b"502"], 2_001)
         self.assertLessEqual(found[b"502"], 2_001 + 200 * (seconds + 1))
+        # Of those that nginx refuses, one in a hundred has a line.
+        self.assertLess(self.lines("127.0.2.1")["429"], found[b"429"] / 20)
+
+    def test_a_client_that_asks_as_fast_as_it_can_gets_the_rate(self) -> None:
+        """It is refused nothing, and cannot occupy nginx with refusals."""
+        begin = time.monotonic()
+        found = self.at_once("127.0.2.2", connections=60, requests=30)
+        seconds = time.monotonic() - begin
+        self.assertEqual(found, {b"200": 1_800})
+        self.assertGreaterEqual(seconds, (1_800 - 1_501) / 200 - 0.1)
 
     def at_once(self, address: str, connections: int, requests: int) -> collections.Counter:
         """How often each status was returned to requests that were sent before the first reply is read."""
@@ -552,7 +601,7 @@ class WebServerTests(unittest.TestCase):
 
     def test_a_transfer_without_credentials_is_refused_without_asking(self) -> None:
         for method, path in (("POST", "/UploadFile"), ("POST", "/UploadFile/"), ("GET", "/DownloadFile/")):
-            for headers in ({}, {"X-token-type": "GoogleToken"}, {"access_token": "a:b:"},
+            for headers in ({}, {"X-token-type": "GoogleToken"}, {"access_token": "a:b:"}, {"access-token": "a"},
                             {"X-token-type": "", "access_token": "a"}):
                 with self.subTest(path=path, headers=headers):
                     ResponderServer.asked.clear()
@@ -560,6 +609,7 @@ class WebServerTests(unittest.TestCase):
                     reply, body = self.request(method, path, b"12345" if method == "POST" else None, headers)
 
                     self.expect_error(reply, body, 401, "credentials_missing")
+                    self.assertEqual("a proxy may have dropped it" in body.decode(), bool(headers.get("X-token-type")))
                     self.assertEqual(json.loads(body)["retryable"], False)
                     self.assertEqual(ResponderServer.asked, [])
         # Others are asked for all the same: syncd says what is wrong with them.
@@ -614,6 +664,27 @@ http {{
 """
 
 
+class ReleaseTests(unittest.TestCase):
+    """Releases before 1.25.1 refuse `http2 on;`, and later ones warn of `listen ... http2`."""
+
+    def test_http_2_is_written_as_the_release_knows_it(self) -> None:
+        for name in ("syncd.conf", "sandbox.conf"):
+            text = (REPOSITORY / "nginx" / name).read_text(encoding="utf-8")
+            self.assertEqual(adapted(text, (1, 25, 1)), text)
+            self.assertIsNone(re.search(r"(?m)^[^#]*listen .*http2", text), text)
+            older = adapted(text, (1, 25, 0))
+            self.assertNotIn("http2 on", older)
+            self.assertEqual(re.findall(r"(?m)^[ #]*listen .* ssl(?! http2)\b.*", older), [])
+
+    def test_this_release_says_nothing(self) -> None:
+        """It would warn at each start and reload."""
+        with tempfile.TemporaryDirectory() as folder:
+            layout = nginxsite.prepare(folder)
+            for configuration in (layout.nginx / "nginx.conf", nginxsite.production(layout)[0]):
+                done = nginxsite.nginx(configuration, "-q", "-t")
+                self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+
 class NetworkTests(unittest.TestCase):
     """Which addresses are grouped as one."""
 
@@ -639,6 +710,116 @@ class NetworkTests(unittest.TestCase):
                 connection.request("GET", "/", headers={"X-Address": address})
                 body = connection.getresponse().read()
                 self.assertEqual(body, key) if key is not None else self.assertTrue(body)
+
+
+class LoadBalancerTests(unittest.TestCase):
+    """The production site behind a TCP load balancer that sends the PROXY protocol, with the lines that it has for that."""
+
+    BALANCER, STRANGER = "127.0.5.1", "127.0.5.2"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.layout = nginxsite.prepare(folder.name)
+        for path in (cls.layout.api_socket, cls.layout.transfer_socket):
+            server = ResponderServer(str(path), Responder)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            cls.addClassCleanup(server.server_close)
+            cls.addClassCleanup(server.shutdown)
+        configuration, _ = nginxsite.production(cls.layout, "user root;\n" if os.geteuid() == 0 else "")
+        cls.ports = cls.put_behind_balancer(cls.layout.nginx / "site.conf")
+        started = nginxsite.nginx(configuration)
+        if started.returncode != 0:
+            raise AssertionError(started.stdout)
+        cls.addClassCleanup(nginxsite.nginx, configuration, "-s", "stop")
+
+    @classmethod
+    def put_behind_balancer(cls, site: Path) -> dict[str, int]:
+        """Takes the template's lines for a load balancer instead of the usual listeners; returns the ports."""
+        usual, behind, ports = [], [], {}
+        lines = site.read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            if re.fullmatch(r" +listen \S+ ssl(?: http2)?;", line):
+                usual.append(line)
+            elif match := re.fullmatch(r"    # (listen .* ssl.*;|set_real_ip_from .*;|real_ip_header .*;)", line):
+                behind.append(match[1])
+        assert len(usual) == 2 and len(behind) == 5, (usual, behind)
+        replaced = []
+        for number, line in enumerate(behind):
+            if line.startswith("listen"):
+                name = ("own", "balanced", "balanced6")[number]
+                ports[name] = choose(set(ports.values()))
+                line = re.sub(r"listen \S+", f"listen 127.0.0.1:{ports[name]}", line)
+            replaced.append(line.replace("192.0.2.0/24", cls.BALANCER))
+        text = "\n".join(line for line in lines if line not in usual)
+        for path in (cls.layout.api_socket, cls.layout.transfer_socket):
+            text = text.replace(f"unix:/run/syncd/{path.name}", f"unix:{path}")
+        text = text.replace("    # real_ip_header proxy_protocol;", "\n".join(replaced))
+        site.write_text(text, encoding="utf-8")
+        return ports
+
+    def phone(self, header: bytes, sender: str, port: str = "balanced") -> ssl.SSLSocket | None:
+        """A phone's connection that `sender` passes on, with a header before the first byte of TLS."""
+        connection = socket.create_connection(("127.0.0.1", self.ports[port]), 20, source_address=(sender, 0))
+        self.addCleanup(connection.close)
+        connection.sendall(header)
+        context = ssl.create_default_context(cafile=str(self.layout.ca_file))
+        try:
+            secured = context.wrap_socket(connection, server_hostname="localhost")
+        except (ssl.SSLError, ConnectionError):
+            return None
+        self.addCleanup(secured.close)
+        return secured
+
+    def address(self, *arguments) -> str:
+        """The address that syncd sees."""
+        phone = self.phone(*arguments)
+        self.assertIsNotNone(phone)
+        phone.sendall(b"GET /Index/ HTTP/1.1\r\nHost: sync.example.com\r\nConnection: close\r\n\r\n")
+        reply = http.client.HTTPResponse(phone)
+        reply.begin()
+        self.assertEqual(reply.status, 200)
+        return json.loads(reply.read())["parameters"]["REMOTE_ADDR"]
+
+    def test_the_phone_s_address_is_the_one_that_the_balancer_names(self) -> None:
+        for header, address in (
+                (b"PROXY TCP4 198.51.100.7 192.0.2.1 40000 443\r\n", "198.51.100.7"),
+                (b"PROXY TCP6 2001:db8::7 2001:db8::1 40000 443\r\n", "2001:db8::7"),
+                # The second version (haproxy.org, proxy-protocol.txt, section 2.2).
+                (b"\r\n\r\n\0\r\nQUIT\n" + struct.pack("!BBH4s4sHH", 0x21, 0x11, 12, bytes([198, 51, 100, 9]),
+                                                       bytes([192, 0, 2, 1]), 40000, 443), "198.51.100.9")):
+            with self.subTest(address=address):
+                self.assertEqual(self.address(header, self.BALANCER), address)
+
+    def test_nobody_else_names_an_address(self) -> None:
+        header = b"PROXY TCP4 198.51.100.7 192.0.2.1 40000 443\r\n"
+        self.assertEqual(self.address(header, self.STRANGER), self.STRANGER)
+        self.assertIsNone(self.phone(b"", self.BALANCER))
+        # This host's own checks send none, and need none.
+        self.assertEqual(self.address(b"", self.STRANGER, "own"), self.STRANGER)
+        self.assertIsNone(self.phone(header, self.STRANGER, "own"))
+
+    def test_phones_do_not_share_the_limits_of_the_balancer(self) -> None:
+        """One of two phones behind the same balancer has all transfers in progress that it may have; the other goes on."""
+        ResponderServer.release.clear()
+        self.addCleanup(ResponderServer.release.set)
+        held = []
+        head = f"GET /DownloadFile/?hold HTTP/1.1\r\nHost: sync.example.com\r\n{CREDENTIAL_LINES}\r\n"
+        deadline = time.monotonic() + 120
+        for number in range(128):
+            phone = self.phone(b"PROXY TCP4 198.51.100.21 192.0.2.1 40000 443\r\n", self.BALANCER)
+            phone.sendall(head.replace("%NUMBER%", str(number)).encode())
+            held.append(phone)
+        while ResponderServer.in_progress < 128:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.005)
+        for address, status in (("198.51.100.21", 429), ("198.51.100.22", 200)):
+            phone = self.phone(f"PROXY TCP4 {address} 192.0.2.1 40000 443\r\n".encode(), self.BALANCER)
+            phone.sendall(head.replace("?hold", "?known").replace("%NUMBER%", address).encode())
+            reply = http.client.HTTPResponse(phone)
+            reply.begin()
+            self.assertEqual(reply.status, status, address)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-IMPORT = re.compile(r"^(?:@testable )?(?:public |package |internal )?import (\w+)", re.MULTILINE)
+IMPORT = re.compile(r"^[ \t]*(?:@testable )?(?:public |package |internal )?import (\w+)", re.MULTILINE)
 
 
 def declared(target: dict) -> set[str]:

@@ -1,15 +1,20 @@
-"""scripts/stack, with unusable directories.
+"""scripts/stack, with unusable directories, and in a shell with few open files.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
 
 import os
+import re
+import shlex
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-STACK = Path(__file__).resolve().parents[2] / "scripts" / "stack"
+REPOSITORY = Path(__file__).resolve().parents[2]
+STACK = REPOSITORY / "scripts" / "stack"
+# The soft limit of a person's shell on Debian, and a hard one that is just enough.
+SOFT, HARD = 1_024, 4_096
 
 
 class DirectoryTests(unittest.TestCase):
@@ -24,10 +29,10 @@ class DirectoryTests(unittest.TestCase):
         for program in ("syncd", "syncctl", "syncsandbox"):
             (self.programs / program).touch(mode=0o755)
 
-    def refusal(self, verb: str, directory: Path) -> str:
+    def refusal(self, verb: str, directory: Path, *wrapper: str) -> str:
         """The message on standard error, one line."""
         ended = subprocess.run(
-            [STACK, verb, directory], env=os.environ | {"SYNC_BIN_DIR": str(self.programs)}, capture_output=True,
+            [*wrapper, STACK, verb, directory], env=os.environ | {"SYNC_BIN_DIR": str(self.programs)}, capture_output=True,
             text=True, timeout=60, check=False)
         self.assertEqual(ended.returncode, 1, ended.stderr)
         self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
@@ -47,6 +52,39 @@ class DirectoryTests(unittest.TestCase):
     def test_empty(self) -> None:
         """Without a stack, env says how to create one."""
         self.assertIn("scripts/stack up makes one", self.refusal("env", self.folder))
+
+    def test_open_files(self) -> None:
+        """A hard limit that is too low is named before anything starts."""
+        told = self.refusal("up", self.folder / "few", "prlimit", f"--nofile={SOFT}:{HARD - 1}", "--")
+        self.assertIn(f"{HARD - 1} files open here, and a stack needs {HARD}", told)
+        self.assertFalse((self.folder / "few").exists())
+
+
+class OpenFilesTests(unittest.TestCase):
+    def test_soft_limit(self) -> None:
+        """Each process of a stack raises the soft limit of the shell to the hard one, and none has fewer connections."""
+        with tempfile.TemporaryDirectory() as folder:
+            started = subprocess.run(
+                ["prlimit", f"--nofile={SOFT}:{HARD}", "--", STACK, "up", folder], capture_output=True, text=True, timeout=300,
+                check=False)
+            try:
+                self.assertEqual(started.returncode, 0, started.stderr)
+                lines = subprocess.run([STACK, "env", folder], capture_output=True, text=True, check=True).stdout
+                values = dict(part.partition("=")[::2] for part in shlex.split(lines))
+                pids = {name: values[name].split() for name in values if name.startswith("PIDS_")}
+                pids["PIDS_nginx"] = pids["PIDS_nginx"][1:]  # nginx raises the limit in its workers
+                del pids["PIDS_launchers"]
+                for name, numbers in pids.items():
+                    self.assertTrue(numbers, name)
+                    for number in numbers:
+                        limits = Path(f"/proc/{number}/limits").read_text(encoding="ascii")
+                        self.assertRegex(limits, rf"Max open files +{HARD} +{HARD} ", name)
+                log = (Path(folder) / "log" / "nginx-error.log").read_text(encoding="utf-8", errors="replace")
+                self.assertIsNone(re.search(r"(?i)open.file|RLIMIT", log), log)
+                log = (Path(folder) / "log" / "mariadb.log").read_text(encoding="utf-8", errors="replace")
+                self.assertEqual([now for now, wanted in re.findall(r"max_connections: (\d+) \(was (\d+)\)", log) if now != wanted], [])
+            finally:
+                subprocess.run([STACK, "down", folder], check=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 
 import contextlib
 import io
+import re
 import sys
 import tempfile
 import textwrap
@@ -140,21 +141,25 @@ class SuiteTests(unittest.TestCase):
         self.assertNotIn("once more", output)
 
     def test_every_test_belongs_to_just_one_suite(self) -> None:
-        suites = suites_of(["StoreTests.A/a()", "AcceptanceTests.B/b()", "StoreTests.C/c()"])
+        private = [f"AcceptanceTests.PrivateStackTests/{name}/a()" for name in ("AA", "B", "C", "A")]
+        suites = suites_of(["StoreTests.A/a()", "AcceptanceTests.B/b()", "StoreTests.C/c()", *private])
 
-        names = [suite.name for suite in suites]
-        self.assertEqual(names, [
-            "AcceptanceTests", "PrivateStackTests", "RandomisedTests", "GigabyteTests", "StoreTests"])
+        self.assertEqual([suite.name for suite in suites], [
+            "AcceptanceTests", "PrivateStackTests-1", "PrivateStackTests-2", "RandomisedTests", "GigabyteTests", "StoreTests"])
         self.assertEqual(sum(suite.width for suite in suites[:4]), TESTS_AT_ONCE)
         self.assertEqual([word for word in suites[0].arguments if word.startswith("^Acc")], [
-            r"^AcceptanceTests\.", *[arg for suite in suites[1:4] for arg in suite.arguments if arg != "--filter"]])
+            r"^AcceptanceTests\.", "^AcceptanceTests\\.PrivateStackTests/",
+            *[arg for suite in suites[3:5] for arg in suite.arguments if arg != "--filter"]])
+        for test in private:
+            self.assertEqual(len([1 for suite in suites[1:3] if re.search(suite.arguments[1], test)]), 1, test)
 
     def test_the_longest_target_begins_as_soon_as_there_is_room(self) -> None:
-        suites = suites_of(["StoreTests.A/a()", "CloudStorageTests.B/b()", "AcceptanceTests.C/c()"])
+        suites = suites_of([
+            "StoreTests.A/a()", "CloudStorageTests.B/b()", "AcceptanceTests.C/c()", "AcceptanceTests.PrivateStackTests/D/d()"])
 
         names = [suite.name for suite in suites]
         self.assertEqual(names, [
-            "AcceptanceTests", "PrivateStackTests", "CloudStorageTests", "RandomisedTests", "GigabyteTests", "StoreTests"])
+            "AcceptanceTests", "PrivateStackTests-1", "CloudStorageTests", "RandomisedTests", "GigabyteTests", "StoreTests"])
         self.assertEqual(sum(suite.width for suite in suites[:3]), TESTS_AT_ONCE)
 
 

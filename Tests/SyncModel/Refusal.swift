@@ -51,7 +51,8 @@ extension Refusal {
     /// What a request may get instead while a cloud misbehaves; nothing has changed then.
     package static let cloudFailures = [
         Refusal(502, "cloud_unavailable"), Refusal(502, "cloud_rate_limited"), Refusal(502, "cloud_refused"),
-        Refusal(502, "provider_unavailable"), Refusal(504, "cloud_timeout"), Refusal(507, "cloud_quota_exceeded"),
+        Refusal(502, "provider_unavailable"), Refusal(429, "provider_paused"), Refusal(429, "provider_busy"),
+        Refusal(429, "provider_circuit_open"), Refusal(504, "cloud_timeout"), Refusal(507, "cloud_quota_exceeded"),
     ]
     /// What one of several requests at the same moment may get; nothing has changed then.
     package static let crowding = [Refusal(429, "busy"), Refusal(409, "upload_conflict")]

@@ -40,6 +40,8 @@ extension World {
                 by: "name"),
             "cloudStorageType": .optional(
                 account(of: person).bringsStorage ? nil : member?.owner.flatMap(storage)),
+            "restoreMark": .absent,
+            "restoredMasterVersion": .absent,
         ])
     }
 

@@ -91,12 +91,7 @@ public final class LocalHTTPServer: Sendable {
 
         /// Reads the next request; nil if the client hung up before its end.
         public func readRequest() -> Request? {
-            var head: [UInt8] = []
-            while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
-                guard let byte = read(upTo: 1)?.first else { return nil }
-                head.append(byte)
-            }
-            let text = String(decoding: head.dropLast(4), as: UTF8.self)
+            guard let text = readHead() else { return nil }
             var request = Request(head: text, body: [])
             var body: [UInt8] = []
             let length = request.header("Content-Length").flatMap { Int($0) } ?? 0
@@ -107,6 +102,17 @@ public final class LocalHTTPServer: Sendable {
             request = Request(head: text, body: body)
             record.add(request)
             return request
+        }
+
+        /// Reads request line and headers of the next request, and neither reads nor records the rest; nil if the client
+        /// hung up before their end.
+        public func readHead() -> String? {
+            var head: [UInt8] = []
+            while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+                guard let byte = read(upTo: 1)?.first else { return nil }
+                head.append(byte)
+            }
+            return String(decoding: head.dropLast(4), as: UTF8.self)
         }
 
         /// Reads at most `count` bytes; nil at the end.
@@ -141,6 +147,13 @@ public final class LocalHTTPServer: Sendable {
 
         /// Waits until the client hangs up.
         public func waitForHangUp() { while read(upTo: 4096) != nil {} }
+
+        /// Waits until the client hangs up, without reading what it sends; at most so long.
+        public func waitUntilGone(within limit: Duration = .seconds(600)) {
+            // POLLRDHUP of poll(2), which Swift's Glibc module lacks.
+            var state = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+            _ = unsafe poll(&state, 1, Int32(limit / .milliseconds(1)))
+        }
 
         /// Makes the closing a TCP reset instead of a clean end.
         public func reset() {

@@ -38,8 +38,21 @@ public struct OperatorTool: Sendable {
         try ChildProcess([program] + arguments + ["--config", configuration], output: output)
     }
 
+    /// A command on the stack's configuration, for a shell.
+    public func commandLine(_ arguments: String...) throws -> String {
+        ([program] + arguments + ["--config", configuration]).map { "'\($0)'" }.joined(separator: " ")
+    }
+
+    /// A command that is about no server, for a shell.
+    public func commandLine(plain arguments: String...) -> String {
+        ([program] + arguments).map { "'\($0)'" }.joined(separator: " ")
+    }
+
     /// Runs a command that is about no server.
-    public func runPlain(_ arguments: String...) throws -> Command { try Command(program, arguments) }
+    public func runPlain(_ arguments: String...) throws -> Command { try runPlain(arguments: arguments) }
+
+    /// Runs a command that is about no server.
+    public func runPlain(arguments: [String]) throws -> Command { try Command(program, arguments) }
 
     /// Runs a command that must end well, or with `status`; its JSON.
     @discardableResult

@@ -8,11 +8,14 @@ public struct S3Bucket: Sendable {
     private let server: StorageServerProcess
     /// Whether its objects are files.
     private let hasFiles: Bool
+    /// Whether it lets in whoever does not sign.
+    private let isOpen: Bool
 
-    /// - Parameter kind: moto or rclone with the interface of Amazon S3.
+    /// - Parameter kind: moto, rclone or SeaweedFS with the interface of Amazon S3.
     public init(_ kind: StorageServerProcess.Kind) throws {
         server = try StorageServerProcess.of(kind)
         hasFiles = kind == .s3Rclone
+        isOpen = kind == .s3SeaweedFS
     }
 
     /// The objects whose keys begin with `prefix`, and have no further slash.
@@ -52,7 +55,7 @@ public struct S3Bucket: Sendable {
         guard try call("PUT", "/" + Self.encoded(key), bytes).status == 200 else { throw CocoaError(.fileWriteUnknown) }
     }
 
-    /// Writes an object as an upload of one part, as other programs do with large files: its tag is no MD5 then. Of moto only.
+    /// Writes an object as an upload of one part, as other programs do with large files: its tag is no MD5 then. Not of rclone.
     public func writeInParts(_ bytes: [UInt8], _ key: String) throws {
         let target = "/" + Self.encoded(key)
         let begun = String(decoding: try call("POST", target + "?uploads=").body, as: UTF8.self)
@@ -74,7 +77,7 @@ public struct S3Bucket: Sendable {
         _ = try call("DELETE", "/" + Self.encoded(key))
     }
 
-    /// The uploads of several parts that have neither been completed nor aborted; of moto only.
+    /// The uploads of several parts that have neither been completed nor aborted; not of rclone.
     public func unfinishedUploads(behind prefix: String) throws -> Int {
         let reply = try call("GET", "?uploads=&prefix=\(Self.encoded(prefix))")
         return String(decoding: reply.body, as: UTF8.self).split(separator: "<UploadId>").count - 1
@@ -86,7 +89,8 @@ public struct S3Bucket: Sendable {
         try HTTPAddress("http://127.0.0.1:\(server.port)")
             .perform(
                 HTTPCall(
-                    method, "/\(Self.name)\(target)", headers: [("Authorization", Self.anySignature)], body: body))
+                    method, "/\(Self.name)\(target)",
+                    headers: isOpen ? [] : [("Authorization", Self.anySignature)], body: body))
     }
 
     /// moto refuses nobody who has one.

@@ -75,6 +75,15 @@ public struct SandboxAccount: Sendable {
             ])
     }
 
+    /// A folder of a real WebDAV server (scripts/lib/storage-server) with that address.
+    public init(inFolderAt address: String, user: String = "tester", password: String) throws {
+        let details = String(
+            decoding: try JSONSerialization.data(withJSONObject: ["address": address, "user": user]), as: UTF8.self)
+        self.init(
+            atRealServer: address,
+            headers: [("X-token-type", "WebDAVToken"), ("access_token", password), ("X-account-details", details)])
+    }
+
     /// The value of one of the headers, whatever its letter case.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value

@@ -35,10 +35,12 @@ extension SandboxControl {
     ///   - outcome: `delivered`, `unregistered`, `bad` or `rateLimited`.
     ///   - environment: the only world of APNs that knows it.
     public func script(
-        pushToken token: String, outcome: String = "delivered", environment: String? = nil, sinceSecondsAgo: Int = 0
+        pushToken token: String, outcome: String = "delivered", environment: String? = nil, topic: String? = nil,
+        sinceSecondsAgo: Int = 0
     ) throws {
         var body: [String: Any] = ["token": token, "outcome": outcome, "sinceSecondsAgo": sinceSecondsAgo]
         if let environment { body["environment"] = environment }
+        if let topic { body["topic"] = topic }
         let bytes = Array(try JSONSerialization.data(withJSONObject: body))
         let reply = try address.perform(
             HTTPCall("POST", "/sandbox/push-tokens", headers: [("Content-Type", "application/json")], body: bytes))

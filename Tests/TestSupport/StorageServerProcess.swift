@@ -7,19 +7,29 @@ public final class StorageServerProcess: Sendable {
     public enum Kind: String, Sendable {
         case s3Moto = "s3-moto"
         case s3Rclone = "s3-rclone"
+        case s3SeaweedFS = "s3-seaweedfs"
         case apache = "webdav-apache"
+        /// It shows its files to everybody as long as ``isOpen``.
+        case openApache = "webdav-apache-open"
         case wsgiDAV = "webdav-wsgidav"
         case rcloneWebDAV = "webdav-rclone"
+        case lighttpd = "webdav-lighttpd"
+        case nginx = "webdav-nginx"
+        case copyparty = "webdav-copyparty"
+        case asgiWebDAV = "webdav-asgi"
+        /// It takes any password.
+        case seaweedWebDAV = "webdav-seaweed"
     }
 
     private static let running = Mutex<[Kind: StorageServerProcess]>([:])
 
+    private let kind: Kind
     /// Where it listens on 127.0.0.1.
     public let port: UInt16
-    /// The files that it serves; moto keeps its objects in memory.
+    /// The files that it serves; moto keeps its objects in memory, SeaweedFS in volumes.
     public let files: URL
-    /// Of a server that remembers what folders hold.
-    private let controlPort: UInt16?
+    /// Of the remote control of rclone, which remembers what folders hold, and of the filer of SeaweedFS.
+    public let controlPort: UInt16?
     /// The server ends when this is closed.
     private let input: Pipe
 
@@ -34,6 +44,7 @@ public final class StorageServerProcess: Sendable {
     }
 
     private init(_ kind: Kind) throws {
+        self.kind = kind
         let folder = FileManager.default.temporaryDirectory
             .appending(path: "syncserver-\(kind.rawValue)-\(ProcessInfo.processInfo.processIdentifier)")
         files = folder.appending(path: "files")
@@ -78,9 +89,23 @@ public final class StorageServerProcess: Sendable {
         guard reply.status == 201 else { throw UnexpectedReply("make folder \(name)", reply) }
     }
 
+    /// Whether a server of the kind that can be opened shows its files to everybody.
+    public var isOpen: Bool {
+        get { FileManager.default.fileExists(atPath: sign.path) }
+        set {
+            if newValue {
+                _ = FileManager.default.createFile(atPath: sign.path, contents: nil)
+            } else {
+                try? FileManager.default.removeItem(at: sign)
+            }
+        }
+    }
+
+    private var sign: URL { files.deletingLastPathComponent().appending(path: "open") }
+
     /// Makes the server see what was done to its files behind its back.
     public func noticeChanges() throws {
-        guard let controlPort else { return }
+        guard kind == .rcloneWebDAV || kind == .s3Rclone, let controlPort else { return }
         let reply = try HTTPAddress("http://127.0.0.1:\(controlPort)").perform(HTTPCall("POST", "/vfs/forget"))
         guard reply.status == 200 else { throw StackError.malformedSetting("vfs/forget: \(reply.status)") }
     }

@@ -16,6 +16,29 @@ extension TestServer {
         return command.output.trimmingCharacters(in: .newlines)
     }
 
+    /// Makes a device's grant as old as one has to be that begins a switch of accounts, as if its device had signed in every day
+    /// since.
+    public func establish(_ grant: String) throws {
+        _ = try askDatabase(
+            """
+            UPDATE device_grants
+               SET created_at = created_at - INTERVAL 30 DAY, signed_in_at = UTC_TIMESTAMP()
+             WHERE grant_hash = UNHEX(SHA2('\(grant)', 256))
+            """)
+    }
+
+    /// The same for all devices of a group's members.
+    public func establishGrants(inGroup group: String) throws {
+        _ = try askDatabase(
+            """
+            UPDATE device_grants d
+              JOIN memberships m ON m.user_id = d.user_id
+              JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
+               SET d.created_at = d.created_at - INTERVAL 30 DAY, d.signed_in_at = UTC_TIMESTAMP()
+             WHERE g.sharing_group_uuid = '\(group)'
+            """)
+    }
+
     /// What the database's client printed instead of rows.
     public struct DatabaseComplaint: Error {
         /// Its words.

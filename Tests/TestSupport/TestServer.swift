@@ -11,7 +11,7 @@ public struct TestServer: Sendable {
     /// The emulated providers.
     public private(set) var sandbox: SandboxControl
     /// Everything else about the stack.
-    public let environment: StackEnvironment
+    public private(set) var environment: StackEnvironment
     /// The stack, if this process started it for itself.
     public let stack: PrivateStack?
 
@@ -125,10 +125,12 @@ public struct TestServer: Sendable {
         return program.split(separator: "/").contains("debug")
     }
 
-    /// The same server, if its configuration says that its clouds are those of another stack.
-    public func withClouds(of other: TestServer) -> TestServer {
+    /// The same server, if its configuration says that its clouds and its database are those of another stack.
+    public func withCloudsAndDatabase(of other: TestServer) -> TestServer {
         var copy = self
         copy.sandbox = other.sandbox
+        let common = other.environment.settings.filter { $0.key.hasPrefix("DB_") }
+        copy.environment = StackEnvironment(settings: environment.settings.merging(common) { $1 })
         return copy
     }
 

@@ -12,7 +12,7 @@ from syncstack import certificates
 from syncstack.layout import REPOSITORY, Layout, write
 from syncstack.ports import choose
 from syncstack.processes import environment
-from syncstack.webserver import PORTS, WebServer
+from syncstack.webserver import PORTS, WebServer, adapted
 
 MAIN = """\
 {user}pid {directory}/nginx.pid;
@@ -59,7 +59,7 @@ def production(layout: Layout, user: str = "") -> tuple[Path, int]:
     text = text.replace("syncd/syncd-metrics.conf", "metrics.conf")
     # The certificate that is there names no OCSP responder, of which nginx warns.
     text = text.replace("ssl_stapling on;", "")
-    write(layout.nginx / "site.conf", text)
+    write(layout.nginx / "site.conf", adapted(text))
     write(layout.nginx / "production.conf", MAIN.format(directory=layout.directory, user=user))
     return layout.nginx / "production.conf", ports[0]
 

@@ -48,15 +48,26 @@ struct SignIn: AsyncParsableCommand {
             request.httpBody = try JSONEncoder().encode(["provider": "google", "name": person])
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
         }
-        guard let (data, _) = try? await URLSession.shared.data(for: request),
-            let person = try? JSONDecoder().decode(Person.self, from: data)
-        else { throw AlbumError.unknownPerson }
-        try Settings(server: server, sandbox: sandbox, accountID: person.id, person: person.name)
-            .save(in: options.folder)
-        try await options.withDevice { device in
-            // Also brings the list of albums to a second device.
-            if case .user = try await device.client.checkForExistingUser() { try await device.client.synced() }
+        guard let reply = try? await ProviderTransport.system().send(request) else {
+            throw AlbumError.noSandbox(sandbox)
         }
+        guard let person = try? JSONDecoder().decode(Person.self, from: reply.body) else {
+            throw AlbumError.unknownPerson(account ?? person ?? "")
+        }
+        let former = try? Settings(options.folder)
+        let settings = Settings(server: server, sandbox: sandbox, accountID: person.id, person: person.name)
+        try await options.withDevice(settings) { device in
+            switch try await device.client.checkForExistingUser() {
+            // Also brings the list of albums to a second device.
+            case .user: try await device.client.synced()
+            case .noUser:
+                guard device.client.syncServerUserID == nil || former?.accountID == person.id else {
+                    throw AlbumError.otherPerson
+                }
+            }
+        }
+        // Only now: whoever was signed in before still is if something fails.
+        try settings.save(in: options.folder)
         print(person.id)
     }
 }
@@ -70,12 +81,20 @@ struct Create: AsyncParsableCommand {
     @Argument(help: "The album's name.")
     var name: String
 
+    @Flag(help: "Also if you are in an album of this name already.")
+    var another = false
+
     func run() async throws {
         guard let group = SharingGroupUUID(UUID().uuidString) else { return }
         try await options.withDevice { device in
             switch try await device.client.checkForExistingUser() {
             case .noUser: try await device.client.addUser(sharingGroupUUID: group, sharingGroupName: name)
             case .user:
+                let groups = device.client.sharingGroups
+                if !another, let namesake = groups.first(where: { $0.sharingGroupName == name }) {
+                    throw AlbumError.albumExists(AlbumOptions.line(namesake, among: groups))
+                }
+                try device.turn(to: group)
                 try device.client.createSharingGroup(sharingGroupUUID: group, sharingGroupName: name)
                 try await device.client.synced(sharingGroupUUID: group)
             }
@@ -122,13 +141,15 @@ struct Join: AsyncParsableCommand {
 
 /// `album albums`.
 struct Albums: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Lists the albums that you are in.")
+    static let configuration = CommandConfiguration(
+        abstract: "Lists the albums that you are in: something to tell them apart, and their names.")
 
     @OptionGroup var options: DeviceOptions
 
     func run() async throws {
         try await options.withDevice { device in
-            for group in device.client.sharingGroups { print(printable(group.sharingGroupName ?? "untitled")) }
+            let groups = device.client.sharingGroups
+            for group in groups { print(AlbumOptions.line(group, among: groups)) }
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SyncClient
+import SyncErrorSentences
 
 /// `album add`.
 struct Add: AsyncParsableCommand {
@@ -17,6 +18,7 @@ struct Add: AsyncParsableCommand {
 
     func run() async throws {
         let original = URL(filePath: file)
+        guard FileManager.default.fileExists(atPath: original.path) else { throw AlbumError.noSuchFile(file) }
         guard let begin = try? FileHandle(forReadingFrom: original).read(upToCount: 3),
             begin == Data([0xFF, 0xD8, 0xFF])
         else { throw AlbumError.noPicture(file) }
@@ -109,11 +111,53 @@ struct Sync: AsyncParsableCommand {
     @OptionGroup var album: AlbumOptions
 
     func run() async throws {
-        try await options.withDevice { device in
-            let report = try await device.client.synced(sharingGroupUUID: album.group(device))
+        let isComplete = try await options.withDevice { device in
+            let group = try album.group(device)
+            let display = Task { await Self.showProgress(of: device, in: group) }
+            defer { display.cancel() }
+            let report = try await device.sync(group)
+            display.cancel()
+            await display.value
             print("\(report.uploaded + report.deleted) changes sent, \(report.delivered.count) received")
-            for failure in report.failed { print("not sent: \(failure)") }
+            if report.serverWasRestored {
+                print("The server was restored from a backup; what it has lost and is here is sent again.")
+            }
+            let titles = Self.titles(device, group)
+            let failures = device.unsent(in: group)
+            for failure in failures {
+                let title = failure.fileUUID.flatMap { titles[$0] } ?? "a photo"
+                print("not sent: \(printable(title)): \(sentences.sentence(forFile: failure))")
+            }
+            return failures.isEmpty
         }
+        if !isComplete { throw ExitCode.failure }
+    }
+
+    /// The titles of photos, by the pictures' and the discussions' UUIDs.
+    private static func titles(_ device: AlbumDevice, _ group: SharingGroupUUID) -> [FileUUID: String] {
+        var titles: [FileUUID: String] = [:]
+        for photo in device.photos(in: group) {
+            guard let title = try? device.discussion(of: photo).title else { continue }
+            titles[photo.picture.fileUUID] = title
+            titles[photo.discussion.fileUUID] = title
+        }
+        return titles
+    }
+
+    /// Shows how far each photo is, on one line of a terminal, until the task is cancelled.
+    private static func showProgress(of device: AlbumDevice, in group: SharingGroupUUID) async {
+        guard isatty(STDERR_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else { return }
+        func draw(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8)) }
+        let titles = titles(device, group)
+        var isDrawn = false
+        for await transfer in device.client.progress() {
+            guard let total = transfer.totalBytes, total > 0 else { continue }
+            let arrow = transfer.direction == .upload ? "↑" : "↓"
+            let percent = min(100, 100 * transfer.completedBytes / total)
+            draw("\(arrow) \(printable(titles[transfer.fileUUID] ?? "a photo"))  \(percent) %")
+            isDrawn = true
+        }
+        if isDrawn { draw("") }
     }
 }
 

@@ -15,7 +15,7 @@ public actor AccountSession: CredentialProvider {
     /// A session with the user who was signed in last.
     /// - Throws: ``SignInError/Code/storageFailed``, ``SignInError/Code/storageInsecure``.
     public init(
-        _ scheme: AccountScheme, store: any CredentialStore, transport: ProviderTransport = .urlSession(),
+        _ scheme: AccountScheme, store: any CredentialStore, transport: ProviderTransport = .system(),
         now: @escaping @Sendable () -> Date = { Date() }
     ) throws(SignInError) {
         self.scheme = scheme

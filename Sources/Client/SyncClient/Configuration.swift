@@ -37,8 +37,8 @@ extension SyncServer {
         /// More of them hide more of a provider's latency. An executor supplied by the app has a limit of its own.
         public var maximumTransfers = 4
         /// The maximum total size in bytes of the files of a queue that is sent as a batch of the protocol. A batch
-        /// needs no commit request: the server commits it when its last change arrives. If one change is permanently
-        /// refused, all are sent once more, which this limits. Nil: each queue is committed by a request.
+        /// needs no commit request: the server commits it when its last change arrives. If one change is refused, all the
+        /// others are sent once more, which this limits. Nil: each queue is committed by a request.
         public var maximumBatchBytes: Int64? = 33_554_432
         /// Whether files of 2 MiB and more are sent to the owner's storage directly, not through the server, where server
         /// and storage permit that. The provider then sees this device's address. Whatever goes wrong with it, the bytes

@@ -19,13 +19,18 @@ public struct PendingReport: Sendable, Hashable {
         public let isClosed: Bool
         /// Whether the server already has it, but not yet the rest of the queue.
         public let isStaged: Bool
-        /// Whether it is no longer sent, because the group was lost or because the server permanently refused it: see
-        /// ``SyncServer/retryUpload(forFileUUID:)`` and ``SyncServer/discardUpload(forFileUUID:)``.
+        /// Whether it is no longer sent, because the group was lost or because the server does not accept it: see
+        /// ``SyncServer/retryUpload(forFileUUID:)`` and ``SyncServer/withdraw(forFileUUID:)``.
         public let isDead: Bool
         /// The number of failed attempts.
         public let attempts: Int
-        /// The error of the last attempt.
-        public let lastError: String?
+        /// Why the last sync did not send it, with its file; nil if no sync has tried.
+        public let error: SyncError?
+
+        /// The same as text, for logs.
+        public var lastError: String? { error?.description }
+        /// Whether no later sync sends it unless the app or the user does something.
+        public var isBlocked: Bool { isDead || error.map { $0.recovery != .retryLater } ?? false }
     }
 
     /// A change by others that the app does not have yet.
@@ -44,6 +49,9 @@ public struct PendingReport: Sendable, Hashable {
     /// In the order in which they will be fetched.
     public let downloads: [Download]
 
+    /// How many changes are not sent unless the app or the user does something.
+    public var blocked: Int { changes.count(where: \.isBlocked) }
+
     package init(_ state: ClientState) {
         let queues = state.closedQueues() + state.queues.rows { $0.state != .closed }
         changes = queues.flatMap { queue in
@@ -51,7 +59,7 @@ public struct PendingReport: Sendable, Hashable {
                 Change(
                     kind: Change.Kind(item.kind), sharingGroupUUID: item.sharingGroupUUID, fileUUID: item.fileUUID,
                     isClosed: queue.state != .open, isStaged: item.isStaged, isDead: queue.state == .dead,
-                    attempts: Int(item.attempts), lastError: item.lastError)
+                    attempts: Int(item.attempts), error: item.failure)
             }
         }
         downloads = state.downloadGroups.inOrder.flatMap { group in
@@ -96,7 +104,7 @@ public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
             for item in state.items(in: queue.id) {
                 lines.append(
                     "upload \(item.id) \(item.kind) \(item.status) file \(item.fileUUID?.rawValue ?? "-")"
-                        + " attempts \(item.attempts) error \(item.lastError ?? "-")")
+                        + " attempts \(item.attempts) error \(item.lastError?.text ?? "-")")
             }
         }
         for group in state.downloadGroups.inOrder {
@@ -110,7 +118,8 @@ public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
             lines.append(
                 "file \(entry.fileUUID) version \(entry.fileVersion.map { "\($0)" } ?? "-")"
                     + " deleted \(entry.deletedLocally)/\(entry.deletedOnServer) gone \(entry.goneReason != nil)"
-                    + " awaited \(entry.awaitingReupload) wish \(entry.forceDownload)")
+                    + " awaited \(entry.awaitingReupload) wish \(entry.forceDownload)"
+                    + " newer here \(entry.newerVersion != nil)")
         }
         if let account = state.account[AccountState.only] {
             lines.append("account epoch \(account.epoch) switch \(account.phase.map { "\($0)" } ?? "-")")

@@ -66,9 +66,9 @@ extension SyncServer {
     /// changes before ``confirmAccountSwitch()``. If a switch to that account has been proposed on another device, this
     /// one joins it.
     /// - Parameter oldAccount: Credentials of the account that is to be left, if there are any; only some servers ask for
-    ///   them.
-    /// - Throws: `accountInUse`, `owningAccountRequired`, `deviceGrantInvalid`, `switchInProgress`,
-    ///   `oldAccountProofRequired`; `requestRefused` if the storage cannot be written; others.
+    ///   them, and devices whose grant is too young need them with a new authorization code.
+    /// - Throws: `accountInUse`, `owningAccountRequired`, `deviceGrantInvalid`, `deviceGrantTooYoung`, `switchInProgress`,
+    ///   `oldAccountProofRequired`, `freshSignInRequired`; `requestRefused` if the storage cannot be written; others.
     public func proposeAccountSwitch(
         provingOldAccount oldAccount: Credentials? = nil
     ) async throws(SyncError) -> AccountSwitchProposal {
@@ -146,11 +146,47 @@ extension SyncServer {
         try driver.change { machine throws(SyncError) in ((), machine.resumeReuploads(at: driver.now)) }
     }
 
-    /// Revokes the grants of a device that was lost, or with nil those of all devices but this one: they cannot begin a
-    /// switch of accounts any more.
-    public func revokeDeviceGrants(of device: DeviceUUID? = nil) async throws(SyncError) {
+    /// Undoes a switch of accounts that somebody else has made: the account that is signed in now, which the switch has left,
+    /// is the user's again. For 14 days, unless the server's operator has chosen another time; see ``SyncError/undoUntil``.
+    ///
+    /// Files have their bytes again at once, but for those that were changed or added since, which the server moves, or devices
+    /// upload, as after any switch. Devices that came with the switch, or after it, have to sign in anew. May be repeated.
+    /// - Throws: `freshSignInRequired` unless the credentials have a new authorization code of the account, or its password;
+    ///   `deviceGrantInvalid` if this device is no older than the one that has switched; `undoExpired`; `accountInUse` if
+    ///   somebody has signed up with the account; others.
+    public func undoAccountSwitch() async throws(SyncError) {
         let connection = try requireConnection()
-        try await asked { () throws(ServerConnectionError) in try await connection.revokeDeviceGrants(of: device) }
+        guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
+        guard let userAppID, driver.knownIdentity.deviceGrant != nil else { throw SyncError(.deviceGrantInvalid) }
+        let undone = try await switching { () throws(ServerConnectionError) in
+            try await connection.undoAccountSwitch(UndoAccountSwitchRequest(userAppId: userAppID))
+        }
+        try driver.change { machine throws(SyncError) in
+            machine.noteProposal(undone.switchId, isConfirmed: true)
+            return ((), [])
+        }
+        try driver.confirmed(
+            ConfirmAccountSwitchResponse(
+                accountEpoch: undone.accountEpoch, numberAwaiting: undone.numberAwaiting,
+                movesContents: undone.movesContents), credentials.accountType)
+        try await checkForExistingUser()
+    }
+
+    /// The grants that the server has issued for the user lately, after that of this device: show them to the user, who knows
+    /// whether these are devices of theirs; else there is ``revokeDeviceGrants(of:)``. As of the last sign-in.
+    public var newerDeviceGrants: [AccountIdentity.NewerGrant] { driver.newerGrants.withLock { $0 } }
+
+    /// Revokes the grants of a device that was lost, or with nil those of all devices but this one: they cannot begin a
+    /// switch of accounts any more. Without a new authorization code in the credentials, or a password, only those that are
+    /// younger than this device's.
+    /// - Returns: How many were revoked, and how many stay since they are older.
+    @discardableResult
+    public func revokeDeviceGrants(
+        of device: DeviceUUID? = nil
+    ) async throws(SyncError) -> RevokeDeviceGrantsResponse {
+        let connection = try requireConnection()
+        return try await asked { () throws(ServerConnectionError) in try await connection.revokeDeviceGrants(of: device)
+        }
     }
 
     // MARK: Parts
@@ -226,6 +262,9 @@ extension SyncError {
             case .accountInUse: .accountInUse
             case .owningAccountRequired: .owningAccountRequired
             case .grantInvalid: .deviceGrantInvalid
+            case .grantTooYoung: .deviceGrantTooYoung
+            case .freshSignInRequired: .freshSignInRequired
+            case .undoExpired: .undoExpired
             case .inProgress: .switchInProgress
             case .oldAccountProofRequired: .oldAccountProofRequired
             // Whoever expects another epoch must look anew, too.
@@ -233,6 +272,7 @@ extension SyncError {
             case .confirmed: .switchConfirmed
             }
         self.init(code)
+        if case .grantTooYoung(let time) = refusal { usableFrom = time }
     }
 }
 

@@ -5,11 +5,12 @@ extension SyncServer {
     /// Queues a file for upload, as a new file or as the next version of one. Replaces what is queued for the file and
     /// not yet closed by a sync.
     ///
-    /// The file must not change until its upload is committed or permanently refused; a file that changed is not sent,
+    /// The file must not change until its upload is committed, withdrawn or set aside; a file that changed is not sent,
     /// but set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
     /// - Throws: `fileManagerError` if there is no such file; `noMimeType`, `mimeTypeOfFileChanged`,
     ///   `fileGroupUUIDChanged`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `fileIsGone`,
-    ///   `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`; `storeError`.
+    ///   `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`;
+    ///   `storeError`.
     public func uploadImmutable(
         localFile: LocalFileLocation, withAttributes attributes: SyncAttributes
     ) throws(SyncError) {
@@ -63,7 +64,7 @@ extension SyncServer {
         }
     }
 
-    /// Queues the uploads of a file that were set aside: those that the server permanently refused
+    /// Queues the changes of a file that were set aside: those that the server does not accept
     /// (``SyncEvent/singleFileUploadFailed(_:_:)``), and those that could not be sent before its group was lost.
     /// Contents and text that were queued since then take precedence. A file that the app owns is uploaded in its
     /// current state.
@@ -80,8 +81,17 @@ extension SyncServer {
         }
     }
 
-    /// Discards the uploads of a file that were set aside, with the library's copies. A file that never reached the
-    /// server is forgotten.
+    /// Withdraws all changes of a file that the server does not have yet, with the library's copies: queued, waiting for a
+    /// storage, or set aside. A transfer under way is cancelled. A file that never reached the server is forgotten. The
+    /// app's own file is not touched; ``requestDownload(forFileUUID:)`` gets the server's contents.
+    ///
+    /// A batch that the server has just completed can no longer be withdrawn: the next sync delivers the file.
+    /// - Throws: `couldNotFindFileUUID` if nothing is pending; `commitUnderWay`; `storeError`.
+    public func withdraw(forFileUUID file: FileUUID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), try machine.withdraw(file)) }
+    }
+
+    /// Discards the changes of a file that were set aside, as ``withdraw(forFileUUID:)`` does, and no others.
     /// - Throws: `couldNotFindFileUUID` if nothing was set aside; `storeError`.
     public func discardUpload(forFileUUID file: FileUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.discardUpload(of: file)) }
@@ -92,10 +102,10 @@ extension SyncServer {
         try delete(filesWithUUIDs: [file])
     }
 
-    /// Queues deletions: all of them, or none. What is queued for the files and not yet closed is dropped; a file that
-    /// therefore never reached the server is deleted at once.
+    /// Queues deletions: all of them, or none. What is queued for the files and not yet closed is dropped, and so is what
+    /// waits for a storage or was set aside; a file that never reached the server is deleted at once.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
-    ///   `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`; `storeError`.
+    ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`; `storeError`.
     public func delete(filesWithUUIDs files: [FileUUID]) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.delete(files, at: driver.now)) }
     }

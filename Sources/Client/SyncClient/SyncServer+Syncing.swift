@@ -50,7 +50,8 @@ extension SyncServer {
         }
     }
 
-    /// Asks the active sync to end as soon as the operations under way are done. Delayed sync requests are dropped;
+    /// Ends the active sync: transfers and requests under way are cancelled, within a second, and go on where they were
+    /// with the next sync. What the app is doing, such as taking a delivery, ends first. Delayed sync requests are dropped;
     /// completed work is kept. Does nothing if no sync is active.
     public func stopSync() {
         driver.stop()

@@ -23,7 +23,8 @@ extension SyncServer {
             }
         case .download(let file, let version, let textVersion):
             guard let bytes = transfer.file,
-                case .success(let downloaded)? = try? await ServerConnection.downloadOutcome(of: reply, in: bytes)
+                case .success(let downloaded)? = try? await ServerConnection.downloadOutcome(of: reply, in: bytes),
+                !downloaded.lacksAppMetaData
             else { return }
             let location = try driver.files.move(bytes)
             do throws(SyncError) {

@@ -41,16 +41,17 @@ extension SyncServer {
 
     /// Asks the server whether it knows the user, and updates the sharing groups if it does.
     /// - Throws: `differentUser` if the store has files of another user; `signedOutRemotely` if the user has switched to
-    ///   another account; `serverRestored`; `networkError` and others.
+    ///   another account; `networkError` and others.
     @discardableResult
     public func checkForExistingUser() async throws(SyncError) -> CheckForExistingUserResult {
         let connection = try requireConnection()
         let outcome = try await asked { () throws(ServerConnectionError) in try await connection.checkCredentials() }
         switch outcome {
         case .noUser: return .noUser
-        case .retired(let activeAccountType):
+        case .retired(let activeAccountType, let undoUntil):
             var error = SyncError(.signedOutRemotely)
             error.activeAccountType = activeAccountType
+            error.undoUntil = undoUntil
             throw error
         case .user(let user):
             try await bind(user)
@@ -207,5 +208,7 @@ extension SyncError {
         serverCode = error.serverCode?.rawValue
         message = error.maintenanceMessage
         activeAccountType = error.activeAccountType
+        undoUntil = error.undoUntil
+        usableFrom = error.usableFrom
     }
 }

@@ -20,7 +20,7 @@ public final class SyncServer: Sendable {
     /// (see ``Configuration/syncsPendingUploadsAtLaunch``).
     /// - Parameters:
     ///   - delegate: Held weakly. Without one, downloads and conflicts wait.
-    ///   - executor: Performs the requests; nil: `URLSession` does, with ``Configuration/maximumTransfers``. An
+    ///   - executor: Performs the requests; nil: `PlatformExecutor` does, with ``Configuration/maximumTransfers``. An
     ///     executor with a background session, where the system supports these, continues without the process; its
     ///     results are then passed to ``take(_:)``.
     /// - Throws: `storeInUse` if another process or instance has the store; `storeError`.
@@ -30,7 +30,7 @@ public final class SyncServer: Sendable {
     ) throws(SyncError) {
         try self.init(
             configuration, credentialProvider, delegate, .system,
-            executor: executor ?? URLSessionExecutor(maximumTransfers: configuration.maximumTransfers))
+            executor: executor ?? PlatformExecutor(maximumTransfers: configuration.maximumTransfers))
     }
 
     /// The same with an environment and an HTTP stack supplied by the caller.

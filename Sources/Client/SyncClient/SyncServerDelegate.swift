@@ -38,9 +38,10 @@ public protocol SyncServerDelegate: AnyObject, Sendable {
         created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup]
     ) async
 
-    /// Supplies the contents of a file that must be uploaded again, because its owner has switched accounts; see
-    /// ``SyncServer/confirmAccountSwitch()``.
-    /// - Parameter fileVersion: The version that is wanted, no other one.
+    /// Supplies the contents of a file that must be uploaded again: its owner has switched accounts (see
+    /// ``SyncServer/confirmAccountSwitch()``), the server was restored from a backup and has lost them, or others deleted
+    /// the file while another one of its file group was kept.
+    /// - Parameter fileVersion: The version that is wanted, no other one: the one that the app has.
     /// - Returns: The default implementation has nothing.
     func contentForReupload(of attributes: SyncAttributes, fileVersion: FileVersion) async -> ReuploadContent
 }

@@ -10,6 +10,11 @@ public import SyncProtocol
 /// outcome, such as ``Outcome/stale(current:)``; everything else that keeps a request from its result is a
 /// ``ServerConnectionError``.
 ///
+/// A server that takes requests and does not reply is left after a bounded time: a request that has waited in vain is
+/// repeated once, and none that begins after that is, until the server replies to one again. So each call, and also a whole
+/// sync of the client library, ends at the latest ``RetryPolicy/baseDelay`` after twice the
+/// ``ServerConnectionConfiguration/idleTimeout``: 121 s, unless configured otherwise.
+///
 /// Requests run concurrently, without a limit. Cancelling the calling task ends the transfer.
 public actor ServerConnection {
     /// Whether the server has extensions, as far as its replies have shown.
@@ -28,13 +33,16 @@ public actor ServerConnection {
     private var refreshCount = 0
     private var hasSaidSignInRequired = false
     private var minimumClientVersion: ServerVersion?
+    private var tokenSpelling = TokenSpelling.hyphenated
+    /// When a request first waited in vain for a reply; nil if the server has replied since.
+    private var silentSince: ContinuousClock.Instant?
     /// What is known about uploads in pieces.
     var pieces = PieceSupport()
 
     /// Creates a connection; sends nothing yet.
     public init(
         _ configuration: ServerConnectionConfiguration, credentialProvider: any CredentialProvider,
-        executor: any HTTPExecutor = URLSessionExecutor(), environment: ConnectionEnvironment = .system
+        executor: any HTTPExecutor = PlatformExecutor(), environment: ConnectionEnvironment = .system
     ) {
         self.configuration = configuration
         self.credentialProvider = credentialProvider
@@ -78,14 +86,17 @@ public actor ServerConnection {
         _ call: Call, read: @Sendable (HTTPReply) async throws(ServerConnectionError) -> Value
     ) async throws(ServerConnectionError) -> Value {
         var decisions = AttemptDecisions(policy: configuration.retryPolicy, repetition: call.repetition)
+        var spelling = tokenSpelling
+        var hasChangedSpelling = false
         while true {
             if let blockingError { throw blockingError }
             let refreshCount = refreshCount
             let credentials = try await credentials(for: call)
-            let attempt = await attempt(call, credentials, number: decisions.attempt, read: read)
+            let attempt = await attempt(call, credentials, spelling, number: decisions.attempt, read: read)
             guard let error = attempt.error else {
                 guard let value = attempt.value else { preconditionFailure("an attempt ends with a value or an error") }
                 if let credentials {
+                    tokenSpelling = spelling
                     hasSaidSignInRequired = false
                     if call.endpoint.signsIn {
                         await credentialProvider.serverAccepted(credentials, newAccessToken: attempt.newAccessToken)
@@ -93,9 +104,14 @@ public actor ServerConnection {
                 }
                 return value
             }
+            if credentials != nil, !hasChangedSpelling, let other = spelling.alternative(after: error) {
+                // Safe for every request: nothing is done without a token.
+                (spelling, hasChangedSpelling) = (other, true)
+                continue
+            }
             switch decisions.decide(
-                after: error, hasCredentials: credentials != nil, wasSent: attempt.wasSent, extensions: extensions,
-                fraction: environment.randomFraction())
+                after: error, hasCredentials: credentials != nil, wasSent: attempt.wasSent,
+                isSilentAgain: attempt.isSilentAgain, extensions: extensions, fraction: environment.randomFraction())
             {
             case .refreshCredentials:
                 if let credentials {
@@ -125,26 +141,32 @@ public actor ServerConnection {
         var value: Value?
         var error: ServerConnectionError?
         var wasSent = true
+        /// Whether the server has not replied in time, as to an earlier request.
+        var isSilentAgain = false
         var newAccessToken: Secret?
     }
 
     /// One attempt: request, reply, and what the reply reveals about the server.
     private func attempt<Value: Sendable>(
-        _ call: Call, _ credentials: Credentials?, number: Int,
+        _ call: Call, _ credentials: Credentials?, _ spelling: TokenSpelling, number: Int,
         read: @Sendable (HTTPReply) async throws(ServerConnectionError) -> Value
     ) async -> Attempt<Value> {
-        guard let request = request(call, credentials) else {
+        guard let request = request(call, credentials, spelling) else {
             return Attempt(error: ServerConnectionError(.invalidRequest, endpoint: call.endpoint), wasSent: false)
         }
         let exchange = HTTPExchange(
             request: request, body: call.body, destination: call.destination, partial: call.partial,
             idleTimeout: call.idleTimeout ?? configuration.idleTimeout, label: call.label)
         let begin = ContinuousClock.now
+        let receivedBefore = call.partial?.receivedBytes ?? 0
         do throws(TransportFailure) {
             let reply = try await executor.execute(exchange, progress: call.progress)
+            silentSince = nil
             do throws(ServerConnectionError) {
                 try note(reply, of: call.endpoint)
-                try Self.check(reply, of: call.endpoint, expecting: call.expectedStatuses, now: environment.now())
+                try Self.check(
+                    reply, of: call.endpoint, expecting: call.expectedStatuses, extensions: extensions,
+                    now: environment.now())
                 let value = try await read(reply)
                 log(call, number, begin, status: reply.response.status.code, error: nil)
                 return Attempt(value: value, newAccessToken: reply.header(.accessToken).map(Secret.init))
@@ -155,12 +177,32 @@ public actor ServerConnection {
         } catch {
             let failure = ServerConnectionError(error, endpoint: call.endpoint)
             log(call, number, begin, status: nil, error: failure)
-            return Attempt(error: failure, wasSent: !error.kind.isBeforeSending)
+            if let partial = call.partial, partial.receivedBytes > receivedBefore { silentSince = nil }
+            return Attempt(
+                error: failure, wasSent: !error.kind.isBeforeSending,
+                isSilentAgain: isSilentAgain(error.kind, since: begin))
         }
     }
 
+    /// How long a connection may take to fail before that counts as silence, like a reply that does not arrive.
+    private static let quickFailure: Duration = .seconds(10)
+
+    /// Notes that a request has waited in vain.
+    /// - Returns: Whether one had done so before this one began. Requests that wait at the same time are not judged by each
+    ///   other: what they wait on may be a connection that is dead, while a new one is not.
+    private func isSilentAgain(_ kind: TransportFailure.Kind, since begin: ContinuousClock.Instant) -> Bool {
+        switch kind {
+        case .timedOut: break
+        case .notConnected where .now - begin >= Self.quickFailure: break
+        default: return false
+        }
+        if let silentSince { return silentSince <= begin }
+        silentSince = .now
+        return false
+    }
+
     /// The request without its body; nil if the base URL is not an HTTP URL.
-    private func request(_ call: Call, _ credentials: Credentials?) -> HTTPRequest? {
+    private func request(_ call: Call, _ credentials: Credentials?, _ spelling: TokenSpelling) -> HTTPRequest? {
         guard let parts = URLComponents(url: configuration.baseURL, resolvingAgainstBaseURL: true),
             let scheme = parts.scheme, scheme == "https" || scheme == "http", let authority = parts.authority
         else { return nil }
@@ -171,7 +213,7 @@ public actor ServerConnection {
         var fields = call.headers
         if let partial = call.partial { for field in partial.requestHeaders { fields.append(field) } }
         fields[RequestHeader.deviceUUID.fieldName] = configuration.deviceUUID.rawValue
-        credentials?.add(to: &fields)
+        credentials?.add(to: &fields, spelling)
         configuration.identity().add(to: &fields, for: call.endpoint)
         if case .file = call.body { fields[.contentType] = "application/octet-stream" }
         let method = HTTPRequest.Method(call.endpoint.route.method.rawValue) ?? .get
@@ -185,10 +227,9 @@ public actor ServerConnection {
         let version = reply.header(.serverVersion).flatMap(ServerVersion.init(rawValue:))
         serverVersion = version ?? serverVersion
         // Deployed clients ignore the version when credentials are refused or the server is closed, and older servers
-        // do not always send it then. An error without it may come from an intermediary; a success without it does not
-        // come from a SyncServer.
+        // do not always send it then. A reply without it is not from a SyncServer, and says nothing about one.
         if let minimum = configuration.minimumServerVersion, status != 401, status != 503,
-            version.map({ $0 < minimum }) ?? (status == 200)
+            version.map({ $0 < minimum }) ?? (status == 200 && reply.header(.serverVersion) != nil)
         {
             let error = ServerConnectionError(
                 .serverVersionTooOld, endpoint: endpoint, status: status,
@@ -215,22 +256,27 @@ public actor ServerConnection {
         configuration.observer(.extensions(extensions))
     }
 
-    /// Throws unless the reply is a success.
+    /// Throws unless the reply is a success of a SyncServer.
+    /// - Parameter extensions: What is known of the server.
     static func check(
-        _ reply: HTTPReply, of endpoint: EndpointName, expecting statuses: Set<Int> = [], now: Date = Date()
+        _ reply: HTTPReply, of endpoint: EndpointName, expecting statuses: Set<Int> = [],
+        extensions: ServerExtensions = .unknown, now: Date = Date()
     ) throws(ServerConnectionError) {
         let status = reply.response.status.code
+        guard reply.isFromServer(of: extensions) else {
+            throw ServerConnectionError(foreign: reply, endpoint: endpoint)
+        }
         guard status == 200 || statuses.contains(status) else {
             throw ServerConnectionError(reply, endpoint: endpoint, now: now)
         }
     }
 
-    /// The error for the caller, with the maintenance message and the events that go with it.
+    /// The error for the caller, with the maintenance message, the operator's before the reply's own, and the events that go with it.
     private func final(_ error: ServerConnectionError, of call: Call) async -> ServerConnectionError {
         var error = error
         switch error.code {
         case .serverUnavailable:
-            error.maintenanceMessage = await maintenanceMessage()
+            error.maintenanceMessage = await maintenanceMessage() ?? error.maintenanceMessage
             configuration.observer(.serverUnavailable(message: error.maintenanceMessage))
         case .signInRequired where call.endpoint != .checkCreds:
             saySignInRequired()
@@ -252,7 +298,7 @@ public actor ServerConnection {
         guard let reply = try? await executor.execute(exchange, progress: nil), reply.response.status == .ok,
             reply.body.count <= 64 << 10
         else { return nil }
-        return String(data: reply.body, encoding: .utf8)
+        return ServiceMessage(reply)?.text
     }
 
     private func log(
@@ -339,25 +385,4 @@ extension EndpointName {
 
     /// Whether a success means that the server accepted the credentials for a sign-in.
     fileprivate var signsIn: Bool { self == .checkCreds || self == .addUser || self == .redeemSharingInvitation }
-}
-
-extension HTTPReply {
-    /// The message of a reply with the status 200.
-    /// - Throws: ``ServerConnectionError/Code/invalidReply``.
-    func message<Message: ResponseMessage>(
-        of endpoint: EndpointName, as type: Message.Type = Message.self
-    ) throws(ServerConnectionError) -> Message {
-        let json: Data
-        switch endpoint.route.responseKind {
-        case .json: json = body
-        case .header, .data: json = Data((header(.messageParams) ?? "").utf8)
-        }
-        do {
-            return try JSONDecoder().decode(Message.self, from: json)
-        } catch {
-            throw ServerConnectionError(
-                .invalidReply, endpoint: endpoint, status: response.status.code, isRetryable: true,
-                underlyingError: error)
-        }
-    }
 }

@@ -11,6 +11,7 @@ enum Migrations {
         migrator.registerMigration("5 Account switches") { db in try db.execute(sql: accountSwitches) }
         migrator.registerMigration("6 Proposals of further switches") { db in try db.execute(sql: furtherSwitches) }
         migrator.registerMigration("7 Moves by the server") { db in try db.execute(sql: serverMoves) }
+        migrator.registerMigration("8 Refusals and restored servers") { db in try db.execute(sql: refusals) }
         return migrator
     }
 
@@ -134,6 +135,35 @@ enum Migrations {
     /// The switch that goes on while a further one is proposed.
     static let furtherSwitches = """
         ALTER TABLE accountState ADD COLUMN formerSwitchId TEXT;
+        """
+
+    /// What a restored server has lost. Uploads that counted as refused for good are sent again. What waits for a storage
+    /// is in a closed queue with the number of the queue that it was closed with, so that numbers are no longer unique.
+    static let refusals = """
+        ALTER TABLE sharingEntry ADD COLUMN restoreMark TEXT;
+        ALTER TABLE sharingEntry ADD COLUMN versionBeforeRestore INTEGER;
+        ALTER TABLE sharingEntry ADD COLUMN restoredVersion INTEGER;
+        ALTER TABLE directoryEntry ADD COLUMN newerVersion INTEGER;
+        UPDATE directoryEntry SET newerVersion = fileVersion
+         WHERE deletedOnServer = 1 AND deletedLocally = 0
+           AND NOT EXISTS (SELECT 1 FROM uploadItem WHERE uploadItem.fileUUID = directoryEntry.fileUUID);
+        UPDATE uploadItem SET status = 'notStarted' WHERE goneReason IS NOT NULL;
+        ALTER TABLE uploadItem DROP COLUMN goneReason;
+        CREATE TABLE newUploadQueue (
+          id INTEGER PRIMARY KEY AUTOINCREMENT,
+          state TEXT NOT NULL CHECK (state IN ('open','closed','dead')),
+          closedSeq INTEGER,
+          sharingGroupUUID TEXT,
+          pushNotificationMessage TEXT, commitId TEXT, createdAt REAL NOT NULL,
+          commitVersion INTEGER, batchUUID TEXT
+        );
+        INSERT INTO newUploadQueue (id, state, closedSeq, sharingGroupUUID, pushNotificationMessage, commitId, createdAt,
+                                    commitVersion, batchUUID)
+        SELECT id, state, closedSeq, sharingGroupUUID, pushNotificationMessage, commitId, createdAt, commitVersion, batchUUID
+          FROM uploadQueue;
+        DROP TABLE uploadQueue;
+        ALTER TABLE newUploadQueue RENAME TO uploadQueue;
+        CREATE UNIQUE INDEX uploadQueue_oneOpen ON uploadQueue(state) WHERE state = 'open';
         """
 
     /// Whether the server may be moving the files of a switch by itself.

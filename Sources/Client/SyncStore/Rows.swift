@@ -7,20 +7,22 @@ extension SharingEntry: StoredRow {
     static var selectSQL: String {
         """
         SELECT sharingGroupUUID, name, permission, masterVersion, cloudStorageType, syncNeeded, removedFromGroup,
-               creationPending, indexedVersion
+               creationPending, indexedVersion, restoreMark, versionBeforeRestore, restoredVersion
           FROM sharingEntry
         """
     }
     static var upsertSQL: String {
         """
         INSERT INTO sharingEntry (sharingGroupUUID, name, permission, masterVersion, cloudStorageType, syncNeeded,
-                                  removedFromGroup, creationPending, indexedVersion)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                  removedFromGroup, creationPending, indexedVersion, restoreMark,
+                                  versionBeforeRestore, restoredVersion)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (sharingGroupUUID) DO UPDATE
            SET name = excluded.name, permission = excluded.permission, masterVersion = excluded.masterVersion,
                cloudStorageType = excluded.cloudStorageType, syncNeeded = excluded.syncNeeded,
                removedFromGroup = excluded.removedFromGroup, creationPending = excluded.creationPending,
-               indexedVersion = excluded.indexedVersion
+               indexedVersion = excluded.indexedVersion, restoreMark = excluded.restoreMark,
+               versionBeforeRestore = excluded.versionBeforeRestore, restoredVersion = excluded.restoredVersion
         """
     }
     static var deleteSQL: String { "DELETE FROM sharingEntry WHERE sharingGroupUUID = ?" }
@@ -28,7 +30,8 @@ extension SharingEntry: StoredRow {
     var values: [(any DatabaseValueConvertible)?] {
         [
             sharingGroupUUID.rawValue, name, permission.rawValue, masterVersion.rawValue, cloudStorageType?.rawValue,
-            syncNeeded, removedFromGroup, creationPending, indexedVersion?.rawValue,
+            syncNeeded, removedFromGroup, creationPending, indexedVersion?.rawValue, restoreMark?.rawValue,
+            versionBeforeRestore?.rawValue, restoredVersion?.rawValue,
         ]
     }
 
@@ -43,6 +46,9 @@ extension SharingEntry: StoredRow {
         removedFromGroup = try stored.flag("removedFromGroup")
         creationPending = try stored.flag("creationPending")
         indexedVersion = try stored.version("indexedVersion")
+        restoreMark = try stored.optional("restoreMark") { RestoreMark($0) }
+        versionBeforeRestore = try stored.version("versionBeforeRestore")
+        restoredVersion = try stored.version("restoredVersion")
     }
 }
 
@@ -52,7 +58,7 @@ extension DirectoryEntry: StoredRow {
         """
         SELECT fileUUID, sharingGroupUUID, fileGroupUUID, mimeType, cloudStorageType, fileVersion, appMetaData,
                appMetaDataVersion, creationDate, updateDate, deletedLocally, deletedOnServer, goneReason,
-               owningUserId, awaitingReupload, forceDownload
+               owningUserId, awaitingReupload, forceDownload, newerVersion
           FROM directoryEntry
         """
     }
@@ -61,8 +67,8 @@ extension DirectoryEntry: StoredRow {
         INSERT INTO directoryEntry (fileUUID, sharingGroupUUID, fileGroupUUID, mimeType, cloudStorageType,
                                     fileVersion, appMetaData, appMetaDataVersion, creationDate, updateDate,
                                     deletedLocally, deletedOnServer, goneReason, owningUserId,
-                                    awaitingReupload, forceDownload)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                    awaitingReupload, forceDownload, newerVersion)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (fileUUID) DO UPDATE
            SET fileGroupUUID = excluded.fileGroupUUID, mimeType = excluded.mimeType,
                cloudStorageType = excluded.cloudStorageType, fileVersion = excluded.fileVersion,
@@ -70,7 +76,8 @@ extension DirectoryEntry: StoredRow {
                creationDate = excluded.creationDate, updateDate = excluded.updateDate,
                deletedLocally = excluded.deletedLocally, deletedOnServer = excluded.deletedOnServer,
                goneReason = excluded.goneReason, owningUserId = excluded.owningUserId,
-               awaitingReupload = excluded.awaitingReupload, forceDownload = excluded.forceDownload
+               awaitingReupload = excluded.awaitingReupload, forceDownload = excluded.forceDownload,
+               newerVersion = excluded.newerVersion
         """
     }
     static var deleteSQL: String { "DELETE FROM directoryEntry WHERE fileUUID = ?" }
@@ -81,7 +88,7 @@ extension DirectoryEntry: StoredRow {
             cloudStorageType?.rawValue, fileVersion?.rawValue, appMetaData?.contents.stored,
             appMetaData?.version.rawValue,
             creationDate?.seconds, updateDate?.seconds, deletedLocally, deletedOnServer, goneReason?.rawValue,
-            owningUserID?.rawValue, awaitingReupload, forceDownload,
+            owningUserID?.rawValue, awaitingReupload, forceDownload, newerVersion?.rawValue,
         ]
     }
 
@@ -93,7 +100,7 @@ extension DirectoryEntry: StoredRow {
         mimeType = try stored.optional("mimeType") { MIMEType($0) }
         cloudStorageType = try stored.optional("cloudStorageType", CloudStorageType.init(rawValue:))
         fileVersion = try stored.version("fileVersion")
-        if let version: AppMetaDataVersion = try stored.version("appMetaDataVersion") {
+        if let version = try stored.version("appMetaDataVersion", from: Self.noTextVersion) {
             appMetaData = AppMetaData(version: version, contents: try stored.required("appMetaData") { $0 })
         }
         creationDate = try stored.date("creationDate")
@@ -104,6 +111,7 @@ extension DirectoryEntry: StoredRow {
         owningUserID = try stored.version("owningUserId")
         awaitingReupload = try stored.flag("awaitingReupload")
         forceDownload = try stored.flag("forceDownload")
+        newerVersion = try stored.version("newerVersion")
     }
 }
 
@@ -154,7 +162,7 @@ extension UploadItem: StoredRow {
         """
         SELECT id, queueId, kind, status, sharingGroupUUID, fileUUID, fileGroupUUID, mimeType, stagedFileVersion,
                appMetaData, stagedAppMetaDataVersion, urlBase, urlPath, ownsFile, fileSize, fileModified,
-               uploadUndeletion, goneReason, newGroupName, attempts, lastError
+               uploadUndeletion, newGroupName, attempts, lastError
           FROM uploadItem
         """
     }
@@ -162,9 +170,8 @@ extension UploadItem: StoredRow {
         """
         INSERT INTO uploadItem (id, queueId, kind, status, sharingGroupUUID, fileUUID, fileGroupUUID, mimeType,
                                 stagedFileVersion, appMetaData, stagedAppMetaDataVersion, urlBase, urlPath, ownsFile,
-                                fileSize, fileModified, uploadUndeletion, goneReason, newGroupName, attempts,
-                                lastError)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                fileSize, fileModified, uploadUndeletion, newGroupName, attempts, lastError)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE
            SET queueId = excluded.queueId, status = excluded.status, fileGroupUUID = excluded.fileGroupUUID,
                mimeType = excluded.mimeType,
@@ -172,8 +179,7 @@ extension UploadItem: StoredRow {
                stagedAppMetaDataVersion = excluded.stagedAppMetaDataVersion, urlBase = excluded.urlBase,
                urlPath = excluded.urlPath, ownsFile = excluded.ownsFile, fileSize = excluded.fileSize,
                fileModified = excluded.fileModified, uploadUndeletion = excluded.uploadUndeletion,
-               goneReason = excluded.goneReason, newGroupName = excluded.newGroupName, attempts = excluded.attempts,
-               lastError = excluded.lastError
+               newGroupName = excluded.newGroupName, attempts = excluded.attempts, lastError = excluded.lastError
         """
     }
     static var deleteSQL: String { "DELETE FROM uploadItem WHERE id = ?" }
@@ -184,7 +190,7 @@ extension UploadItem: StoredRow {
             fileUUID?.rawValue, fileGroupUUID?.rawValue, mimeType?.rawValue, stagedFileVersion?.rawValue,
             appMetaData?.stored,
             stagedAppMetaDataVersion?.rawValue, source?.base.rawValue, source?.path, ownsFile, fileSize, fileModified,
-            uploadUndeletion, goneReason?.rawValue, newGroupName, attempts, lastError,
+            uploadUndeletion, newGroupName, attempts, lastError?.text,
         ]
     }
 
@@ -205,10 +211,9 @@ extension UploadItem: StoredRow {
         fileSize = try stored.optionalInteger("fileSize")
         fileModified = try stored.optionalReal("fileModified")
         uploadUndeletion = try stored.flag("uploadUndeletion")
-        goneReason = try stored.optional("goneReason", GoneReason.init(rawValue:))
         newGroupName = try stored.optionalText("newGroupName")
         attempts = try stored.count("attempts")
-        lastError = try stored.optionalText("lastError")
+        lastError = try stored.optionalText("lastError").map { StoredSyncError(text: $0) }
     }
 }
 

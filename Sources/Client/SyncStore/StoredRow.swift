@@ -96,9 +96,10 @@ struct ColumnReader {
         return value
     }
 
-    func version<Version: WireInteger>(_ column: String) throws -> Version? {
+    /// - Parameter least: The least version that is stored.
+    func version<Version: WireInteger>(_ column: String, from least: Version = Version(0)) throws -> Version? {
         guard let number = try optionalInteger(column) else { return nil }
-        guard let value = Version.RawValue(exactly: number), value >= 0 else { throw corrupt(column) }
+        guard let value = Version.RawValue(exactly: number), value >= least.rawValue else { throw corrupt(column) }
         return Version(value)
     }
 

@@ -49,8 +49,9 @@ struct Histories: ParsableCommand {
         print(
             """
             \(sum.events) events, \(sum.commits) commits, \(sum.deliveries) deliveries, \(sum.conflicts) conflicts, \
-            \(sum.staleReplies) stale replies, \(sum.deaths) deaths, \(sum.gone) gone, \(sum.failedUploads) failed for good, \
-            \(sum.switches) switches of accounts, \(sum.reuploads) files uploaded again, \
+            \(sum.staleReplies) stale replies, \(sum.deaths) deaths, \(sum.gone) gone, \(sum.failedUploads) set aside, \
+            \(sum.waits) waits, \(sum.withdrawals) withdrawals, \(sum.restorations) restorations, \
+            \(sum.restoredFiles) files brought back, \(sum.switches) switches of accounts, \(sum.reuploads) files uploaded again, \
             \(Int(Date().timeIntervalSince(begin))) s
             """)
         close(passed: Int(count) - sum.failures.count, failed: sum.failures.count)
@@ -68,6 +69,10 @@ private struct Totals {
     var deaths = 0
     var gone = 0
     var failedUploads = 0
+    var waits = 0
+    var withdrawals = 0
+    var restorations = 0
+    var restoredFiles = 0
     var switches = 0
     var reuploads = 0
     var failures: [SimulationReport] = []
@@ -81,6 +86,10 @@ private struct Totals {
         deaths += report.deaths
         gone += report.gone
         failedUploads += report.failedUploads
+        waits += report.waits
+        withdrawals += report.withdrawals
+        restorations += report.restorations
+        restoredFiles += report.restoredFiles
         switches += report.switches
         reuploads += report.reuploads
         if !report.violations.isEmpty { failures.append(report) }

@@ -3,7 +3,7 @@ import ArgumentParser
 /// The options that every command on a server takes.
 struct CommonOptions: ParsableArguments {
     @OptionGroup var file: ConfigurationFile
-    @Flag(name: .customLong("json"), help: "Prints a JSON object for programs; docs/operations.md lists its fields.")
+    @Flag(name: .customLong("json"), help: "Prints a JSON object for programs; the handbook lists its fields.")
     var isJSON = false
 }
 
@@ -11,7 +11,7 @@ struct CommonOptions: ParsableArguments {
 struct PageOptions: ParsableArguments {
     static let maximumLimit = 10_000
 
-    @Option(help: "How many to list at most.") var limit = 50
+    @Option(help: ArgumentHelp("How many to list at most.", valueName: "count")) var limit = 50
 
     func validate() throws {
         guard (1...Self.maximumLimit).contains(limit) else {

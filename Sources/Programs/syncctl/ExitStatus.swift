@@ -19,6 +19,38 @@ enum ExitStatus: Int32 {
     case configuration = 78
 }
 
+/// A failure as programs read it, who have asked for JSON.
+struct FailureReport: Report {
+    struct Failure: Encodable {
+        /// Stable: `failed`, `usage`, `unavailable`, `noPermission`, `configuration`.
+        var code: String
+        var exitStatus: Int32
+        var message: String
+    }
+
+    var error: Failure
+
+    init(_ failure: CommandFailure) {
+        self.init(failure.status.rawValue, failure.message)
+    }
+
+    /// - Parameter status: one of ``ExitStatus``, or that of a wrong command line.
+    init(_ status: Int32, _ message: String) {
+        let code =
+            switch ExitStatus(rawValue: status) {
+            case .unavailable: "unavailable"
+            case .noPermission: "noPermission"
+            case .configuration: "configuration"
+            case .foundSomething: "failed"
+            case nil: "usage"
+            }
+        error = Failure(code: code, exitStatus: status, message: message)
+    }
+
+    var lines: [String] { ["syncctl: \(error.message)"] }
+    var isGood: Bool { false }
+}
+
 /// A failure that a person can read.
 struct CommandFailure: Error {
     var status: ExitStatus

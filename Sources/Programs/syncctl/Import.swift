@@ -16,7 +16,7 @@ struct Import: ParsableCommand {
         discussion: """
             Reads the older server's database, which stays as it is, and writes ours. May be interrupted and run again: \
             it takes over what is new or has changed there, and leaves alone what has changed here. Files stay where \
-            they are in people's storage. docs/operations.md says what is taken over and what the report means.
+            they are in people's storage. The handbook says what is taken over and what the report means.
             """)
 
     @OptionGroup var file: ConfigurationFile

@@ -6,19 +6,28 @@ import Posix
 /// Where the older server's database is: options, its configuration file, or the file overridden by options.
 struct ImportSource: ParsableArguments {
     @Option(
-        name: .customLong("from-config"), help: "The older server's configuration file, Server.json.",
+        name: .customLong("from-config"),
+        help: ArgumentHelp("The older server's configuration file, Server.json.", valueName: "file"),
         completion: .file(extensions: ["json"]))
     var configurationPath: String?
-    @Option(name: .customLong("from-host"), help: "The database's host.") var host: String?
-    @Option(name: .customLong("from-port"), help: "The database's port; 3306 unless given.") var port: UInt16?
+    @Option(name: .customLong("from-host"), help: ArgumentHelp("The database's host.", valueName: "name")) var host:
+        String?
     @Option(
-        name: .customLong("from-socket"), help: "The database's unix socket, instead of a host.", completion: .file())
+        name: .customLong("from-port"),
+        help: ArgumentHelp("The database's port; 3306 unless given.", valueName: "number")) var port: UInt16?
+    @Option(
+        name: .customLong("from-socket"),
+        help: ArgumentHelp("The database's unix socket, instead of a host.", valueName: "socket"), completion: .file())
     var socket: String?
-    @Option(name: .customLong("from-database"), help: "The database's name.") var database: String?
-    @Option(name: .customLong("from-user"), help: "A user who may read it.") var user: String?
+    @Option(name: .customLong("from-database"), help: ArgumentHelp("The database's name.", valueName: "name"))
+    var database: String?
+    @Option(name: .customLong("from-user"), help: ArgumentHelp("A user who may read it.", valueName: "account"))
+    var user: String?
     @Option(
         name: .customLong("from-password-file"),
-        help: "A file with nothing but that user's password; none if the socket knows the user.", completion: .file())
+        help: ArgumentHelp(
+            "A file with nothing but that user's password; none if the socket knows the user.", valueName: "file"),
+        completion: .file())
     var passwordFile: String?
 
     func validate() throws {

@@ -23,15 +23,17 @@ struct Installation {
     }
 
     /// Reads the configuration, connects, and makes sure that the schema is the one that this program knows.
-    init(_ options: CommonOptions, secrets: SecretsNeeded = .all) throws {
+    /// - Parameter patience: how long each reply of the database may take; ten minutes, for statements that read whole
+    ///   tables.
+    init(_ options: CommonOptions, secrets: SecretsNeeded = .all, patience: Duration = .seconds(600)) throws {
         configuration =
             switch secrets {
             case .all: try ServerConfiguration(readingFrom: options.file.path)
             case .ofDatabase: try ServerConfiguration(readingForDatabaseAlone: options.file.path)
             }
         ClientLibrary.initialize()
-        // Longer timeouts for statements that read whole tables.
-        let settings = Self.patient(configuration.database)
+        var settings = Self.patient(configuration.database, patience)
+        settings.connectTimeout = min(settings.connectTimeout, patience)
         var runner = try MigrationRunner(settings, leaseOwner: try RandomBytes.uuidText())
         try runner.verify()
         store = MetadataStore(
@@ -42,9 +44,11 @@ struct Installation {
         try store.check()
     }
 
-    static func patient(_ settings: ConnectionSettings) -> ConnectionSettings {
+    static func patient(
+        _ settings: ConnectionSettings, _ patience: Duration = .seconds(600)
+    ) -> ConnectionSettings {
         var settings = settings
-        settings.readTimeout = .seconds(600)
+        settings.readTimeout = patience
         return settings
     }
 
@@ -64,7 +68,10 @@ struct Installation {
         return try StorageRegistry(configuration, store: store, backoff: Backoff(pause: { Pause.sleep($0) }))
     }
 
-    func transport() -> Transport { CurlSenderPool(routing: Routing(configuration.sandbox)).transport }
+    /// For transports of several threads.
+    func senders() -> CurlSenderPool { CurlSenderPool(routing: Routing(configuration.sandbox)) }
+
+    func transport() -> Transport { senders().transport }
 
     /// - Throws: ``CommandFailure`` if the text is not a group's UUID.
     static func group(_ text: String) throws -> SharingGroupUUID {

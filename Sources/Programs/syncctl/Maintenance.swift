@@ -15,7 +15,7 @@ struct Maintenance: ParsableCommand {
             hosts of the database take part within a second, unless --this-host is given: that works without the \
             database and without any process of the server, through files that nginx looks for.
             """,
-        subcommands: [On.self, Off.self])
+        subcommands: [On.self, Off.self, Status.self], defaultSubcommand: Status.self)
 
     /// What both subcommands take.
     struct Place: ParsableArguments {
@@ -67,6 +67,25 @@ struct Maintenance: ParsableCommand {
                 _ = try database.open()
             }
             return MaintenanceReport(allHosts: nil, thisHost: nil)
+        }
+    }
+}
+
+extension Maintenance {
+    struct Status: ReportingCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Tells whether the server is closed: since when, where, and with which text.")
+
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var place: Place
+
+        func report() throws -> any Report {
+            var notice: MaintenanceNotice?
+            if !place.thisHost {
+                var database = try MaintenanceSwitch.ofInstallation(options)
+                notice = try database.notice()
+            }
+            return MaintenanceReport(allHosts: notice, thisHost: place.host.files.text)
         }
     }
 }

@@ -8,6 +8,7 @@ struct MisspeltCommand {
     private let suggestion: String?
 
     /// `nil` if there is no such word.
+    /// - Parameter arguments: as they are now, whatever they were in former releases.
     init?(in arguments: some Sequence<String>) {
         var command: any ParsableCommand.Type = Syncctl.self
         for word in arguments where !word.hasPrefix("-") && word != "help" {

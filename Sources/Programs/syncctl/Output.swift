@@ -19,7 +19,22 @@ enum Output {
 
     /// Writes a report for people or for programs.
     static func write(_ report: any Report, asJSON: Bool) throws {
-        if asJSON { write(json: try report.json()) } else { write(report.lines) }
+        if asJSON { return write(json: try report.json()) }
+        guard Terminal.isColored else { return write(report.lines) }
+        print(report.lines.map { colored(PrintableText.lines([$0])) }.joined(separator: "\n"))
+    }
+
+    /// The words with which reports begin a line about what is well or wrong, each with its colour (ECMA-48: SGR).
+    private static let colors: [(words: String, color: Int)] = [
+        ("BAD ", 31), ("THIS HOST NEEDS SOMEBODY", 31), ("FAILED", 31), ("CLOSED", 31), ("error ", 31),
+        ("WARNING", 33), ("warning ", 33), ("ok ", 32), ("this host is well", 32), ("ignored ", 36), ("? ", 36),
+    ]
+
+    /// - Parameter line: printable characters only, so that the terminal receives no control sequences but the colours.
+    private static func colored(_ line: String) -> String {
+        guard let match = colors.first(where: { line.hasPrefix($0.words) }) else { return line }
+        let end = line.index(line.startIndex, offsetBy: match.words.count)
+        return "\u{1B}[1;\(match.color)m\(line[..<end])\u{1B}[0m\(line[end...])"
     }
 
     /// Writes an HTML page, in which nothing unprintable is left but its own line feeds; not for a terminal.
@@ -35,6 +50,12 @@ enum Output {
 
     /// Writes to standard error, for everything that is not a result.
     static func complain(_ lines: [String]) { LogFile.standardError.write(line: PrintableText.lines(lines)) }
+
+    /// Writes what went wrong to standard error, for programs.
+    static func complain(_ failure: FailureReport) {
+        let json = (try? failure.json()) ?? "{}"
+        LogFile.standardError.write(line: PrintableText.json(json))
+    }
 
     /// Writes multi-line text to standard error.
     static func complain(text: String) { complain(lines(of: text)) }

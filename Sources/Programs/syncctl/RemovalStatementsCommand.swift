@@ -1,7 +1,7 @@
 import ArgumentParser
 import Configuration
-import MariaDB
 import Operations
+import Posix
 
 /// Prints how to remove this server's database; for the package.
 struct RemovalStatementsCommand: ParsableCommand {
@@ -15,11 +15,9 @@ struct RemovalStatementsCommand: ParsableCommand {
     @OptionGroup var file: ConfigurationFile
 
     func run() throws {
-        let configuration = try ServerConfiguration(readingFrom: file.path)
-        guard case .unixSocket = configuration.database.address, let name = configuration.database.database else {
-            return
-        }
-        let statements = DatabaseStatements(database: name, owner: configuration.database.user, isLocal: true)
-        Output.write(statements.removal(roles: configuration.roleAccounts.values.map(\.user)))
+        let text = String(decoding: try TextFile.read(file.path), as: UTF8.self)
+        let configuration = try ServerConfiguration(proposed: text, withoutSecretsAt: file.path)
+        guard let database = AppDatabase(configuration), database.isLocal else { return }
+        Output.write(database.removal)
     }
 }

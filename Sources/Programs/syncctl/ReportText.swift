@@ -19,7 +19,7 @@ enum ReportText {
                 + "\(groups.invitationsAdded) invitations added",
         ]
         if report.notes.isEmpty { return lines }
-        lines.append("Not as it was (docs/operations.md explains each word):")
+        lines.append("Not as it was (the handbook explains each word):")
         for entry in report.summary {
             lines.append("  \(entry.count) \(entry.outcome.rawValue): \(entry.reason.rawValue)")
             let rows = report.notes.filter { $0.outcome == entry.outcome && $0.reason == entry.reason }

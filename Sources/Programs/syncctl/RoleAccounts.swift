@@ -28,13 +28,16 @@ enum RoleAccounts {
     }
 
     /// Whether each account can log in, and has exactly the privileges that its role needs.
-    static func diagnoses(_ configuration: ServerConfiguration) -> [Diagnosis] {
+    /// - Parameter explain: what is known of an error, where it is not about the account.
+    static func diagnoses(
+        _ configuration: ServerConfiguration, explain: (StoreError, ConnectionSettings) -> Diagnosis?
+    ) -> [Diagnosis] {
         let accounts = configuration.roleAccounts
         guard !accounts.isEmpty else {
             return [
                 Diagnosis(
                     .rightsShared, "all roles share one database account with all rights",
-                    fix: "docs/operations.md (section 3) says how to give each one its own")
+                    fix: "/usr/share/doc/syncserver/operations.md (section 3) says how to give each one its own")
             ]
         }
         return ServerRole.allCases.compactMap { role in
@@ -42,10 +45,11 @@ enum RoleAccounts {
             do throws(StoreError) {
                 return diagnosis(role, try AccountRights(of: role, settings))
             } catch {
-                return Diagnosis(
-                    .roleAccountUnusable,
-                    "the role \(role.rawValue) cannot use its database account \(settings.user): \(error)",
-                    fix: "check database.roles.\(role.rawValue) and the password's file")
+                return explain(error, settings)
+                    ?? Diagnosis(
+                        .roleAccountUnusable,
+                        "the role \(role.rawValue) cannot use its database account \(settings.user): \(error)",
+                        fix: "check database.roles.\(role.rawValue) and the password's file")
             }
         }
     }

@@ -1,14 +1,15 @@
 import Configuration
 import Operations
 import Posix
+import Store
 import SyncProtocol
 
 /// What the services will find of a configuration and of the files that it names, which is less than what root finds:
 /// they run as a user of their own, see no home directories, and get of relative names only what systemd passes on, from
 /// the folder `secrets` beside the configuration.
 struct ServiceView {
-    /// Whom the package's units run as.
-    static let usualUser = "syncd"
+    /// Whom the app's units run as.
+    static var usualUser: String { HostedApp.current.prefix }
     /// Places that the package's units hide from the services (ProtectHome=, PrivateTmp=).
     private static let hiddenFolders = ["/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"]
 

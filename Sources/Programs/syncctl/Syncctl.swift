@@ -1,7 +1,10 @@
 import ArgumentParser
 import Configuration
+import FoundationEssentials
 import Glibc
+import Operations
 import Posix
+import Store
 
 /// The operator's tool.
 @main
@@ -9,6 +12,9 @@ struct Syncctl: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "syncctl", abstract: "Sets up and looks after a SyncServer.",
         discussion: """
+            A noun and a verb say what to do with what: users list, backup make; setup, migrate, import, status, report, \
+            doctor, fsck and try are about the server as a whole.
+
             Exit status: 0 all is well; 1 something is wrong, or does not exist; 64 the command line is wrong; \
             69 the database, a server or a provider cannot be reached; 77 not permitted; 78 the configuration or the schema is \
             not as it must be.
@@ -17,7 +23,9 @@ struct Syncctl: ParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Setting up",
-                subcommands: [Setup.self, CheckConfig.self, Migrate.self, GenerateKey.self, Import.self]),
+                subcommands: [
+                    Setup.self, Apps.self, AuthorityCommand.self, Config.self, Keys.self, Migrate.self, Import.self,
+                ]),
             CommandGroup(
                 name: "Looking",
                 subcommands: [
@@ -27,29 +35,45 @@ struct Syncctl: ParsableCommand {
             CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self, Try.self]),
             CommandGroup(
                 name: "Keeping",
-                subcommands: [
-                    Maintenance.self, BackupCommand.self, CopyBackup.self, VerifyBackup.self, Restore.self,
-                    RotateKeys.self,
-                ]),
-            CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),
+                subcommands: [Maintenance.self, Backups.self]),
             CommandGroup(
                 name: "For developers",
-                subcommands: [OpenAPI.self, UnitSettingsCommand.self, RemovalStatementsCommand.self]),
+                subcommands: [
+                    OpenAPI.self, UnitSettingsCommand.self, RemovalStatementsCommand.self, RefreshSiteCommand.self,
+                ]),
         ])
+
+    @OptionGroup var app: AppChoice
 
     static func main() {
         // A reader that closes the pipe early, such as head(1), must not kill the process.
         Signals.ignoreBrokenPipes()
+        OpenFiles.raiseLimit()
+        var arguments = Array(CommandLine.arguments.dropFirst())
         do {
-            var command = try parseAsRoot()
+            try AppChoice.take(from: &arguments)
+            if let former = FormerCommand(in: arguments) {
+                // A program reads an object there, and nothing else.
+                if !wantsJSON { Output.complain([former.notice]) }
+                arguments = former.arguments
+            }
+            var command = try parseAsRoot(arguments)
+            try AppChoice.requireApp(for: command)
             try command.run()
             end(with: ExitCode.success.rawValue)
         } catch {
-            guard let failure = CommandFailure(error) else { end(with: error) }
-            Output.complain(text: "syncctl: \(failure.message)")
+            guard let failure = CommandFailure(error) else { end(with: error, arguments) }
+            if wantsJSON {
+                Output.complain(FailureReport(failure))
+            } else {
+                Output.complain(text: "syncctl: \(failure.message)")
+            }
             end(with: failure.status.rawValue)
         }
     }
+
+    /// Whether results and errors are for programs; also where the command line is wrong.
+    private static var wantsJSON: Bool { CommandLine.arguments.contains("--json") }
 
     /// Ends the process without the exit handlers of libraries: threads of checks that were given up, or that are just ending,
     /// may still use what those free, and the process would die before its result is written (exit(3), OPENSSL_cleanup(3)).
@@ -60,8 +84,7 @@ struct Syncctl: ParsableCommand {
 
     /// Exits like ``ParsableArguments/exit(withError:)``, which does its own writing: help and versions are results,
     /// command-line errors are not.
-    private static func end(with error: any Error) -> Never {
-        let arguments = CommandLine.arguments.dropFirst()
+    private static func end(with error: any Error, _ arguments: [String]) -> Never {
         let misspelt = MisspeltCommand(in: arguments)
         var status = exitCode(for: error)
         var text = fullMessage(for: error)
@@ -72,14 +95,67 @@ struct Syncctl: ParsableCommand {
             (status, text) = (.validationFailure, misspelt.messageInPlaceOfHelp)
         }
         if !text.isEmpty {
-            if status.isSuccess { Output.write(text: text) } else { Output.complain(text: text) }
+            if status.isSuccess {
+                Output.write(text: text + CommandExamples.text(for: arguments))
+            } else if wantsJSON {
+                Output.complain(FailureReport(status.rawValue, text))
+            } else {
+                Output.complain(text: text)
+            }
         }
         end(with: status.rawValue)
     }
 }
 
+/// The app that a command is about, on a host of several; before or behind the command's name.
+struct AppChoice: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The app, on a host of several (syncctl apps); else that of the package, or what \(HostedApp.variable) says.",
+            valueName: "name"))
+    var app: String?
+
+    /// Takes the option out of a command line, wherever it is: the parser knows it at one place only.
+    static func take(from arguments: inout [String]) throws {
+        let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+        var name = ProcessInfo.processInfo.environment[HostedApp.variable] ?? ""
+        if let place = arguments[..<end].firstIndex(where: { $0 == "--app" || $0.hasPrefix("--app=") }) {
+            let hasValue = arguments[place] == "--app"
+            guard !hasValue || place + 1 < end else { throw ValidationError("Missing value for '--app <name>'") }
+            name = hasValue ? arguments[place + 1] : String(arguments[place].dropFirst("--app=".count))
+            arguments.removeSubrange(place...(hasValue ? place + 1 : place))
+            guard !name.isEmpty else { throw ValidationError("--app: \(HostedApp.objection(to: name) ?? "")") }
+        }
+        guard !name.isEmpty else { return }
+        guard let app = HostedApp(name) else {
+            throw ValidationError("--app: \(HostedApp.objection(to: name) ?? name)")
+        }
+        HostedApp.choose(app)
+    }
+
+    /// - Throws: ``CommandFailure`` if the command needs an app that this host does not have.
+    static func requireApp(for command: any ParsableCommand) throws {
+        let app = HostedApp.current
+        let makesApps = command is Setup || command is Apps.List || command is Apps.Create || command is Apps.Remove
+        guard app.name != nil, !makesApps, !AppFiles.added().contains(app) else { return }
+        // Commands that read another configuration, or look at another host's files, need none of the app's files; nor does
+        // help.
+        let elsewhere = CommandLine.arguments.dropFirst().contains { argument in
+            ["help", "--help", "-h"].contains(argument) || ["--config", "--root"].contains { argument.hasPrefix($0) }
+        }
+        guard !elsewhere else { return }
+        let others = AppFiles.added().map(\.label)
+        let list = others.isEmpty ? "" : "; there are: \(([HostedApp.packageName] + others).joined(separator: ", "))"
+        throw CommandFailure(
+            .foundSomething,
+            "there is no app \(app.label) on this host\(list); syncctl apps create \(app.label) adds it")
+    }
+}
+
 /// The option that every command on a server takes.
 struct ConfigurationFile: ParsableArguments {
-    @Option(name: .customLong("config"), help: "The configuration file.", completion: .file(extensions: ["json"]))
-    var path = "/etc/syncd/syncd.json"
+    @Option(
+        name: .customLong("config"), help: ArgumentHelp("The configuration file.", valueName: "file"),
+        completion: .file(extensions: ["json"]))
+    var path = SetupPaths.configuration
 }

@@ -19,7 +19,8 @@ struct UnitSettingsCommand: ParsableCommand {
 
     @OptionGroup var file: ConfigurationFile
     @Argument(help: "The folder, as systemd.generator(7) has it.", completion: .directory) var folder: String
-    @Option(help: "Where the name servers are listed.", completion: .file()) var resolvConf = "/etc/resolv.conf"
+    @Option(help: ArgumentHelp("Where the name servers are listed.", valueName: "file"), completion: .file())
+    var resolvConf = "/etc/resolv.conf"
 
     func run() throws {
         let configuration = try ServerConfiguration(readingFrom: file.path)

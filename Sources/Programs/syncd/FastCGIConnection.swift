@@ -1,5 +1,6 @@
 import FastCGI
 import Metrics
+import Posix
 import SyncProtocol
 import SyncService
 
@@ -9,7 +10,7 @@ final class FastCGIConnection: ClientConnection {
     private static let headerParameters = RequestHeader.allCases.map { ($0, $0.fastCGIParameter) }
 
     private var slot: RequestSlot
-    private var activity: WorkerActivity
+    private var worker: Worker
     private let transferred: MetricsWiring.TransferObserver?
     /// The minimum rate of a transfer, in its initial state; `nil` for none.
     private let slowestPace: TransferPace?
@@ -34,12 +35,12 @@ final class FastCGIConnection: ClientConnection {
     ///   - slowestPace: the minimum rate of every transfer.
     ///   - transferred: called with the bytes of files sent and received.
     init(
-        on socket: ListeningSocket, activity: WorkerActivity, slowestPace: TransferPace?,
+        on socket: ListeningSocket, worker: Worker, slowestPace: TransferPace?,
         transferred: MetricsWiring.TransferObserver?
     ) throws(FastCGIError) {
         self.slowestPace = slowestPace
         slot = try RequestSlot(on: socket)
-        self.activity = activity
+        self.worker = worker
         self.transferred = transferred
     }
 
@@ -49,14 +50,17 @@ final class FastCGIConnection: ClientConnection {
         /// The web server asks whether this request, a transfer, may begin. Only a separate location sets this.
         case admission(RequestHead)
         /// From this host itself: only a separate location of the web server sets this, never a client.
-        case page(OperatorPage)
+        case page(OperatorPage, isHostClosed: Bool)
     }
 
     /// Waits for the next request; `nil` if something else ended the wait.
     func next(wakingSignal: Int32) -> Incoming? {
         guard slot.accept(wakingSignal: wakingSignal) == .request else { return nil }
-        activity.begin()
-        if let page = slot.parameter("SYNCD_PAGE").flatMap(OperatorPage.init) { return .page(page) }
+        worker.begin()
+        let isHostClosed = slot.parameter("SYNCD_HOST_CLOSED").map { !$0.isEmpty } ?? false
+        if let page = slot.parameter("SYNCD_PAGE").flatMap(OperatorPage.init) {
+            return .page(page, isHostClosed: isHostClosed)
+        }
         var headers: [RequestHeader: String] = [:]
         for (name, parameter) in Self.headerParameters {
             if let value = slot.parameter(parameter) { headers[name] = value }
@@ -70,11 +74,11 @@ final class FastCGIConnection: ClientConnection {
         if direction == .download, let pace { slot.limitWriting(to: pace.longestStandstill) }
         let head = RequestHead(
             method: slot.parameter("REQUEST_METHOD") ?? "", path: path, query: slot.parameter("QUERY_STRING") ?? "",
-            contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
+            contentLength: slot.parameter("CONTENT_LENGTH").flatMap { StrictDecimal.parse($0.utf8) },
             clientAddress: slot.parameter("REMOTE_ADDR"), requestID: slot.parameter("REQUEST_ID"), headers: headers,
             signInTicket: slot.parameter("SYNCD_SIGNED_IN").flatMap { $0.isEmpty ? nil : $0 },
             admissionLocation: slot.parameter("SYNCD_ADMISSION_LOCATION"),
-            address: slot.parameter("SYNCD_ADDRESS"))
+            address: slot.parameter("SYNCD_ADDRESS"), isHostClosed: isHostClosed)
         missingBytes = head.contentLength ?? 0
         arrivals = ArrivalCoalescing(at: .now)
         return isAdmission ? .admission(head) : .request(head)
@@ -86,11 +90,11 @@ final class FastCGIConnection: ClientConnection {
     }
 
     /// A thread that waits for a phone is not stuck, however slow the phone is: nginx decides when to give up on it.
-    private func waitForPhone() { activity.end() }
+    private func waitForPhone() { worker.end() }
 
     func readBody(into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>) throws(ClientGone) -> Int {
         waitForPhone()
-        defer { activity.progress() }
+        defer { worker.progress() }
         let count: Int
         if direction == .upload {
             count = try readFile(into: &buffer, range)
@@ -130,8 +134,8 @@ final class FastCGIConnection: ClientConnection {
 
     func goOn(onThreadOf other: any ClientConnection) {
         guard let other = other as? FastCGIConnection else { preconditionFailure("all connections are of one kind") }
-        activity = other.activity
-        activity.begin()
+        worker = other.worker
+        worker.begin()
     }
 
     func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
@@ -152,7 +156,7 @@ final class FastCGIConnection: ClientConnection {
 
     func write(_ bytes: Span<UInt8>) throws(ClientGone) {
         waitForPhone()
-        defer { activity.progress() }
+        defer { worker.progress() }
         let began = ContinuousClock.now
         do { try slot.write(bytes) } catch { throw ClientGone(error == .timedOut ? .tooSlow : .hungUp) }
         guard direction == .download, hasStarted else { return }
@@ -167,12 +171,12 @@ final class FastCGIConnection: ClientConnection {
 
     func finish() {
         if hasUnreadBody { slot.finishUnread(within: Self.endOfUnread) } else { slot.finish() }
-        activity.end()
+        worker.end()
     }
 
     func abandon() {
         // A reply that ends before its Content-Length is complete makes nginx close the phone's connection at once.
         if announcesLength { slot.finish() } else { slot.abandon() }
-        activity.end()
+        worker.end()
     }
 }

@@ -18,25 +18,25 @@ struct JobsLoop: Sendable {
     let maintenance: MaintenanceWatch
     let logger: Logger
 
-    func run(activity: WorkerActivity, until stop: StopFlag) {
+    func run(by worker: Worker) {
         var nextHousekeeping = ContinuousClock.now
-        while !stop.isSet {
-            activity.begin()
-            let pause = round(activity, &nextHousekeeping)
-            activity.end()
+        while !worker.isToEnd {
+            worker.begin()
+            let pause = round(worker, &nextHousekeeping)
+            worker.end()
             if let pause { Pause.sleep(pause) }
         }
     }
 
     /// Runs the due jobs; returns how long to wait for more.
-    private func round(_ activity: WorkerActivity, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
+    private func round(_ thread: Worker, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
         guard maintenance.notice == nil else { return Self.idlePause }
         do {
             if nextHousekeeping <= .now {
                 try housekeeper.run()
                 nextHousekeeping = .now + Self.housekeepingInterval
             }
-            return try worker.run(transport: makeTransport(), beforeItem: activity.progress) == 0 ? Self.idlePause : nil
+            return try worker.run(transport: makeTransport(), beforeItem: thread.progress) == 0 ? Self.idlePause : nil
         } catch {
             logger.warning("Jobs wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
             return Self.pauseAfterError

@@ -34,7 +34,8 @@ struct MetricsWiring: Sendable {
         do {
             metrics = try ServerMetrics(
                 directory: directory, role: ProcessRole(role), processID: processID,
-                startedAt: WallClock.secondsSince1970(), version: ServerRelease.text)
+                startedAt: WallClock.secondsSince1970(), version: ServerRelease.text,
+                app: HostedApp.current.name)
         } catch {
             metrics = nil
             logger.warning("No metrics: their directory cannot be used", metadata: .keyed([.reason: "\(error)"]))
@@ -76,6 +77,9 @@ struct MetricsWiring: Sendable {
         return { metrics.couldNotOpenRecord() }
     }
 
+    /// Counts a thread that is needed and that the system does not create.
+    func threadMissing() { metrics?.lackedThread() }
+
     /// Counts the calls to providers.
     var calls: CallMeasurement {
         CallMeasurement { [metrics] call, outcome, took in metrics?.called(call, outcome, took: took) }
@@ -89,6 +93,7 @@ struct MetricsWiring: Sendable {
     /// Copies the connection pool's counters; called periodically.
     func readPool() {
         guard let metrics else { return }
+        metrics.read(refusedWrites: store.writes.refusals)
         let statistics = pool.statistics
         metrics.read(
             ServerMetrics.PoolReading(
@@ -98,18 +103,23 @@ struct MetricsWiring: Sendable {
     }
 
     /// The metrics of all processes on this host, for Prometheus; `nil` if metrics are disabled.
-    func text() throws -> (contentType: String, text: [UInt8])? {
+    /// - Parameter isHostClosed: whether the web server answers for this host by itself, for maintenance.
+    func text(isHostClosed: Bool) throws -> (contentType: String, text: [UInt8])? {
         guard let metrics else { return nil }
         readPool()
         let now = now()
         let reading = try? store.withSession { session in
-            BacklogReading(try session.backlog(at: now), isClosed: try session.maintenanceNotice() != nil, at: now)
+            BacklogReading(
+                try session.backlog(at: now), isClosed: try session.maintenanceNotice() != nil,
+                isReadOnly: try session.isReadOnly(), at: now)
         }
         func time(_ kind: BackupRecord.Kind) -> Int64? {
             (try? BackupRecord(kind, in: BackupRecord.usualFolder))?.takenAt.secondsSince1970
         }
         let backups = BackupReading(made: time(.made), copied: time(.copied))
-        return (ServerMetrics.contentType, try metrics.exposition(reading, backups: backups))
+        return (
+            ServerMetrics.contentType, try metrics.exposition(reading, backups: backups, isHostClosed: isHostClosed)
+        )
     }
 }
 
@@ -135,11 +145,12 @@ extension MoveOutcome {
 }
 
 extension BacklogReading {
-    fileprivate init(_ backlog: Backlog, isClosed: Bool, at now: WireDate) {
+    fileprivate init(_ backlog: Backlog, isClosed: Bool, isReadOnly: Bool, at now: WireDate) {
         let age: (WireDate?) -> Int = { $0.map { max(0, Int(now.secondsSince1970 - $0.secondsSince1970)) } ?? 0 }
         self.init(
             outbox: OutboxItem.Kind.allCases.map { ($0.rawValue, backlog.outbox[$0.rawValue] ?? 0) }, due: backlog.due,
             longestDueSeconds: age(backlog.firstDue), oldestRetriedSeconds: age(backlog.firstRetried),
-            staged: backlog.staged, oldestStagedSeconds: age(backlog.firstStaged), isClosed: isClosed)
+            staged: backlog.staged, oldestStagedSeconds: age(backlog.firstStaged), isClosed: isClosed,
+            isReadOnly: isReadOnly)
     }
 }

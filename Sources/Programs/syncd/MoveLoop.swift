@@ -15,24 +15,24 @@ struct MoveLoop: Sendable {
     let maintenance: MaintenanceWatch
     let logger: Logger
 
-    func run(activity: WorkerActivity, until stop: StopFlag) {
-        while !stop.isSet {
-            activity.begin()
-            let pause = step(activity, stop)
-            activity.end()
+    func run(by worker: Worker) {
+        while !worker.isToEnd {
+            worker.begin()
+            let pause = step(worker)
+            worker.end()
             if let pause { Pause.sleep(pause) }
         }
     }
 
     /// Moves one file; returns how long to wait for more.
-    private func step(_ activity: WorkerActivity, _ stop: StopFlag) -> Duration? {
+    private func step(_ worker: Worker) -> Duration? {
         guard maintenance.notice == nil else { return Self.idlePause }
         do {
             let isBusy = try mover.run(
                 transport: makeTransport(),
                 goesOn: {
-                    activity.progress()
-                    return !stop.isSet
+                    worker.progress()
+                    return !worker.isToEnd
                 })
             return isBusy ? nil : Self.idlePause
         } catch {

@@ -18,7 +18,7 @@ struct Server {
     /// A database outage must be detected before phones give up; a lease that takes longer fails.
     private static let leaseTimeout: Duration = .seconds(5)
 
-    private static let jobsThreads = 4
+    static let jobsThreads = 4
     /// One of those threads always remains free for the other services.
     private static let jobsShare = Bulkhead.Limits(calls: jobsThreads - 1, waiting: 1)
 
@@ -27,6 +27,8 @@ struct Server {
     private let logFile: LogFile
     private let store: MetadataStore
     private let storage: StorageRegistry
+    /// The same for moves of contents, whose threads do nothing else: they wait for a provider.
+    private let moveStorage: StorageRegistry
     private let push: PushServices
     /// Calls to providers, counted, paced and limited; each request and each job adds its log.
     private let transport: @Sendable () -> Transport
@@ -54,6 +56,9 @@ struct Server {
             now: { [store] in store.now }, logger: logger)
         self.metrics = metrics
         storage = try StorageRegistry(
+            configuration, store: store, backoff: Self.backoff(of: role, configuration, pause: pause),
+            unreadable: metrics.unreadable)
+        moveStorage = try StorageRegistry(
             configuration, store: store, backoff: Backoff(pause: pause), unreadable: metrics.unreadable)
         let senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         let circuits = Circuits(observer: { service, host, isOpen in
@@ -63,12 +68,12 @@ struct Server {
                 metadata: .keyed([.providerHost: "\(host)"]))
         })
         let limits = Self.bulkheadLimits(of: role, configuration)
-        // Whoever waits for a turn occupies a slot, so only a few may.
-        let pacing = Pacing(maximumWaiting: max(1, limits.calls / 4), pause: pause)
+        // A call that waits for its turn occupies a slot, so few calls may wait. In `api`, whose requests are short, none may.
+        let pacing = Pacing(maximumWaiting: role == .api ? 0 : max(1, limits.calls / 4), pause: pause)
+        let pauses: [any TransportDecorator] = role == .api ? [Pauses()] : []
         let makeTransport = { (limits: Bulkhead.Limits) -> @Sendable () -> Transport in
-            let decorators: [any TransportDecorator] = [
-                metrics.calls, Bulkhead(limits: limits, pause: pause), pacing, circuits,
-            ]
+            let decorators: [any TransportDecorator] =
+                [metrics.calls] + pauses + [Bulkhead(limits: limits, pause: pause), pacing, circuits]
             return { senders.transport.decorated(by: decorators) }
         }
         transport = makeTransport(limits)
@@ -78,6 +83,19 @@ struct Server {
     /// Room for each thread to read and write at once, also on one server of those that people name.
     private static func moveShare(threads: Int) -> Bulkhead.Limits {
         Bulkhead.Limits(calls: max(1, threads) * 8, waiting: max(1, threads))
+    }
+
+    /// How threads wait for a provider that asks for a pause. A thread of `api` does not wait; the server tells the caller when to
+    /// come again. A thread of `jobs` puts the work off. A bounded number of threads of `transfer` wait, since a phone would have
+    /// to send a large part again.
+    private static func backoff(
+        of role: ServerRole, _ configuration: ServerConfiguration, pause: @escaping @Sendable (Duration) -> Void
+    ) -> Backoff {
+        switch role {
+        case .api: Backoff(attempts: 1, places: .of(threads: configuration.apiThreads), pause: pause)
+        case .transfer: Backoff(places: .of(threads: configuration.transferThreads), pause: pause)
+        case .jobs: Backoff(attempts: 1, places: .of(threads: jobsThreads), pause: pause)
+        }
     }
 
     private static func bulkheadLimits(
@@ -96,17 +114,45 @@ struct Server {
             metrics: metrics, logger: logger, logFile: logFile)
     }
 
+    /// Threads that use the database.
+    private func workers(
+        _ size: WorkerPool.Size, name: String, _ body: @escaping @Sendable (Worker) -> Void
+    ) throws -> WorkerPool {
+        let (metrics, logger) = (metrics, logger)
+        return try WorkerPool(
+            size, name: name,
+            failed: { error in
+                metrics.threadMissing()
+                logger.warning(
+                    "The system creates no further thread; requests wait",
+                    metadata: .keyed([.reason: "\(error)"]))
+            },
+            { worker in
+                ClientLibrary.threadStart()
+                body(worker)
+                ClientLibrary.threadEnd()
+            })
+    }
+
     /// Runs workers until the process is asked to stop. Before they start, and then in a thread of its own, the database is
     /// asked whether the server is closed.
-    private func supervise(watching maintenance: MaintenanceWatch, _ startWorkers: () throws -> WorkerPool) throws {
+    /// - Parameter meanwhile: called every now and then in that thread, and once after the workers have ended.
+    private func supervise(
+        watching maintenance: MaintenanceWatch, meanwhile: @escaping @Sendable (_ isLast: Bool) -> Void = { _ in },
+        _ startWorkers: () throws -> WorkerPool
+    ) throws {
         var watching: WorkerPool?
-        defer { _ = watching?.drain(within: .seconds(30)) }
+        defer {
+            _ = watching?.drain(within: .seconds(30))
+            meanwhile(true)
+        }
         try supervisor.run {
             maintenance.refresh()
-            watching = try WorkerPool(threads: 1, name: "maintenance") { _, _, stop in
-                while !stop.isSet {
+            watching = try workers(.fixed(1), name: "maintenance") { worker in
+                while !worker.isToEnd {
                     Pause.sleep(MaintenanceWatch.interval)
                     maintenance.refresh()
+                    meanwhile(false)
                 }
             }
             return try startWorkers()
@@ -131,8 +177,13 @@ struct Server {
         let maintenance = MaintenanceWatch(store: store, logger: logger)
         let services = Services(
             store: store, storage: storage, push: push,
-            signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive, pause: { Pause.sleep($0) }),
+            // Requests with the same new token wait without a thread.
+            signInCache: SignInCache(
+                timeToLive: configuration.signInTokenTimeToLive, maximumWaiting: 0, pause: { Pause.sleep($0) }),
             failedSignIns: FailedSignIns(perMinute: configuration.failedSignInsPerMinute),
+            // As many in ten minutes as a third of a minute's invalid tokens: a lookup costs more than a question.
+            strangeServers: StrangeServers(perNetwork: configuration.failedSignInsPerMinute / 3),
+            refusalLog: RefusalLog(linesPerMinute: configuration.refusalsLoggedPerMinute),
             settings: Services.Settings(
                 serverVersion: ServerRelease.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,
                 maximumUploadBytes: configuration.maximumUploadBytes,
@@ -141,8 +192,10 @@ struct Server {
                 writesIndexPage: configuration.writesIndexPage, redirectURIs: configuration.redirectURIs,
                 replacedVersionSeconds: Int64(configuration.replacedVersionSeconds),
                 requiresOldAccountProof: configuration.requiresOldAccountProof,
+                switches: SwitchTimes(
+                    minimumGrantAgeDays: configuration.minimumGrantAgeDays, undoDays: configuration.undoDays),
                 movesContents: configuration.moveThreads > 0,
-                allowsDirectTransfers: configuration.allowsDirectTransfers),
+                allowsDirectTransfers: configuration.allowsDirectTransfers, publicURL: configuration.publicURL),
             partBudget: PartBudget(observer: metrics.partBytesChanged), now: { store.now },
             uptime: { started.duration(to: .now) },
             makeUUID: { try RandomBytes.uuidText() },
@@ -161,24 +214,34 @@ struct Server {
         let router = Router(services: services, observer: metrics.requestObserver, logger: logger)
         let makeTransport = transport
         let metrics = metrics
-        try supervise(watching: maintenance) {
-            try WorkerPool(threads: threads, name: "request") { _, activity, stop in
+        let reportOmissions: @Sendable (Bool) -> Void = { router.reportOmissions(isLast: $0) }
+        try supervise(watching: maintenance, meanwhile: reportOmissions) {
+            try workers(.init(spare: role == .transfer ? 16 : 4, maximum: threads), name: "request") { worker in
                 do {
                     let transport = makeTransport()
                     let makeConnection = { () throws(FastCGIError) in
                         try FastCGIConnection(
-                            on: socket, activity: activity, slowestPace: slowestPace, transferred: metrics.transferred)
+                            on: socket, worker: worker, slowestPace: slowestPace, transferred: metrics.transferred)
                     }
                     var connection = try makeConnection()
-                    while !stop.isSet {
-                        switch connection.next(wakingSignal: Signals.waking) {
-                        case .request(let head):
-                            guard router.handle(head, on: connection, transport: transport) == .waits else { continue }
-                            activity.end()
-                            connection = try makeConnection()
-                        case .admission(let head): router.admit(head, on: connection, transport: transport)
-                        case .page(let page): router.answer(page, on: connection, metrics: metrics.text)
-                        case nil: continue
+                    while !worker.isToEnd {
+                        guard let incoming = connection.next(wakingSignal: Signals.waking) else { continue }
+                        try worker.serve { () throws(FastCGIError) in
+                            let handling: Router.Handling
+                            switch incoming {
+                            case .request(let head):
+                                handling = router.handle(head, on: connection, transport: transport)
+                            case .admission(let head):
+                                handling = router.admit(head, on: connection, transport: transport)
+                            case .page(let page, let isHostClosed):
+                                router.answer(page, on: connection) { try metrics.text(isHostClosed: isHostClosed) }
+                                handling = .answered
+                            }
+                            if handling == .waits {
+                                worker.end()
+                                connection = try makeConnection()
+                            }
+                            router.continueParked(onThreadOf: connection)
                         }
                     }
                 } catch {
@@ -194,7 +257,8 @@ struct Server {
     func work() throws {
         let store = store
         let housekeeper = Housekeeper(
-            store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: { store.now }, logger: logger)
+            store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, undoDays: configuration.undoDays,
+            now: { store.now }, logger: logger)
         let maintenance = MaintenanceWatch(store: store, logger: logger)
         let readings = ReadingSlots(Self.jobsThreads / 2)
         // Each thread has its own lease identity: an expired lease must not look like its own to another thread.
@@ -211,18 +275,18 @@ struct Server {
         let moves = try (0..<configuration.moveThreads).map { _ in
             MoveLoop(
                 mover: ContentMover(
-                    storage: storage, bytesPerSecond: configuration.moveBytesPerSecond,
+                    storage: moveStorage, bytesPerSecond: configuration.moveBytesPerSecond,
                     writesIndexPage: configuration.writesIndexPage, leaseOwner: try RandomBytes.uuidText(),
                     now: { store.now }, makeUUID: { try RandomBytes.uuidText() }, pause: { Pause.sleep($0) },
                     observer: metrics.moved, logger: logger),
                 makeTransport: moveTransport, maintenance: maintenance, logger: logger)
         }
         try supervise(watching: maintenance) {
-            try WorkerPool(threads: loops.count + moves.count, name: "jobs") { index, activity, stop in
-                if index < loops.count {
-                    loops[index].run(activity: activity, until: stop)
+            try workers(.fixed(loops.count + moves.count), name: "jobs") { worker in
+                if worker.number < loops.count {
+                    loops[worker.number].run(by: worker)
                 } else {
-                    moves[index - loops.count].run(activity: activity, until: stop)
+                    moves[worker.number - loops.count].run(by: worker)
                 }
             }
         }

@@ -4,7 +4,7 @@ import Store
 import SyncProtocol
 
 /// Tells the other hosts, by a row in the database, that this process runs and which sealing keys it has, so that nobody
-/// gives up a key that it needs (`syncctl rotate-keys`).
+/// gives up a key that it needs (`syncctl keys rotate`).
 struct SignOfLife {
     private let holder: KeyHolder
     private let store: MetadataStore
@@ -21,7 +21,8 @@ struct SignOfLife {
     mutating func giveIfDue() {
         guard next <= .now else { return }
         next = .now + .seconds(KeyHolder.renewalSeconds)
-        try? store.withSession { try $0.renew(holder, at: store.now) }
+        // As a change like any other: so it is known whether the database takes any.
+        try? store.repeatedStatement { try $0.renew(holder, at: store.now) }
     }
 
     /// Says that the process ends.

@@ -54,6 +54,7 @@ struct Supervisor {
             case .none: break
             }
             metrics.readPool()
+            pool.review()
             if !schema.isDone {
                 try schema.tryOnce()
                 if schema.isDone { manager.report(Self.serving) }

@@ -30,6 +30,7 @@ struct Syncd: ParsableCommand {
     func run() throws {
         // Before reading the configuration, whose keys need the library.
         CryptoLibrary.initialize()
+        let openFiles = OpenFiles.raiseLimit()
         MemoryAllocator.returnLargeBlocks()
         Signals.ignoreBrokenPipes()
         Signals.prepareWaking()
@@ -54,12 +55,30 @@ struct Syncd: ParsableCommand {
                 "SANDBOX: every call to a provider goes to this machine; nothing reaches a real cloud",
                 metadata: .keyed([.reason: "\(sandbox.host):\(sandbox.port)"]))
         }
+        let neededFiles = neededFiles(configuration)
+        if openFiles < neededFiles {
+            logger.warning(
+                "The system lets this process open fewer files than all its threads need: raise its limit",
+                metadata: .keyed([.reason: "LimitNOFILE is \(openFiles), not \(neededFiles)"]))
+        }
         let server = try Server(
             configuration: configuration, role: role, logger: logger, logFile: logFile)
         switch role {
         case .api, .transfer: try server.respond(as: role)
         case .jobs: try server.work()
         }
+    }
+
+    /// How many files and connections are open when all threads are busy: each has one to the web server, and as many as three
+    /// to providers; the others are the database's, the log, libraries.
+    private func neededFiles(_ configuration: ServerConfiguration) -> Int {
+        let threads =
+            switch role {
+            case .api: configuration.apiThreads
+            case .transfer: configuration.transferThreads
+            case .jobs: Server.jobsThreads + configuration.moveThreads
+            }
+        return 4 * threads + configuration.databaseConnections + 64
     }
 
     /// Where log lines go. A file that cannot be written is a configuration error: retrying would not help.
@@ -73,14 +92,3 @@ struct Syncd: ParsableCommand {
 }
 
 extension ServerRole: ExpressibleByArgument {}
-
-/// Writes messages before the log exists.
-enum StandardError {
-    static func write(_ text: String) {
-        let file = LogFile.standardError
-        let lines = text.split(separator: "\n").map { PrintableText.escaping(String($0)) }
-        guard file.isJournal else { return file.write(line: lines.joined(separator: "\n")) }
-        // Each line is a separate journal record; 3 is an error (sd-daemon(3)).
-        for line in lines { file.write(line: "<3>\(line)") }
-    }
-}

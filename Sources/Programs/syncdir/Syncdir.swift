@@ -13,7 +13,8 @@ struct Syncdir: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "syncdir", abstract: "Keeps a directory and a sharing group of a SyncServer equal.",
         discussion: """
-            Exit status: 0 all is done; 1 something went wrong, or does not exist; 64 the command line is wrong; 69 the \
+            Exit status: 0 all is done; 1 something went wrong, or does not exist; 3 many files are missing, and were not \
+            deleted for the others; 64 the command line is wrong; 69 the \
             server or the account's provider cannot be reached; 75 another process is at it; 77 not signed in, or not \
             permitted; 78 the configuration is wrong.
             """,

@@ -42,12 +42,15 @@ final class Exchange {
                 headers.append(("content-type", value))
             }
         }
-        let body = RequestBody(declaredLength: slot.parameter("CONTENT_LENGTH").flatMap { Int($0) }) {
+        let body = RequestBody(
+            declaredLength: slot.parameter("CONTENT_LENGTH").flatMap { StrictDecimal.parse($0.utf8) }
+        ) {
             [unowned self] buffer throws(RequestBodyError) in
             let range = buffer.indices
             var span = buffer.mutableSpan
             do { return try slot.read(into: &span, range) } catch { throw .cut }
         }
+        body.isClientGone = { [unowned self] in slot.isClosedByPeer }
         return SandboxRequest(
             method: slot.parameter("REQUEST_METHOD") ?? "GET", host: slot.parameter("HTTP_HOST") ?? "",
             target: slot.parameter("REQUEST_URI") ?? "/", headers: headers, peer: slot.parameter("REMOTE_ADDR") ?? "",

@@ -42,9 +42,16 @@ struct SandboxCommand: ParsableCommand {
     }
 
     func run() throws {
+        let openFiles = OpenFiles.raiseLimit()
         Signals.ignoreBrokenPipes()
         Signals.prepareWaking()
         Signals.block()
+        // Each thread has a connection to nginx, and a file or a connection to the server at a time.
+        if openFiles < 2 * threads + 64 {
+            StandardError.write(
+                "syncsandbox: the system lets this process open \(openFiles) files, \(threads) threads need "
+                    + "\(2 * threads + 64): raise the hard limit (ulimit -Hn), or lower --threads")
+        }
         CurlLibrary.initialize()
         try FastCGILibrary.initialize()
         let listening: ListeningSocket
@@ -59,11 +66,22 @@ struct SandboxCommand: ParsableCommand {
             directory: StateDirectory(state), breaks: Set(breaks),
             appServer: server.map { AppServer(address: $0, authorities: serverCa) },
             wait: { Pause.sleep(.milliseconds($0)) })
-        let workers = try Workers(count: threads, socket: listening, server: server)
+        @Sendable func tellOfRefusal(_ error: PosixError) {
+            StandardError.write("syncsandbox: requests wait, the system creates no further thread: \(error)")
+        }
+        let workers = try WorkerPool(
+            .init(spare: 8, maximum: threads), name: "sandbox", stackBytes: 1 << 20, failed: tellOfRefusal
+        ) { worker in
+            guard let exchange = try? Exchange(socket: listening, server: server) else { return }
+            while !worker.isToEnd {
+                if exchange.accept() { worker.serve { exchange.serve() } }
+            }
+        }
         let manager = ServiceManager()
         manager.ready("Emulating Google, Dropbox and Facebook")
-        while Signals.wait(upTo: .seconds(3_600)) != .stop {}
+        while Signals.wait(upTo: .seconds(1)) != .stop { workers.review() }
         manager.stopping()
-        workers.stop()
+        FastCGILibrary.beginShutdown()
+        _ = workers.drain(within: .seconds(3_600))
     }
 }

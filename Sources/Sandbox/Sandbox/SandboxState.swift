@@ -29,6 +29,8 @@ struct SandboxState: Sendable {
     var nextcloudLogins: [String: NextcloudLoginFlow] = [:]
     /// When passwords that are not valid were tried.
     var wrongPasswords: [String: [Date]] = [:]
+    /// When wrong passwords came, by address.
+    var wrongPasswordTimes: [String: [Date]] = [:]
     /// Real servers behind hosts of the sandbox, by host; forgotten when the sandbox ends, as they are.
     var backends: [String: Backend] = [:]
     var faults: [FaultRule] = []
@@ -104,6 +106,11 @@ struct SandboxSettings: Sendable, Equatable {
     var isOneDriveAppFolderStrict = true
     /// Number of initial requests to a new upload session that do not find it.
     var oneDriveSessionLag = 0
+    /// Whether the Nextcloud shows everybody's files to anybody, whatever password they present; writing needs the right one.
+    var hasOpenReads = false
+    /// How many wrong passwords within half an hour the Nextcloud takes before it turns away everybody who comes from the same
+    /// address, as a real one does after about ten; 0: any number.
+    var toleratedPasswords = 0
     /// How often Microsoft has changed the key that signs its id tokens.
     var microsoftKeyGeneration = 0
     /// Redirect URIs that Google and Dropbox know.
@@ -120,6 +127,7 @@ struct SandboxSettings: Sendable, Equatable {
             "oneDriveExtraBytes": .int(oneDriveExtraBytes),
             "oneDriveClosedRanges": .bool(areOneDriveRangesClosed),
             "oneDriveAppFolderStrict": .bool(isOneDriveAppFolderStrict), "oneDriveSessionLag": .int(oneDriveSessionLag),
+            "nextcloudOpenReads": .bool(hasOpenReads), "nextcloudToleratedPasswords": .int(toleratedPasswords),
             "microsoftKeyGeneration": .int(microsoftKeyGeneration), "redirectURIs": redirects.json,
         ]
     }
@@ -137,6 +145,8 @@ struct SandboxSettings: Sendable, Equatable {
         if let bytes = json["oneDriveExtraBytes"]?.int { oneDriveExtraBytes = max(0, bytes) }
         if let isClosed = json["oneDriveClosedRanges"]?.bool { areOneDriveRangesClosed = isClosed }
         if let isStrict = json["oneDriveAppFolderStrict"]?.bool { isOneDriveAppFolderStrict = isStrict }
+        if let open = json["nextcloudOpenReads"] { hasOpenReads = open.bool ?? (open.int == 1) }
+        if let count = json["nextcloudToleratedPasswords"]?.int { toleratedPasswords = max(0, count) }
         if let lag = json["oneDriveSessionLag"]?.int { oneDriveSessionLag = max(0, lag) }
         if let uris = json["redirectURIs"] { redirects = RegisteredRedirects(json: uris) }
         if let generation = json["microsoftKeyGeneration"]?.int { microsoftKeyGeneration = max(0, generation) }

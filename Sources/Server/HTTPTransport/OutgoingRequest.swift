@@ -23,6 +23,9 @@ public struct OutgoingRequest: Sendable {
     public var requiresHTTP2 = false
     /// Whose word the host in ``url`` is, and hence where the connection may go.
     public var destination = Destination.company
+    /// Whether it goes to a server that a caller has named, and at which nobody is known to be a user: all these together have
+    /// a small share of the calls, since names can be made up.
+    public var isUnproved = false
 
     /// Who says where a request goes.
     public enum Destination: Sendable, Hashable {

@@ -25,6 +25,16 @@ public enum WithheldCall: Error, Equatable, Sendable {
     case busy
     /// The host has failed repeatedly; it is tried again after that time.
     case circuitOpen(retryAfter: Duration)
+    /// The service asked to be left alone, or could not be reached a moment ago; it is called again after that time.
+    case paused(retryAfter: Duration)
+
+    /// How long the caller is to wait; `nil` if only a moment.
+    public var retryAfter: Duration? {
+        switch self {
+        case .busy: nil
+        case .circuitOpen(let delay), .paused(let delay): delay
+        }
+    }
 }
 
 extension TransportError: CustomStringConvertible {
@@ -49,6 +59,7 @@ extension WithheldCall: CustomStringConvertible {
         switch self {
         case .busy: "too many calls are in progress"
         case .circuitOpen: "the host keeps failing"
+        case .paused: "the service has asked for a pause"
         }
     }
 }

@@ -18,6 +18,10 @@ public enum JSONWebToken {
     /// The longest token that is examined, in bytes. Providers' tokens have one to four thousand.
     public static let maximumBytes = 16_384
 
+    /// How long before they are made our own tokens say that they were issued: a service whose clock is behind ours would
+    /// reject a token from its future.
+    public static let clockAllowanceSeconds: Int64 = 60
+
     /// Checks the signature of `token` and hands out the bytes of its payload.
     ///
     /// The claims in it (issuer, audience, times) must be checked by the caller.

@@ -14,10 +14,12 @@ public struct BacklogReading: Sendable {
     public var oldestStagedSeconds: Int
     /// Whether the server is closed for maintenance.
     public var isClosed: Bool
+    /// Whether the database takes no changes.
+    public var isReadOnly: Bool
 
     public init(
         outbox: [(kind: String, count: Int)], due: Int, longestDueSeconds: Int, oldestRetriedSeconds: Int, staged: Int,
-        oldestStagedSeconds: Int, isClosed: Bool = false
+        oldestStagedSeconds: Int, isClosed: Bool = false, isReadOnly: Bool = false
     ) {
         self.outbox = outbox
         self.due = due
@@ -26,12 +28,17 @@ public struct BacklogReading: Sendable {
         self.staged = staged
         self.oldestStagedSeconds = oldestStagedSeconds
         self.isClosed = isClosed
+        self.isReadOnly = isReadOnly
     }
 }
 
 extension Exposition {
     /// Adds the work pending in the database, or that the database does not answer.
-    mutating func add(_ backlog: BacklogReading?) {
+    /// - Parameter isHostClosed: whether this host is closed for maintenance by its web server.
+    mutating func add(_ backlog: BacklogReading?, isHostClosed: Bool) {
+        addGauge(
+            "syncd_maintenance_this_host", "Whether this host is closed for maintenance, by its web server.",
+            [(labels: "", value: isHostClosed ? 1 : 0)])
         addGauge(
             "syncd_database_up", "Whether the database answers with the right schema.",
             [(labels: "", value: backlog == nil ? 0 : 1)])
@@ -39,6 +46,9 @@ extension Exposition {
         addGauge(
             "syncd_maintenance", "Whether all hosts of this database are closed for maintenance.",
             [(labels: "", value: backlog.isClosed ? 1 : 0)])
+        addGauge(
+            "syncd_database_read_only", "Whether the database takes no changes (read_only).",
+            [(labels: "", value: backlog.isReadOnly ? 1 : 0)])
         addGauge(
             "syncd_outbox_items",
             "Work for the jobs role, by kind; what uploads in progress would leave behind included.",

@@ -27,6 +27,8 @@ extension ServerMetrics {
         case leaseTimeouts
         case signInsWithoutOfflineAccess
         case unreadableCredentials
+        case missingThreads
+        case refusedWrites
         case contentMoves
         case movedBytes
 
@@ -131,6 +133,14 @@ extension ServerMetrics {
                 MetricFamily(
                     "syncd_unreadable_credentials_total", .counter,
                     "Times that a sealed record could not be opened and counted as absent: see syncctl fsck.", [role])
+            case .missingThreads:
+                MetricFamily(
+                    "syncd_missing_threads_total", .counter,
+                    "Times that the system did not create a thread that was needed.", [role])
+            case .refusedWrites:
+                MetricFamily(
+                    "syncd_refused_writes_total", .counter,
+                    "Changes that the database refused although it answers: it is read-only, or has no room.", [role])
             case .contentMoves:
                 MetricFamily(
                     "syncd_content_moves_total", .counter,

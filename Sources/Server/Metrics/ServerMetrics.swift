@@ -10,6 +10,7 @@ public final class ServerMetrics: Sendable {
     private let numbers: SharedNumbers
     private let role: Int
     private let version: String
+    private let app: String?
 
     /// Starts counting.
     /// - Parameters:
@@ -18,13 +19,16 @@ public final class ServerMetrics: Sendable {
     ///   - processID: a string that no other process ever uses.
     ///   - startedAt: seconds since 1970.
     ///   - version: the server's.
+    ///   - app: which of a host's apps it is, for the label of that name; `nil` for the package's.
     /// - Throws: `PosixError` if the directory cannot be used.
     public init(
-        directory: String, role: ProcessRole, processID: String, startedAt: Int64, version: String
+        directory: String, role: ProcessRole, processID: String, startedAt: Int64, version: String,
+        app: String? = nil
     ) throws {
         self.directory = MetricsDirectory(path: directory, layout: Self.layout)
         self.role = ProcessRole.position(of: role)
         self.version = version
+        self.app = app
         numbers = try self.directory.join(role: self.role, processID: processID, start: startedAt)
     }
 
@@ -74,6 +78,8 @@ public final class ServerMetrics: Sendable {
 
     /// A sealed record could not be opened.
     public func couldNotOpenRecord() { add(1, .unreadableCredentials, role) }
+
+    public func lackedThread() { add(1, .missingThreads, role) }
 
     /// Bytes of a file came from a phone or went to one.
     public func transferred(_ bytes: Int, _ direction: TransferDirection) {
@@ -143,16 +149,20 @@ public final class ServerMetrics: Sendable {
         set(pool.timeouts, .leaseTimeouts, role)
     }
 
+    /// Records how many changes the database has refused to this process.
+    public func read(refusedWrites: Int) { set(refusedWrites, .refusedWrites, role) }
+
     // MARK: Scrape
 
     /// The text for Prometheus: all processes of the host together, and the current values from the database.
     /// - Parameter backlog: `nil` if the database does not answer.
     /// - Throws: `PosixError` if the directory cannot be read.
     public func exposition(
-        _ backlog: BacklogReading?, backups: BackupReading = BackupReading(made: nil, copied: nil)
+        _ backlog: BacklogReading?, backups: BackupReading = BackupReading(made: nil, copied: nil),
+        isHostClosed: Bool = false
     ) throws -> [UInt8] {
         let sum = try directory.sum()
-        var exposition = Exposition()
+        var exposition = Exposition(common: app.map { "app=\"\($0)\"" } ?? "")
         exposition.addGauge(
             "syncd_build_info", "The version of the server that answered this scrape; always 1.",
             [(labels: "version=\"\(version)\"", value: 1)])
@@ -165,7 +175,7 @@ public final class ServerMetrics: Sendable {
             let end = index + 1 < Self.layout.bases.count ? Self.layout.bases[index + 1] : Self.layout.count
             exposition.add(family, sum.values[base..<end])
         }
-        exposition.add(backlog)
+        exposition.add(backlog, isHostClosed: isHostClosed)
         exposition.add(backups)
         return Array(exposition.text.utf8)
     }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Posix
+import SyncProtocol
 
 /// What a command found out, for people and for programs.
 ///
@@ -22,6 +23,7 @@ extension Report {
     public func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        if let key = WireDate.isForOperators { encoder.userInfo[key] = true }
         return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 }

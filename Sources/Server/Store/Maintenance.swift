@@ -45,6 +45,14 @@ public struct MaintenanceNotice: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
+    /// Whether the database takes no changes from accounts without special rights (MariaDB, `read_only`, and its engine's).
+    public mutating func isReadOnly() throws(StoreError) -> Bool {
+        // A number in MariaDB 10 and 11, a word in 12.
+        try first("SELECT @@global.read_only NOT IN ('0', 'OFF') OR @@innodb_read_only", []) {
+            row throws(StoreError) in try row.number(0) != 0
+        } ?? false
+    }
+
     /// What is announced now; `nil` if the server is open.
     public mutating func maintenanceNotice() throws(StoreError) -> MaintenanceNotice? {
         try first(

@@ -17,6 +17,8 @@ public struct MetadataStore: Sendable {
     private let pause: @Sendable (Duration) -> Void
     private let schema = SchemaState()
     private let clock: DatabaseClock
+    /// Whether the database takes changes.
+    public let writes = WriteRecord()
     private var requestID: String?
 
     /// - Parameters:
@@ -79,7 +81,12 @@ public struct MetadataStore: Sendable {
         var attempt = 1
         while true {
             do {
-                return try withSession(body)
+                let result = try withSession(body)
+                writes.succeeded()
+                return result
+            } catch StoreError.unavailable(let cause) where WriteRecord.isRefusal(cause) {
+                writes.refused()
+                throw StoreError.unavailable(cause)
             } catch StoreError.contention where attempt < Self.maximumAttempts {
                 pause(.milliseconds(Int.random(in: 1...(5 << min(attempt, 6)))))
                 attempt += 1
@@ -120,6 +127,41 @@ public struct MetadataStore: Sendable {
     /// - Throws: ``StoreError/unavailable(_:)``.
     public func check() throws {
         try withSession { session in try session.check() }
+    }
+}
+
+/// Whether a database that answers takes changes; what it was told last, and how often it has refused. Shared by all copies of
+/// a ``MetadataStore``.
+public final class WriteRecord: Sendable {
+    private let isRefusing = Atomic(false)
+    private let count = Atomic(0)
+
+    /// Whether it has refused the latest change. Each process makes one twice a minute, whatever phones do.
+    public var areRefused: Bool { isRefusing.load(ordering: .relaxed) }
+
+    /// How many it has refused since the process was started.
+    public var refusals: Int { count.load(ordering: .relaxed) }
+
+    func succeeded() { isRefusing.store(false, ordering: .relaxed) }
+
+    func refused() {
+        isRefusing.store(true, ordering: .relaxed)
+        count.add(1, ordering: .relaxed)
+    }
+
+    /// The server's codes for a change that it does not take, and would not take a moment later either. All others of
+    /// ``MariaDBError/unavailable(code:message:)`` are about one connection, which has ended or was not accepted.
+    private static let refusals: Set<UInt32> = [
+        // An option prevents it, such as read_only; the transaction, the table or all of InnoDB is read only.
+        1_290, 1_792, 1_036, 1_836, 1_874,
+        // The disk or the table is full; the file system or the storage engine fails.
+        1_021, 1_114, 1_026, 1_030,
+    ]
+
+    /// Whether it was the server that said so, to a statement: it is read-only, or its disk is full.
+    static func isRefusal(_ error: MariaDBError) -> Bool {
+        guard case .unavailable(let code, _) = error else { return false }
+        return refusals.contains(code)
     }
 }
 

@@ -79,5 +79,17 @@ struct Migration: Equatable {
         Migration(
             version: 19, name: "direct_uploads",
             sql: String(decoding: PackageResources._019_direct_uploads_sql, as: UTF8.self)),
+        Migration(
+            version: 20, name: "restore_marks",
+            sql: String(decoding: PackageResources._020_restore_marks_sql, as: UTF8.self)),
+        Migration(
+            version: 21, name: "push_topics",
+            sql: String(decoding: PackageResources._021_push_topics_sql, as: UTF8.self)),
+        Migration(
+            version: 22, name: "switch_undo",
+            sql: String(decoding: PackageResources._022_switch_undo_sql, as: UTF8.self)),
+        Migration(
+            version: 23, name: "collations",
+            sql: String(decoding: PackageResources._023_collations_sql, as: UTF8.self)),
     ]
 }

@@ -8,6 +8,22 @@ public struct MigrationRunner: ~Copyable {
     /// How long a process may be silent before another one takes over its migration, in seconds.
     private static let leaseSeconds: Int64 = 600
 
+    /// The tables in which the runner notes what it does, which are there before any migration.
+    static let bookkeeping = """
+        CREATE TABLE IF NOT EXISTS schema_migrations (
+            version    INT NOT NULL PRIMARY KEY,
+            name       VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_nopad_ci NOT NULL,
+            checksum   BINARY(32) NOT NULL,
+            applied_at DATETIME NOT NULL
+        ) ENGINE = InnoDB;
+        CREATE TABLE IF NOT EXISTS schema_lease (
+            lease_id   INT NOT NULL PRIMARY KEY,
+            owner      VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_nopad_ci NULL,
+            held_until DATETIME NOT NULL
+        ) ENGINE = InnoDB;
+        INSERT IGNORE INTO schema_lease (lease_id, owner, held_until) VALUES (1, NULL, '2000-01-01 00:00:00');
+        """
+
     /// - Parameter leaseOwner: a string that no other process uses.
     public init(_ settings: ConnectionSettings, leaseOwner: String) throws(StoreError) {
         do { connection = try Connection(settings) } catch { throw StoreError(error) }
@@ -27,23 +43,7 @@ public struct MigrationRunner: ~Copyable {
     /// - Throws: ``MigrationError`` if another process is already migrating or an applied migration differs from the
     ///   known one; ``StoreError``.
     public mutating func migrate(through last: Int = .max) throws -> [String] {
-        try translate { connection throws(MariaDBError) in
-            try connection.executeScript(
-                """
-                CREATE TABLE IF NOT EXISTS schema_migrations (
-                    version    INT NOT NULL PRIMARY KEY,
-                    name       VARCHAR(100) NOT NULL,
-                    checksum   BINARY(32) NOT NULL,
-                    applied_at DATETIME NOT NULL
-                ) ENGINE = InnoDB;
-                CREATE TABLE IF NOT EXISTS schema_lease (
-                    lease_id   INT NOT NULL PRIMARY KEY,
-                    owner      VARCHAR(64) NULL,
-                    held_until DATETIME NOT NULL
-                ) ENGINE = InnoDB;
-                INSERT IGNORE INTO schema_lease (lease_id, owner, held_until) VALUES (1, NULL, '2000-01-01 00:00:00');
-                """)
-        }
+        try translate { connection throws(MariaDBError) in try connection.executeScript(Self.bookkeeping) }
         guard try takeLease() else { throw MigrationError.inProgressElsewhere }
         // Released after a failure too, or the next attempt would have to wait until it expires.
         let outcome = Result { try applyMissing(through: last) }

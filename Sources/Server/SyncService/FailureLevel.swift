@@ -7,7 +7,8 @@ extension Logger.Level {
     /// a client secret that has expired, or a table that the database refuses; otherwise a warning.
     init(ofFailure error: any Error) {
         switch error {
-        case AccountError.misconfigured, PushError.misconfigured, CloudStorageError.misconfigured: self = .error
+        case AccountError.misconfigured, CloudStorageError.misconfigured: self = .error
+        case PushError.misconfigured, PushError.doubtful: self = .error
         case CloudStorageError.localFailure(let cause), CloudStorageError.contentFailed(let cause):
             self.init(ofFailure: cause)
         case StoreError.denied: self = .error

@@ -10,7 +10,7 @@ public final class MaintenanceWatch: Sendable {
 
     private let store: MetadataStore
     private let logger: Logger
-    private let seen = Mutex<MaintenanceNotice?>(nil)
+    private let seen = Mutex<(notice: MaintenanceNotice?, isReadOnly: Bool)>((nil, false))
 
     public init(store: MetadataStore, logger: Logger) {
         self.store = store
@@ -18,17 +18,27 @@ public final class MaintenanceWatch: Sendable {
     }
 
     /// The announcement in force; `nil` if the server is open.
-    public var notice: MaintenanceNotice? { seen.withLock { $0 } }
+    public var notice: MaintenanceNotice? { seen.withLock { $0.notice } }
+
+    /// Whether the database takes no changes.
+    public var isReadOnly: Bool { seen.withLock { $0.isReadOnly } }
 
     /// Asks the database.
     public func refresh() {
-        let notice: MaintenanceNotice?
-        do { notice = try store.withSession { try $0.maintenanceNotice() } } catch { return }
+        let now: (notice: MaintenanceNotice?, isReadOnly: Bool)
+        do {
+            now = try store.withSession { (try $0.maintenanceNotice(), try $0.isReadOnly()) }
+        } catch { return }
         let former = seen.withLock { seen in
-            defer { seen = notice }
+            defer { seen = now }
             return seen
         }
-        guard (former == nil) != (notice == nil) else { return }
+        if former.isReadOnly != now.isReadOnly {
+            logger.warning(
+                now.isReadOnly ? "The database is read-only: changes fail" : "The database takes changes again")
+        }
+        let notice = now.notice
+        guard (former.notice == nil) != (notice == nil) else { return }
         if let notice {
             logger.notice("Closed for maintenance", metadata: .keyed([.reason: "\(notice.text)"]))
         } else {

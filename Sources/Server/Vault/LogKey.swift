@@ -16,6 +16,7 @@ public enum LogKey: String, Sendable {
     case reason
     case outboxID = "outbox_id"
     case count
+    case clientNetwork = "client_network"
     case seconds
     case method
     case providerHost = "provider_host"

@@ -13,14 +13,17 @@ public struct RefreshLease {
     public static let leaseSeconds = 30
     /// How long the holder may wait for the provider's reply.
     public static let askingLimit: Duration = .seconds(20)
-    private static let pollInterval: Duration = .milliseconds(50)
+    static let pollInterval: Duration = .milliseconds(50)
 
     private let userID: UserID
     private let store: MetadataStore
     private let backoff: Backoff
+    private let service: String?
 
-    public init(of userID: UserID, store: MetadataStore, backoff: Backoff) {
+    /// - Parameter service: whom the holder asks, as ``Backoff`` counts those who wait.
+    public init(of userID: UserID, store: MetadataStore, backoff: Backoff, service: String? = nil) {
         self.userID = userID
+        self.service = service
         self.store = store
         self.backoff = backoff
     }
@@ -30,7 +33,7 @@ public struct RefreshLease {
     /// - Parameters:
     ///   - deadline: how long to wait for the lease.
     ///   - isDone: whether somebody else has already obtained the result; checked again after each wait.
-    /// - Returns: `nil` if `isDone` became true or the deadline passed first.
+    /// - Returns: `nil` if `isDone` became true, the deadline passed first, or too many others wait already.
     public func take<Value>(
         by deadline: Deadline, unless isDone: () throws -> Bool, _ body: () throws -> Value
     ) throws -> Value? {
@@ -45,7 +48,7 @@ public struct RefreshLease {
             defer { _ = try? store.transaction { try $0.endRefreshLease(of: userID, for: owner) } }
             // It may have been obtained between the check and the lease.
             return try isDone() ? nil : body()
-        } while backoff.pause(Self.pollInterval, deadline: deadline)
+        } while backoff.pause(Self.pollInterval, deadline: deadline, for: service)
         return nil
     }
 }

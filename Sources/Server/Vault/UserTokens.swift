@@ -40,17 +40,38 @@ final class UserTokens: AccessTokens {
 
     func current() throws(CloudStorageError) -> String {
         guard let credentials = try load().credentials else { throw .authorizationRevoked }
-        return try account.usableToken(of: credentials)
+        let token = try account.usableToken(of: credentials)
+        // It was refused, and has rested: one request asks whether it still is, for all.
+        guard credentials.refusal == nil else {
+            return try renewed(insteadOf: token, by: .after(RefreshLease.askingLimit), isRefusalKnown: true)
+        }
+        return token
     }
 
     /// Asks the provider for a new token, unless somebody else already has a newer one or is renewing it; in that case
     /// waits for their result.
     func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+        try renewed(insteadOf: rejected, by: deadline, isRefusalKnown: false)
+    }
+
+    /// - Parameter isRefusalKnown: whether the refusal is known already; then the same token counts as renewed once that has been
+    ///   taken back.
+    private func renewed(
+        insteadOf rejected: String, by deadline: Deadline, isRefusalKnown: Bool
+    ) throws(CloudStorageError) -> String {
         var known: String?
         do {
-            let turn = RefreshLease(of: user.userID, store: store, backoff: backoff)
+            let turn = RefreshLease(
+                of: user.userID, store: store, backoff: backoff, service: account.accountType.rawValue)
             let renewed = try turn.take(by: deadline) {
-                known = try load().credentials?.accessToken.flatMap { $0 == rejected ? nil : $0 }
+                guard let stored = try load().credentials else { return false }
+                if isRefusalKnown {
+                    // Another request may have been refused again meanwhile.
+                    let token = try account.usableToken(of: stored)
+                    known = stored.refusal == nil ? token : nil
+                } else {
+                    known = stored.accessToken.flatMap { $0 == rejected ? nil : $0 }
+                }
                 return known != nil
             } _: {
                 try renew(insteadOf: rejected, by: deadline)
@@ -61,6 +82,7 @@ final class UserTokens: AccessTokens {
         } catch {
             throw .localFailure(error)
         }
+        guard deadline.remaining <= RefreshLease.pollInterval else { throw .withheld(.busy) }
         throw .unavailable(detail: "token endpoint: another request has been asking for too long")
     }
 

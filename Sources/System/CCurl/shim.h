@@ -2,6 +2,7 @@
 #pragma once
 #include <curl/curl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -46,6 +47,27 @@ static inline CURLcode shim_curl_setopt_seek(CURL *handle, curl_seek_callback va
 /// curl_easy_setopt is variadic: for CURLOPT_XFERINFOFUNCTION.
 static inline CURLcode shim_curl_setopt_progress(CURL *handle, curl_xferinfo_callback value) {
     return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, value);
+}
+
+/// curl_easy_setopt is variadic: for CURLOPT_PREREQFUNCTION.
+static inline CURLcode shim_curl_setopt_prereq(CURL *handle, curl_prereq_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, value);
+}
+
+/// curl_easy_setopt is variadic: for CURLOPT_SOCKOPTFUNCTION.
+static inline CURLcode shim_curl_setopt_socket_options(CURL *handle, curl_sockopt_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, value);
+}
+
+/// Keeps the kernel from taking more bytes than so many that it cannot send yet (tcp(7), `TCP_NOTSENT_LOWAT`): otherwise
+/// it takes megabytes from a program, and sends them for minutes over a slow line.
+static inline void shim_curl_limit_unsent(curl_socket_t socket, int bytes) {
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
+/// curl_multi_setopt is variadic: for options that take a `long`.
+static inline CURLMcode shim_curl_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
 }
 
 /// curl_easy_getinfo is variadic: for values that are a `long`.

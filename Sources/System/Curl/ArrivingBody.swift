@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// A request body that is handed to libcurl piece by piece, while its bytes arrive from elsewhere.
 public struct ArrivingBody: Sendable {
     /// Copies bytes into the beginning of the buffer, from a position in the body on, and waits if none is there yet.
@@ -17,5 +19,47 @@ public struct ArrivingBody: Sendable {
         self.lengthBytes = lengthBytes
         self.patience = patience
         self.read = read
+    }
+}
+
+extension ArrivingBody {
+    /// Bytes of a file, by their positions, or all; they are read while they are sent. Should the file have become shorter
+    /// by then, the transfer ends.
+    ///
+    /// Nil if the file cannot be read, or is shorter.
+    public init?(file path: String, _ range: Range<Int>? = nil, patience: Duration) {
+        guard let file = OpenFile(path) else { return nil }
+        let range = range ?? 0..<file.lengthBytes
+        guard range.lowerBound >= 0, range.upperBound <= file.lengthBytes else { return nil }
+        self.init(lengthBytes: range.count, patience: patience) { position, buffer in
+            file.read(at: range.lowerBound + position, upTo: range.count - position, into: &buffer)
+        }
+    }
+}
+
+/// An open regular file, closed with its last reference.
+private final class OpenFile: Sendable {
+    private let descriptor: CInt
+    let lengthBytes: Int
+
+    init?(_ path: String) {
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        var status = stat()
+        guard descriptor >= 0 else { return nil }
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            return nil
+        }
+        lengthBytes = status.st_size
+    }
+
+    deinit { close(descriptor) }
+
+    /// Fills the beginning of the buffer; nil if there is nothing to read.
+    func read(at position: Int, upTo count: Int, into buffer: inout MutableSpan<UInt8>) -> Int? {
+        let read = unsafe buffer.withUnsafeMutableBufferPointer {
+            unsafe pread(descriptor, $0.baseAddress, min(count, $0.count), position)
+        }
+        return read > 0 ? read : nil
     }
 }

@@ -37,4 +37,23 @@ extension CurlError {
             self = .interrupted(code: code.rawValue, message: message)
         }
     }
+
+    /// The error of a transfer that has ended with `code`.
+    ///
+    /// - Parameters:
+    ///   - errorText: what CURLOPT_ERRORBUFFER(3) names.
+    ///   - mayHaveBeenSent: whether the server may have seen the request although libcurl counts no byte of it.
+    init(
+        _ code: CURLcode, of handle: UnsafeMutableRawPointer, _ errorText: UnsafeMutableBufferPointer<CChar>,
+        mayHaveBeenSent: Bool = false
+    ) {
+        let written = unsafe errorText.baseAddress.map { unsafe String(cString: $0) } ?? ""
+        let message = written.isEmpty ? unsafe String(cString: curl_easy_strerror(code)) : written
+        // Bytes of head and body that libcurl handed to the connection (CURLINFO_REQUEST_SIZE(3)).
+        var headBytes = 0
+        var bodyBytes: curl_off_t = 0
+        _ = unsafe shim_curl_getinfo_long(handle, CURLINFO_REQUEST_SIZE, &headBytes)
+        _ = unsafe shim_curl_getinfo_offset(handle, CURLINFO_SIZE_UPLOAD_T, &bodyBytes)
+        self.init(code, message: message, sentBytes: max(headBytes + Int(bodyBytes), mayHaveBeenSent ? 1 : 0))
+    }
 }

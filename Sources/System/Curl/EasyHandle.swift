@@ -141,7 +141,7 @@ public struct EasyHandle: ~Copyable {
         // Keeps live connections, and clears this request's options and their addresses (curl_easy_reset(3)).
         defer { unsafe curl_easy_reset(handle) }
         do throws(CurlError) {
-            let headers = try requestHeaders(of: request)
+            let headers = try HeaderList(of: request)
             var isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard, sender)
             if case .failure = isReady {
                 // A transfer that ended before it had a connection, as after a failed name lookup, leaves buffers
@@ -152,7 +152,7 @@ public struct EasyHandle: ~Copyable {
             try isReady.get()
             let code = unsafe curl_easy_perform(handle)
             withExtendedLifetime(headers) {}
-            guard code == CURLE_OK else { throw CurlError(code, message: message(for: code), sentBytes: sentBytes) }
+            guard code == CURLE_OK else { throw unsafe CurlError(code, of: handle, errorText) }
             return .success(())
         } catch {
             return .failure(error)
@@ -189,32 +189,5 @@ public struct EasyHandle: ~Copyable {
         guard let newHandle = unsafe curl_easy_init() else { throw .outOfMemory }
         unsafe curl_easy_cleanup(handle)
         unsafe handle = unsafe newHandle
-    }
-
-    /// What libcurl wrote about the failure, or the code's general text.
-    private func message(for code: CURLcode) -> String {
-        let text = unsafe errorText.baseAddress.map { unsafe String(cString: $0) } ?? ""
-        return text.isEmpty ? unsafe String(cString: curl_easy_strerror(code)) : text
-    }
-
-    /// Bytes of head and body that libcurl handed to the connection (CURLINFO_REQUEST_SIZE(3)).
-    private var sentBytes: Int {
-        var size = 0
-        var uploaded: curl_off_t = 0
-        _ = unsafe shim_curl_getinfo_long(handle, CURLINFO_REQUEST_SIZE, &size)
-        _ = unsafe shim_curl_getinfo_offset(handle, CURLINFO_SIZE_UPLOAD_T, &uploaded)
-        return size + Int(uploaded)
-    }
-
-    private func requestHeaders(of request: Request) throws(CurlError) -> HeaderList {
-        var list = HeaderList()
-        for (name, value) in request.headers {
-            // "Name:" would remove the header; with a semicolon it is sent without a value (CURLOPT_HTTPHEADER(3)).
-            try list.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
-        }
-        // "Name:" removes what libcurl adds by itself: a wait for "100 Continue", and a form's content type.
-        if !request.hasHeader("Expect") { try list.append("Expect:") }
-        if !request.hasHeader("Content-Type") { try list.append("Content-Type:") }
-        return list
     }
 }

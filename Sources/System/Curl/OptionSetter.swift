@@ -45,6 +45,21 @@ struct OptionSetter {
         note(unsafe shim_curl_setopt_open_socket(handle, callback))
     }
 
+    /// Sets the callback that is told of the transfer's progress.
+    mutating func setProgress(_ callback: @escaping curl_xferinfo_callback) {
+        note(unsafe shim_curl_setopt_progress(handle, callback))
+    }
+
+    /// Sets the callback that is asked before the request is sent.
+    mutating func setBeforeRequest(_ callback: @escaping curl_prereq_callback) {
+        note(unsafe shim_curl_setopt_prereq(handle, callback))
+    }
+
+    /// Sets the callback that sets a new socket's options.
+    mutating func setSocketOptions(_ callback: @escaping curl_sockopt_callback) {
+        note(unsafe shim_curl_setopt_socket_options(handle, callback))
+    }
+
     private mutating func note(_ code: CURLcode) {
         if code != CURLE_OK && failure == nil { failure = code }
     }
@@ -64,7 +79,11 @@ extension OptionSetter {
         // Otherwise a handle would use an address for a minute, whatever its time to live is, and also after it has failed.
         set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         // A proxy set in the environment would see where users' files go.
-        set(CURLOPT_PROXY, "")
+        if !request.usesEnvironmentProxy { set(CURLOPT_PROXY, "") }
+        // What a proxy says to CONNECT is not the response.
+        set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        // All that this libcurl can decompress.
+        if request.acceptsCompression { set(CURLOPT_ACCEPT_ENCODING, "") }
         set(CURLOPT_FOLLOWLOCATION, 0)
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
@@ -99,7 +118,7 @@ extension OptionSetter {
     /// Sets URL, method and body; `body` must remain valid until the transfer has ended.
     mutating func setMethodAndBody(of request: Request, _ body: UnsafeRawBufferPointer) {
         set(CURLOPT_URL, request.url)
-        let isEmptyPost = ["POST", "PUT", "PATCH"].contains(request.method)
+        let isEmptyPost = ["POST", "PUT", "PATCH"].contains(request.method) || request.hasEmptyBody
         if body.count > 0 || isEmptyPost {
             // Any method with a body is sent as a POST under another name: the bytes are read in place, and libcurl can
             // send them again if a reused connection turns out to be dead.
@@ -145,12 +164,11 @@ extension OptionSetter {
             })
         set(CURLOPT_NOPROGRESS, 0)
         unsafe set(CURLOPT_XFERINFODATA, pointer: sender)
-        note(
-            unsafe shim_curl_setopt_progress(handle) { context, _, _, _, _ in
-                guard let context = unsafe context else { return 1 }
-                let sender = unsafe context.assumingMemoryBound(to: BodySender.self)
-                return unsafe sender.pointee.checkPatience() ? 0 : 1
-            })
+        unsafe setProgress { context, _, _, _, _ in
+            guard let context = unsafe context else { return 1 }
+            let sender = unsafe context.assumingMemoryBound(to: BodySender.self)
+            return unsafe sender.pointee.checkPatience() ? 0 : 1
+        }
     }
 
     /// Sets the callbacks; `receiver` must remain valid until the transfer has ended.

@@ -4,7 +4,7 @@ public struct Request: Sendable {
     public enum Body: Sendable {
         /// Nothing. POST, PUT and PATCH send `Content-Length: 0`.
         case none
-        /// These bytes, which are not copied.
+        /// These bytes, which are not copied. If there are none, all methods but GET and HEAD send `Content-Length: 0`.
         case bytes(ArraySlice<UInt8>)
         /// Bytes that may not all be there when the transfer begins.
         case arriving(ArrivingBody)
@@ -70,6 +70,12 @@ public struct Request: Sendable {
     /// (`Curl_retry_request`); set this where that must not happen.
     public var usesFreshConnection = false
 
+    /// Goes through the proxy that `https_proxy` or `http_proxy` names, unless `no_proxy` excepts the host (curl(1),
+    /// "Environment"). By default no proxy is used, whatever the environment says.
+    public var usesEnvironmentProxy = false
+    /// Offers the server to compress the response, and decompresses it; limits hold for what results. Off by default.
+    public var acceptsCompression = false
+
     /// Creates a request with the default limits.
     public init(
         method: String = "GET", url: String, headers: [(name: String, value: String)] = [], body: Body = .none
@@ -98,6 +104,11 @@ extension Request {
             let framing = ["content-length", "transfer-encoding"]
             guard !framing.contains(name.lowercased()) else { throw .invalidRequest(reason: "framing header") }
         }
+    }
+
+    /// Whether there is a body without bytes, which is not the same as none.
+    var hasEmptyBody: Bool {
+        if case .bytes(let bytes) = body { bytes.isEmpty && method != "GET" && method != "HEAD" } else { false }
     }
 
     /// Whether a header of that name is given.

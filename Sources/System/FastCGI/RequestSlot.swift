@@ -211,6 +211,12 @@ public struct RequestSlot: ~Copyable {
         return unsafe poll(&descriptor, 1, 0) == 1 && descriptor.revents & Int16(POLLOUT) != 0
     }
 
+    /// Whether the web server has closed the connection, as nginx does once its client has gone (poll(2), `POLLHUP`).
+    public var isClosedByPeer: Bool {
+        var descriptor = unsafe pollfd(fd: request.pointee.ipcFd, events: 0, revents: 0)
+        return unsafe poll(&descriptor, 1, 0) == 1 && descriptor.revents & Int16(POLLHUP) != 0
+    }
+
     /// Sends what has been written so far.
     /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
     public mutating func flush() throws(FastCGIError) {

@@ -24,6 +24,16 @@ public enum MariaDBError: Error, Equatable, Sendable {
     case unexpectedValue(column: Int, reason: String)
     /// The statement is wrong (syntax, names, number of values): a bug in our code.
     case programming(code: UInt32, message: String)
+
+    /// The number of the server or the client library, if it is known.
+    public var code: UInt32? {
+        switch self {
+        case .unavailable(let code, _), .inDoubt(let code, _), .accessDenied(let code, _), .contention(let code, _),
+            .constraint(let code, _), .programming(let code, _):
+            code
+        case .poolExhausted, .duplicateKey, .unexpectedValue: nil
+        }
+    }
 }
 
 extension MariaDBError: CustomStringConvertible, CustomDebugStringConvertible {

@@ -23,6 +23,12 @@ public enum HostFacts {
         /// Files (inodes) that can still be created, and all; both 0 if the file system has no such limit.
         public var freeFiles: Int64
         public var totalFiles: Int64
+        /// Whether it is kept in memory (tmpfs, ramfs).
+        public var isInMemory = false
+        /// Whether nothing can be written to it.
+        public var isReadOnly = false
+        /// Where it is mounted; `nil` if that is not known.
+        public var mountPoint: String?
 
         public init(device: UInt64, freeBytes: Int64, totalBytes: Int64, freeFiles: Int64, totalFiles: Int64) {
             self.device = device
@@ -33,7 +39,7 @@ public enum HostFacts {
         }
     }
 
-    /// The file system that holds `path` (statvfs(3), stat(2)).
+    /// The file system that holds `path` (statvfs(3), stat(2), proc(5) on `mountinfo`).
     /// - Throws: ``PosixError``.
     public static func fileSystem(at path: String) throws(PosixError) -> FileSystem {
         var space = statvfs()
@@ -41,10 +47,37 @@ public enum HostFacts {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw PosixError(call: "stat", code: errno) }
         let unit = Int64(space.f_frsize)
-        return FileSystem(
+        var system = FileSystem(
             device: UInt64(status.st_dev), freeBytes: Int64(space.f_bavail) * unit,
             totalBytes: Int64(space.f_blocks) * unit, freeFiles: Int64(space.f_favail),
             totalFiles: Int64(space.f_files))
+        // ST_RDONLY of statvfs(3).
+        system.isReadOnly = space.f_flag & 1 != 0
+        if let mount = mount(of: path, onDevice: system.device) {
+            (system.mountPoint, system.isInMemory) = (mount.point, ["tmpfs", "ramfs"].contains(mount.type))
+        }
+        return system
+    }
+
+    /// Where the file system of `path` is mounted, and its type: of those on this device the one deepest above the path.
+    private static func mount(of path: String, onDevice device: UInt64) -> (point: String, type: String)? {
+        guard let table = try? TextFile.read("/proc/self/mountinfo") else { return nil }
+        // Of both numbers the lower bits and the higher ones (makedev(3)).
+        let major = (device >> 8) & 0xFFF | (device >> 32) & 0xFFFF_F000
+        let minor = device & 0xFF | (device >> 12) & 0xFFFF_FF00
+        var found: (point: String, type: String)?
+        for line in String(decoding: table, as: UTF8.self).split(separator: "\n") {
+            let words = line.split(separator: " ").map(String.init)
+            guard words.count > 4, words[2] == "\(major):\(minor)", let dash = words.lastIndex(of: "-"),
+                dash + 1 < words.count
+            else { continue }
+            let point = words[4]
+            let isAbove = point == "/" || path == point || path.hasPrefix(point + "/")
+            if isAbove, point.utf8.count >= found?.point.utf8.count ?? 0 { found = (point, words[dash + 1]) }
+            // A link may lead there.
+            if found == nil { found = (point, words[dash + 1]) }
+        }
+        return found
     }
 
     /// Makes lookups of names give up after a few seconds, in this process and in programs that it starts, unless the

@@ -63,3 +63,14 @@ public final class LogFile: Sendable {
         return descriptor
     }
 }
+
+/// Writes messages of programs whose log does not exist yet, or that have none.
+public enum StandardError {
+    public static func write(_ text: String) {
+        let file = LogFile.standardError
+        let lines = text.split(separator: "\n").map { PrintableText.escaping(String($0)) }
+        guard file.isJournal else { return file.write(line: lines.joined(separator: "\n")) }
+        // Each line is a separate journal record; 3 is an error (sd-daemon(3)).
+        for line in lines { file.write(line: "<3>\(line)") }
+    }
+}

@@ -28,6 +28,26 @@ public struct RegularFile: ~Copyable {
         return Int64(status.st_ctim.tv_sec)
     }
 
+    /// Gives a file of root's to the owner of the folder that it is in, as if that one had made it; does nothing for processes
+    /// of others. Whoever owns the folder cannot have another file given away: neither by a symbolic nor by a hard link.
+    /// - Throws: ``PosixError``.
+    public static func giveToOwnerOfFolder(_ path: String) throws(PosixError) {
+        guard geteuid() == 0 else { return }
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        var (owner, status) = (stat(), stat())
+        guard unsafe stat(folder.isEmpty ? "." : folder, &owner) == 0 else {
+            throw PosixError(call: "stat", code: errno)
+        }
+        let file = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { throw PosixError(call: "open", code: errno) }
+        defer { close(file) }
+        guard unsafe fstat(file, &status) == 0 else { throw PosixError(call: "fstat", code: errno) }
+        guard status.st_uid == 0, status.st_nlink == 1, status.st_mode & S_IFMT == S_IFREG, owner.st_uid != 0 else {
+            return
+        }
+        guard fchown(file, owner.st_uid, owner.st_gid) == 0 else { throw PosixError(call: "fchown", code: errno) }
+    }
+
     /// Opens the file at `path` (open(2)).
     /// - Throws: ``PosixError``.
     public init(_ path: String, for purpose: Purpose) throws(PosixError) {
@@ -146,9 +166,22 @@ public enum Directory {
         guard unsafe Glibc.rename(old, new) == 0 else { throw PosixError(call: "rename", code: errno) }
     }
 
+    /// Gives a file a second name (link(2)).
+    /// - Throws: ``PosixError``, also if there is a file of the new name.
+    public static func link(_ old: String, to new: String) throws(PosixError) {
+        guard unsafe Glibc.link(old, new) == 0 else { throw PosixError(call: "link", code: errno) }
+    }
+
     /// Removes a file if it exists (unlink(2)).
     /// - Throws: ``PosixError``.
     public static func removeFile(_ path: String) throws(PosixError) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else { throw PosixError(call: "unlink", code: errno) }
+    }
+
+    /// Removes a directory if it exists and is empty (rmdir(2)).
+    /// - Throws: ``PosixError``.
+    public static func removeEmpty(_ path: String) throws(PosixError) {
+        let isDone = unsafe rmdir(path) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST
+        guard isDone else { throw PosixError(call: "rmdir", code: errno) }
     }
 }

@@ -21,11 +21,12 @@ public final class SharedNumbers: @unchecked Sendable {
         guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
         do throws(PosixError) {
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw PosixError(call: "flock", code: errno) }
-            guard ftruncate(descriptor, off_t(count * 8)) == 0 else {
-                throw PosixError(call: "ftruncate", code: errno)
-            }
+            // Reserves the space: writing to a mapped page for which a full file system has none would be a SIGBUS.
+            let code = posix_fallocate(descriptor, 0, off_t(count * 8))
+            guard code == 0 else { throw PosixError(call: "posix_fallocate", code: code) }
             unsafe numbers = try Self.map(descriptor, count, PROT_READ | PROT_WRITE)
         } catch {
+            unsafe unlink(path)
             close(descriptor)
             throw error
         }

@@ -8,6 +8,13 @@ public enum Terminal {
     /// Whether standard output is a terminal (isatty(3)).
     public static var isOutput: Bool { isatty(STDOUT_FILENO) == 1 }
 
+    /// Whether standard output is a terminal that shows colours to somebody who wants them (`NO_COLOR`, no-color.org).
+    public static var isColored: Bool {
+        let unwanted = unsafe getenv("NO_COLOR").map { unsafe strlen($0) > 0 } ?? false
+        let kind = unsafe getenv("TERM").map { unsafe String(cString: $0) } ?? "dumb"
+        return isOutput && !unwanted && kind != "dumb"
+    }
+
     /// Whether this process runs as root.
     public static var isRoot: Bool { geteuid() == 0 }
 

@@ -21,7 +21,8 @@ struct AccountSwitch {
     }
 
     /// The same for somebody who is a user already.
-    init(of user: TestUser, to account: SandboxAccount) throws {
+    /// - Parameter isEstablished: whether the device has had its grant for long enough to begin a switch.
+    init(of user: TestUser, to account: SandboxAccount, isEstablished: Bool = true) throws {
         before = user
         after = user.with(account: account)
         let reply = try user.identity()
@@ -30,6 +31,7 @@ struct AccountSwitch {
         }
         userAppID = id
         self.grant = grant
+        if isEstablished { try user.server.establish(grant) }
     }
 
     /// The switch of the same person, with the same grant, to another account.
@@ -109,12 +111,15 @@ extension SandboxAccount {
 extension TestServer {
     /// Makes moves, and the deletions that follow them, due at once, whoever has them under lease or has put them off, as if
     /// the time had passed.
-    func endLeasesOfMoves() throws {
+    /// - Parameter user: whose; of a stack that tests share, another test may be uploading under such a lease.
+    func endLeasesOfMoves(of user: TestUser? = nil) throws {
+        let owner = user.map { "user_id = \($0.userID)" } ?? "TRUE"
         _ = try askDatabase(
             """
-            UPDATE account_moves SET available_at = available_at - INTERVAL 1 HOUR WHERE state = 'moving';
-            UPDATE moving_contents SET available_at = available_at - INTERVAL 1 HOUR;
-            UPDATE outbox SET available_at = available_at - INTERVAL 1 HOUR
+            UPDATE account_moves SET available_at = available_at - INTERVAL 1 HOUR WHERE state = 'moving' AND \(owner);
+            UPDATE moving_contents SET available_at = available_at - INTERVAL 1 HOUR
+             WHERE switch_uuid IN (SELECT switch_uuid FROM account_moves WHERE \(owner));
+            UPDATE outbox SET available_at = available_at - INTERVAL 1 HOUR WHERE \(owner)
             """)
     }
 }

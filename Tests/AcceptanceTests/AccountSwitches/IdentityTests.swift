@@ -95,18 +95,24 @@ struct IdentityTests {
         #expect(try alice.identity(showing: grant).json?.deviceGrant?.text != nil)
     }
 
-    @Test("Any signed-in device revokes the grants of another one, or of all others")
+    @Test("A device revokes with its grant that of another, younger one, or of all others")
     func revocation() throws {
         let alice = try server.signUpOwningUser()
         let (tablet, laptop) = (alice.onAnotherDevice(), alice.onAnotherDevice())
         let grants = try [alice.grant(), tablet.grant(), laptop.grant()]
+        func revoke(_ device: String?) throws {
+            expectJSON(
+                try server.call(
+                    "POST", "RevokeDeviceGrants", ["grantDeviceUUID": device],
+                    headers: alice.headers + [("SyncServer-Device-Grant", grants[0])]))
+        }
 
-        expectJSON(try alice.call("POST", "RevokeDeviceGrants", ["grantDeviceUUID": tablet.device]))
+        try revoke(tablet.device)
         let one = try [
             alice.identity(showing: grants[0]), tablet.identity(showing: grants[1]),
             laptop.identity(showing: grants[2]),
         ].map { $0.json?.deviceGrant == nil }
-        expectJSON(try alice.call("POST", "RevokeDeviceGrants"))
+        try revoke(nil)
         let others = try [alice.identity(showing: grants[0]), laptop.identity(showing: grants[2])]
             .map { $0.json?.deviceGrant == nil }
 

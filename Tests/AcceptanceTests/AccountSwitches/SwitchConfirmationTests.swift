@@ -100,7 +100,8 @@ struct SwitchConfirmationTests {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         try move.perform()
 
-        let reply = try move.before.call(
+        let signedIn = move.before.with(account: try server.sandbox.newAuthorizationCode(of: move.before.account))
+        let reply = try signedIn.call(
             "POST", "AddUser",
             [
                 "sharingGroupUUID": UUID().uuidString, "cloudFolderName": "F", "acceptRetired": "1",

@@ -55,7 +55,10 @@ struct SwitchProposalTests {
             expectError(reply, 409)
             #expect(reply.json?.code?.text == "grant_invalid", "\(reply)")
         }
-        expectJSON(try move.before.call("POST", "RevokeDeviceGrants", ["grantDeviceUUID": move.before.device]))
+        expectJSON(
+            try server.call(
+                "POST", "RevokeDeviceGrants", ["grantDeviceUUID": move.before.device],
+                headers: move.before.headers + [("SyncServer-Device-Grant", move.grant)]))
         #expect(try move.begin().json?.code?.text == "grant_invalid", "a revoked one")
     }
 

@@ -36,7 +36,7 @@ extension PrivateStackTests {
                 try users.allSatisfy { try ($0.index().masterVersion ?? 0) >= 2 }
             }
             let before = try users.map { try $0.index().masterVersion ?? 0 }
-            let made = try tool.json("backup", backup)
+            let made = try tool.json("backup", "make", backup)
             try await eventually("everybody has committed after the backup") {
                 try zip(users, before).allSatisfy { try ($0.index().masterVersion ?? 0) >= $1 + 1 }
             }
@@ -56,8 +56,8 @@ extension PrivateStackTests {
                 """
             let other = try TestServer(PrivateStack("restored", responders: 1, overrides: overrides))
             let otherTool = try OperatorTool(other)
-            let restored = try otherTool.json("restore", backup)
-            let refused = try otherTool.run("restore", backup)
+            let restored = try otherTool.json("backup", "restore", backup)
+            let refused = try otherTool.run("backup", "restore", backup)
             let fsck = try otherTool.run("fsck")
 
             #expect(restored.manifest == made.manifest)
@@ -98,7 +98,7 @@ extension PrivateStackTests {
             let users = try (0..<3).map { try server.signUpOwningUser(name: "Writer \($0)") }
             let formerKey = try #require(try sealingKey(of: server))
             let newKey = stack.folder.appending(path: "new-key").path
-            let made = try tool.runPlain("generate-key")
+            let made = try tool.runPlain("keys", "generate")
             try Data(made.output.utf8).write(to: URL(filePath: newKey))
             try override(stack, #"{"sealing": {"keyFile": "\#(newKey)", "formerKeyFiles": ["\#(formerKey)"]}}"#)
             let isOver = Atomic(false)
@@ -109,7 +109,7 @@ extension PrivateStackTests {
             try await eventually("everybody writes") {
                 try users.allSatisfy { try ($0.index().masterVersion ?? 0) >= 1 }
             }
-            let report = try tool.json("rotate-keys")
+            let report = try tool.json("keys", "reseal")
             let version = try users[0].index().masterVersion ?? 0
             try await eventually("everybody still writes") { try (users[0].index().masterVersion ?? 0) > version }
             isOver.store(true, ordering: .relaxed)

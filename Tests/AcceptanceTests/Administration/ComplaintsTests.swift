@@ -28,7 +28,9 @@ struct ComplaintsTests {
         let file = TestFile("a photo")
         try alice.publish(file, masterVersion: try #require(try alice.index().masterVersion))
         let values = ["NAME": name, "USER": "\(alice.userID)", "GROUP": alice.group, "FILE": file.uuid]
-        let changing: Set = ["--repair", "retry", "drop", "--yes", "migrate", "restore", "rotate-keys"]
+        let changing: Set = [
+            "--repair", "retry", "drop", "--yes", "migrate", "restore", "rotate", "reseal", "make", "erase",
+        ]
 
         #expect(Set(Self.commands).count >= 14, "\(Self.commands)")
         for command in Set(Self.commands).sorted() {
@@ -52,7 +54,8 @@ struct ComplaintsTests {
         let source = try stories.map { try String(contentsOf: $0, encoding: .utf8) }.joined()
         for quotation in [
             "the bytes are not in", "in the bin", "not those that were uploaded", "another one has its name",
-            "refuses this server", "could not be asked", "as they were uploaded", "No group has a file of that UUID",
+            "refuses this server", "could not be asked", "as they were uploaded", "as many bytes as were uploaded",
+            "No group has a file of that UUID",
         ] {
             #expect(page.contains(quotation), "\(quotation)")
             #expect(source.contains(quotation), "\(quotation)")

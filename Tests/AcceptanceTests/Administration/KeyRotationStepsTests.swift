@@ -37,7 +37,7 @@ extension PrivateStackTests {
         }
 
         private func waiting() throws -> [JSONValue] {
-            try tool.json("rotate-keys", "status").waitingFor?.array ?? []
+            try tool.json("keys", "rotate", "status").waitingFor?.array ?? []
         }
 
         /// Processes have said which keys they have.
@@ -53,12 +53,12 @@ extension PrivateStackTests {
             let present = try #require(try sealing()["keyFile"] as? String)
             try await processesAreKnown()
 
-            #expect(try tool.run("rotate-keys", "switch").status == 1)
-            #expect(try tool.run("rotate-keys", "finish").status == 1)
-            let begun = try tool.json("rotate-keys", "begin")
+            #expect(try tool.run("keys", "rotate", "switch").status == 1)
+            #expect(try tool.run("keys", "rotate", "finish").status == 1)
+            let begun = try tool.json("keys", "rotate", "begin")
             let keyFile = try #require(begun.keyFile?.text)
-            let again = try tool.json("rotate-keys", "begin")
-            let early = try tool.json("rotate-keys", "switch", status: 1)
+            let again = try tool.json("keys", "rotate", "begin")
+            let early = try tool.json("keys", "rotate", "switch", status: 1)
 
             #expect(begun.phase?.text == "begun")
             #expect(try sealing()["keyFile"] as? String == present)
@@ -76,20 +76,20 @@ extension PrivateStackTests {
             }
             try reload()
             try await eventually("all open with the new key") { try waiting().isEmpty }
-            #expect(try tool.run("rotate-keys", "finish").output.contains("rotate-keys switch"))
+            #expect(try tool.run("keys", "rotate", "finish").output.contains("keys rotate switch"))
             // A host that was forgotten.
             let elsewhere = """
                 INSERT INTO key_holders VALUES ('11111111-0000-4000-8000-000000000000', 'elsewhere', 'jobs', 7,
                        '\(try #require(begun.sealingKey?.text))', '', UTC_TIMESTAMP())
                 """
             _ = try server.askDatabase(elsewhere)
-            let forgotten = try tool.run("rotate-keys", "switch")
+            let forgotten = try tool.run("keys", "rotate", "switch")
             #expect(forgotten.status == 1)
             #expect(forgotten.output.contains("jobs, process 7 on elsewhere"))
             _ = try server.askDatabase("DELETE FROM key_holders WHERE host_name = 'elsewhere'")
 
-            let switched = try tool.json("rotate-keys", "switch")
-            let tooEarly = try tool.json("rotate-keys", "finish", status: 1)
+            let switched = try tool.json("keys", "rotate", "switch")
+            let tooEarly = try tool.json("keys", "rotate", "finish", status: 1)
             #expect(switched.sealingKey == begun.nextKey)
             #expect(try sealing()["keyFile"] as? String == keyFile)
             #expect(try sealing()["formerKeyFiles"] as? [String] == [present])
@@ -100,13 +100,13 @@ extension PrivateStackTests {
 
             try reload()
             try await eventually("all seal with the new key") { try waiting().isEmpty }
-            let finished = try tool.json("rotate-keys", "finish")
+            let finished = try tool.json("keys", "rotate", "finish")
             #expect(finished.resealing?.resealed?.integer ?? 0 >= 3)
             #expect(finished.phase?.text == "none")
             #expect(try sealing()["keyFile"] as? String == keyFile)
             #expect(try sealing().count == 1)
             #expect(FileManager.default.fileExists(atPath: present))
-            #expect(try tool.run("rotate-keys", "finish").status == 1)
+            #expect(try tool.run("keys", "rotate", "finish").status == 1)
 
             try reload()
             #expect(try tool.run("fsck").status == 0)
@@ -123,7 +123,7 @@ extension PrivateStackTests {
         @Test("A second host takes the key of the first, and cannot begin with one of its own")
         func secondHost() async throws {
             try await processesAreKnown()
-            let made = try tool.runPlain("generate-key")
+            let made = try tool.runPlain("keys", "generate")
             let file = stack.folder.appending(path: "copied-key")
             try Data(made.output.utf8).write(to: file)
             _ = try server.askDatabase(
@@ -132,19 +132,19 @@ extension PrivateStackTests {
                        sealing_key, 'feedbeef', UTC_TIMESTAMP() FROM key_holders LIMIT 1
                 """)
 
-            let alone = try tool.run("rotate-keys", "begin")
+            let alone = try tool.run("keys", "rotate", "begin")
             #expect(alone.status == 1)
             #expect(alone.output.contains("the host first has another key"))
             _ = try server.askDatabase("DELETE FROM key_holders WHERE host_name = 'first'")
 
-            let begun = try tool.json("rotate-keys", "begin", "--key", file.path)
+            let begun = try tool.json("keys", "rotate", "begin", "--key", file.path)
             let copy = try #require(begun.keyFile?.text)
             #expect(try String(contentsOfFile: copy, encoding: .utf8) == made.output)
         }
     }
 }
 
-@Suite("check-config, as the services see it")
+@Suite("config check, as the services see it")
 struct ServicesViewTests {
     let server: TestServer
     private let folder: ScratchFolder
@@ -162,15 +162,15 @@ struct ServicesViewTests {
         let path = try server.changedConfiguration(in: folder) { settings in
             settings["sealing"] = ["keyFile": "sealing-key-2026"]
         }
-        let key = try tool.runPlain("generate-key").output
+        let key = try tool.runPlain("keys", "generate").output
         try Data(key.utf8).write(to: URL(filePath: folder.path + "/sealing-key-2026"))
 
-        let asRoot = try tool.runPlain("check-config", "--config", path)
-        let closed = try tool.runPlain("check-config", "--config", path, "--user", "nobody")
+        let asRoot = try tool.runPlain("config", "check", "--config", path)
+        let closed = try tool.runPlain("config", "check", "--config", path, "--user", "nobody")
         for (place, mode) in [(folder.path, 0o755), (path, 0o644)] {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: place)
         }
-        let open = try tool.runPlain("check-config", "--config", path, "--user", "nobody")
+        let open = try tool.runPlain("config", "check", "--config", path, "--user", "nobody")
 
         #expect(asRoot.status == 0, "\(asRoot.output)")
         #expect(closed.status == 78)
@@ -185,13 +185,13 @@ struct ServicesViewTests {
         try Data("not a key\n".utf8).write(to: URL(filePath: key))
         let path = try server.changedConfiguration(in: folder) { settings in settings["sealing"] = ["keyFile": key] }
 
-        let checked = try tool.runPlain("check-config", "--config", path)
+        let checked = try tool.runPlain("config", "check", "--config", path)
 
         #expect(checked.status == 78)
         #expect(checked.output.contains("32 bytes in base64"), "\(checked.output)")
     }
 
-    @Test("The coming key: the services start without it, and check-config says that they do")
+    @Test("The coming key: the services start without it, and config check says that they do")
     func comingKey() throws {
         let path = try server.changedConfiguration(in: folder) { settings in
             var sealing = settings["sealing"] as? [String: Any] ?? [:]
@@ -202,7 +202,7 @@ struct ServicesViewTests {
 
         let started = try Command(
             "/bin/sh", ["-c", "exec \"$0\" \"$@\" </dev/null", program, "--role", "api", "--config", path])
-        let checked = try tool.runPlain("check-config", "--config", path)
+        let checked = try tool.runPlain("config", "check", "--config", path)
 
         #expect(started.output.contains("no listening socket"), "\(started.output)")
         #expect(checked.status == 78)

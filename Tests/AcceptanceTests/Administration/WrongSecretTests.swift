@@ -58,14 +58,14 @@ extension PrivateStackTests {
             let stack = try PrivateStack("other-key", responders: 1)
             let server = try TestServer(stack)
             let alice = try server.signUpOwningUser()
-            let key = try OperatorTool(server).runPlain("generate-key").output
+            let key = try OperatorTool(server).runPlain("keys", "generate").output
             try override(stack, ["sealing": ["keyFile": try secret(key, in: stack)]])
 
             let upload = try alice.upload(TestFile("hello"), masterVersion: 0)
 
             #expect(upload.status == 502 && upload.json?.code?.text == "cloud_unavailable", "\(upload)")
             let errors = try self.errors(of: server)
-            let connected = try OperatorTool(server).run("check-config", "--connect")
+            let connected = try OperatorTool(server).run("config", "check", "--connect")
             #expect(connected.status == 78, "\(connected.output)")
             #expect(connected.output.contains("the tokens of 1 user are sealed with the key "), "\(connected.output)")
             #expect(Set(errors.map(\.message?.text)) == ["Credentials cannot be opened and count as absent"])

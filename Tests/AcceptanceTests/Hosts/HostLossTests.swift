@@ -21,7 +21,7 @@ extension PrivateStackTests {
             stack = stacks.first
             try stack.restore()
             second = try TestServer(stacks.second)
-            first = try TestServer(stack).withClouds(of: second)
+            first = try TestServer(stack).withCloudsAndDatabase(of: second)
             try first.sandbox.clearFaults()
         }
 

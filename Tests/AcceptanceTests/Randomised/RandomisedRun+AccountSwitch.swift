@@ -21,6 +21,7 @@ extension RandomisedRun {
             let (caller, next) = RequestPlanner(world: world, cast: cast).accountSwitch(&random)
         else { return }
         let former = cast.activeAccount(of: caller.person)
+        let isWayBack = cast.accounts[next] != nil
         let mayMove = cast.accounts[next] == nil && former.bringsStorage && world.hasAllFiles(of: caller.person)
         if cast.accounts[next] == nil { try cast.add(next) } else { try cast.signInAgain(with: next) }
         let begun = try begin(by: caller, to: next)
@@ -47,7 +48,7 @@ extension RandomisedRun {
         for _ in 0..<5 where !isConfirmed(confirmation) { try make(request, by: caller, "again") }
         guard isConfirmed(confirmation) else { throw difference(["a switch is never confirmed"]) }
         cast.take(next)
-        try expectRetired(former, by: caller)
+        try expectRetired(former, by: caller, mayBeFree: isWayBack)
         try observe(after: .index(group: nil), by: caller)
         if confirmation.movesContents { try await actDuringMove(for: caller) }
     }
@@ -103,6 +104,7 @@ extension RandomisedRun {
         guard identity.json?.accountEpoch?.integer == Int64(epoch), let id = identity.json?.userAppId?.text,
             let grant = identity.json?.deviceGrant?.text
         else { throw difference(["\(caller) is told about the identity, in epoch \(epoch): \(identity)"]) }
+        try server.establish(grant)
         let begun = try server.call(
             "POST", "BeginAccountSwitch",
             ["userAppId": id, "cloudFolderName": account.provider.needsFolderName ? "Sync" : nil],
@@ -149,12 +151,13 @@ extension RandomisedRun {
         try observe(after: .index(group: nil), by: caller)
     }
 
-    /// Devices that still use the former account are told so.
-    private func expectRetired(_ account: Account, by caller: Caller) throws {
+    /// Devices that still use the former account are told so; on the way back, it is free if nobody has signed up with it.
+    private func expectRetired(_ account: Account, by caller: Caller, mayBeFree: Bool) throws {
         let active = cast.activeAccount(of: caller.person)
         for device in cast.callers(of: caller.person).map(\.device) {
             let reply = try server.call(
                 "GET", "Index", headers: cast.known(account).headers + [("SyncServer-Device-UUID", device)])
+            if mayBeFree, reply.status == 401, reply.json?.code?.text == "user_unknown" { continue }
             guard reply.status == 401, reply.json?.code?.text == "account_retired",
                 reply.values(of: "syncserver-active-account-type") == [active.provider.storage]
             else { throw difference(["\(account) is retired, \(active) active, but: \(reply)"]) }

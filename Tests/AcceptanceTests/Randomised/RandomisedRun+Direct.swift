@@ -88,7 +88,7 @@ extension RandomisedRun {
             let reply = try server.address.perform(call)
             try server.sandbox.clearFaults()
             note("\(call.method) \(call.target.prefix(40))… [\(trouble.rawValue)] → \(reply.status)")
-            if reply.status < 500 { return reply }
+            if reply.status < 500, reply.status != 429 { return reply }
         case .responderKilled:
             let part = random.chance(50) ? "syncd_api" : "syncd_transfer"
             let reply = try await perform(
@@ -96,7 +96,13 @@ extension RandomisedRun {
             note("\(call.method) \(call.target.prefix(40))… [\(part) killed] → \(reply?.status ?? 0)")
             if let reply, reply.isComplete, reply.status < 500 { return reply }
         }
-        return try server.address.perform(call)
+        // While it gives a provider a pause, a responder replies 429.
+        var reply = try server.address.perform(call)
+        try await eventually("the provider is asked again") {
+            if reply.status == 429 { reply = try server.address.perform(call) }
+            return reply.status != 429
+        }
+        return reply
     }
 
     private func send(_ bytes: [UInt8], to address: JSONValue) throws {

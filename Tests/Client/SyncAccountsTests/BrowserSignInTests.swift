@@ -329,7 +329,7 @@ struct BrowserSignInTests {
         let serving = Task {
             try await listener.serve(for: .seconds(600)) { _ in LoopbackReply(status: 200, text: "yes") }
         }
-        let transport = ProviderTransport.urlSession()
+        let transport = ProviderTransport.system()
         let url = try #require(URL(string: "http://127.0.0.1:\(listener.port)/"))
         for round in 0..<200 {
             let question = Task { try await transport.send(URLRequest(url: url)).status }

@@ -107,7 +107,8 @@ struct AccountSwitchTests {
         #expect(proposal.unavailableFiles.map(\.fileUUID) == [files[0]])
         try await phone.client.confirmAccountSwitch()
         try await eventually("the rest is uploaded", within: Self.patience) {
-            phone.client.accountSwitch?.unavailable == [files[0]]
+            // A stop would cancel it.
+            phone.client.accountSwitch?.unavailable == [files[0]] && phone.client.accountSwitch?.done == 1
         }
         await phone.client.stopped()
         #expect(phone.client.accountSwitch?.done == 1 && phone.client.accountSwitch?.total == 2)
@@ -198,7 +199,7 @@ struct AccountSwitchTests {
 
         if isFriend {
             try await helper.sync()
-            #expect(helper.app.state.withLock { $0.askedFor }.isEmpty, "it is their network")
+            #expect(helper.app.askedFor.isEmpty, "it is their network")
             helper = try await helper.relaunched { $0.reuploadsForOthers = true }
         } else {
             helper.credentials.signIn(account)
@@ -234,7 +235,7 @@ struct AccountSwitchTests {
 
         #expect(try await phone.client.accountSwitchServerMove()?.state == .moving)
         #expect(phone.client.accountSwitch?.isServerMoving == true)
-        for device in [phone, tablet] { #expect(device.app.state.withLock { $0.askedFor }.isEmpty) }
+        for device in [phone, tablet] { #expect(device.app.askedFor.isEmpty) }
         try await eventually("the server has tried every file", within: Self.patience) {
             try letTimePass(for: phone)
             let state = "SELECT state FROM account_moves WHERE user_id = \(phone.client.syncServerUserID ?? "0")"
@@ -244,11 +245,11 @@ struct AccountSwitchTests {
         try await switched(phone)
         let move = try #require(try await phone.client.accountSwitchServerMove())
         #expect(move.numberMoved == 2 && move.bytesMoved == 8, "\(move)")
-        #expect(phone.app.state.withLock { $0.askedFor } == [files[1]])
+        #expect(phone.app.askedFor == [files[1]])
         let index = try phone.user.with(account: account).index(of: phone.group.rawValue)
         #expect(index.files.allSatisfy { $0.awaitingReupload == nil && $0.fileVersion?.integer == 0 })
         try await tablet.sync()
-        #expect(phone.app.taken.isEmpty && tablet.app.state.withLock { $0.askedFor }.isEmpty)
+        #expect(phone.app.taken.isEmpty && tablet.app.askedFor.isEmpty)
         let friend = try await phone.invited(.microsoft)
         #expect(try await friend.received().compactMap(\.text).sorted() == ["one", "three", "two"])
     }
@@ -289,7 +290,7 @@ struct AccountSwitchTests {
         #expect(try await phone.client.confirmAccountSwitch(movingContentsFrom: former) == false)
 
         try await switched(phone)
-        #expect(phone.app.state.withLock { $0.askedFor }.contains(files[0]))
+        #expect(phone.app.askedFor.contains(files[0]))
         #expect(try await phone.client.accountSwitchServerMove() == nil)
     }
 
@@ -331,7 +332,54 @@ struct AccountSwitchTests {
         stolen.credentials.signIn(phone.user.account)
         try await stolen.client.checkForExistingUser()
         stolen.credentials.signIn(account)
-        _ = try await stolen.client.proposeAccountSwitch()
+        let error = await #expect(throws: SyncError.self) { try await stolen.client.proposeAccountSwitch() }
+        #expect(error?.code == .deviceGrantTooYoung && error?.usableFrom != nil)
+    }
+
+    @Test("A device that is new can begin a switch with a new code of the former account")
+    func newDevice() async throws {
+        let (phone, _) = try await phone("one")
+        let tablet = try await phone.another()
+        tablet.credentials.signIn(try server.newcomer(.dropbox).account)
+        #expect(await refusal { try await tablet.client.proposeAccountSwitch() } == .deviceGrantTooYoung)
+
+        let code = try server.sandbox.newAuthorizationCode(of: phone.user.account)
+            .header("SyncServer-authorization-code")
+        let former = Credentials(
+            accountType: .google, accessToken: Secret(phone.user.account.accessToken),
+            authorizationCode: code.map { Secret($0) })
+        _ = try await tablet.client.proposeAccountSwitch(provingOldAccount: former)
+    }
+
+    @Test(
+        "A switch that somebody else has made is undone on the older device, which learns of newer ones and until when")
+    func undone() async throws {
+        let (phone, files) = try await phone("one", "two")
+        let thief = try await phone.another()
+        try await phone.client.checkForExistingUser()
+        #expect(phone.client.newerDeviceGrants.map(\.grantDeviceUUID) == [thief.client.deviceUUID])
+        let code = try server.sandbox.newAuthorizationCode(of: phone.user.account)
+            .header("SyncServer-authorization-code")
+        thief.credentials.signIn(try server.newcomer(.dropbox).account)
+        _ = try await thief.client.proposeAccountSwitch(
+            provingOldAccount: Credentials(
+                accountType: .google, accessToken: Secret(phone.user.account.accessToken),
+                authorizationCode: code.map { Secret($0) }))
+        try await thief.client.confirmAccountSwitch()
+        let error = await #expect(throws: SyncError.self) { try await phone.client.checkForExistingUser() }
+        #expect(error?.code == .signedOutRemotely && error?.undoUntil != nil)
+        #expect(await refusal { try await phone.client.undoAccountSwitch() } == .freshSignInRequired)
+
+        phone.credentials.signIn(try server.sandbox.newAuthorizationCode(of: phone.user.account))
+        try await phone.client.undoAccountSwitch()
+
+        #expect(phone.client.accountSwitch == nil)
+        try await phone.sync()
+        let index = try phone.user.index(of: phone.group.rawValue)
+        #expect(index.files.count == 2)
+        #expect(index.files.allSatisfy { $0.awaitingReupload == nil && $0.cloudStorageType?.text == "Google" })
+        try await phone.publish("one and more", as: files[0])
+        #expect(await refusal { try await thief.client.checkForExistingUser() } != nil || !thief.client.uploadsPending)
     }
 
     @Test("A cancelled proposal changes nothing, and the former account goes on")

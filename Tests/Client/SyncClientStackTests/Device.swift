@@ -64,9 +64,9 @@ final class Device: Sendable {
 
     /// A device of someone who has just signed up, through the library.
     static func signedUp(
-        _ server: TestServer, _ kind: ServerKind = .ours, _ provider: SandboxProvider = .google
+        _ server: TestServer, _ kind: ServerKind = .ours, _ provider: SandboxProvider = .google, quotaBytes: Int? = nil
     ) async throws -> Device {
-        let device = try Device(server.newcomer(provider), kind)
+        let device = try Device(server.newcomer(provider, quotaBytes: quotaBytes), kind)
         try await device.client.addUser(sharingGroupUUID: device.group, sharingGroupName: "Family")
         return device
     }

@@ -122,7 +122,7 @@ struct GoneTests {
     }
 
     @Test(
-        "Without the owner's token downloads and uploads are gone, and nothing else ends",
+        "Without the owner's token downloads are out of reach, uploads wait, and nothing else ends",
         arguments: ServerKind.allCases)
     func revoked(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -134,17 +134,19 @@ struct GoneTests {
         #expect(gone.map(\.attributes.gone) == [.authTokenExpiredOrRevoked])
         #expect(try bob.client.getAttributes(forFileUUID: file).gone == .authTokenExpiredOrRevoked)
         let own = try bob.upload("mine")
-        let events = try await bob.events([.singleFileUploadGone, .singleFileUploadComplete]) {
+        let events = try await bob.events([.singleFileUploadWaiting, .singleFileUploadComplete]) {
             let report = try await bob.sync()
-            #expect(report.gone.map(\.fileUUID) == [own])
+            #expect(report.waiting.map(\.fileUUID) == [own] && report.uploaded == 0)
         }
         #expect(events.count == 1)
-        guard case .singleFileUploadGone(let attributes) = events.first else {
+        guard case .singleFileUploadWaiting(let attributes, let error) = events.first else {
             Issue.record("no event")
             return
         }
-        #expect(attributes.gone == .authTokenExpiredOrRevoked)
-        #expect(try bob.leftovers() == [])
+        #expect(attributes.fileUUID == own && error.code == .storageUnauthorized)
+        // The server does not name the member who hosts a new file.
+        #expect(error.storage == .other(nil) && error.recovery == .askOwner)
+        #expect(bob.client.pendingReport().changes.map(\.fileUUID) == [own])
     }
 
     @Test(
@@ -172,7 +174,8 @@ struct GoneTests {
         #expect(Set(all.map(\.attributes.fileUUID)) == [hers, hosted] && all.allSatisfy { $0.kind == .deletion })
         let own = try bob.upload("nowhere to go")
         let report = try await bob.sync()
-        #expect(report.gone.map(\.fileUUID) == [own] && report.gone.map(\.gone) == [.userRemoved])
+        #expect(report.waiting.map(\.fileUUID) == [own] && report.waiting.map(\.code) == [.storageOwnerMissing])
+        #expect(report.waiting.map(\.recovery) == [.askOwner] && bob.client.uploadsPending)
     }
 
     @Test("A required sign-in is reported once; after it everything continues", arguments: ServerKind.allCases)

@@ -204,11 +204,11 @@ struct GroupTests {
     func readOnly() async throws {
         let phone = try await Device.signedUp(server)
         let bob = try await phone.invited(permission: .read)
-        try bob.upload("mine")
 
-        #expect(await refusal { try await bob.sync() } == .permissionDenied)
+        #expect(await refusal { try bob.upload("mine") } == .permissionDenied)
+        try await bob.sync()
 
-        #expect(bob.executor.count("UploadFile") == 0 && bob.client.uploadsPending)
+        #expect(bob.executor.count("UploadFile") == 0 && !bob.client.uploadsPending)
         #expect(
             await refusal {
                 try bob.client.updateSharingGroup(sharingGroupUUID: phone.group, newSharingGroupName: "x")

@@ -3,7 +3,7 @@ import HTTPTypes
 import SyncClient
 import Synchronization
 
-/// Sends requests with `URLSession`, counts them, and lets them fail if it is told to.
+/// Sends requests with the platform's executor, counts them, and lets them fail if it is told to.
 final class MeddlingExecutor: HTTPExecutor {
     /// What becomes of a request.
     enum Fate: Sendable {
@@ -14,6 +14,8 @@ final class MeddlingExecutor: HTTPExecutor {
         case losesReply
         /// The reply has this status instead.
         case fails(Int)
+        /// The server is closed, says this, and how many seconds that lasts.
+        case isClosed(String, seconds: Int)
     }
 
     private struct State {
@@ -23,7 +25,7 @@ final class MeddlingExecutor: HTTPExecutor {
         var lastTransfer: UnattendedTransfer?
     }
 
-    private let session = URLSessionExecutor()
+    private let executor = PlatformExecutor()
     private let state = Mutex(State())
 
     /// The endpoints that were asked, in order.
@@ -72,14 +74,24 @@ final class MeddlingExecutor: HTTPExecutor {
         }
         await hook?(endpoint)
         switch fate {
-        case .passes: return try await session.execute(exchange, progress: progress)
+        case .passes: return try await executor.execute(exchange, progress: progress)
         case .isNotSent: throw TransportFailure(.notConnected)
         case .losesReply:
-            let reply = try await session.execute(exchange, progress: progress)
+            let reply = try await executor.execute(exchange, progress: progress)
             keep(exchange, reply)
             throw TransportFailure(.interrupted)
         case .fails(let status):
-            return HTTPReply(response: HTTPResponse(status: .init(code: status)), body: Data(), fileLength: nil)
+            // Without a version it would not be the server's.
+            let response = HTTPResponse(status: .init(code: status), headerFields: [.serverVersion: "1000.0.0"])
+            return HTTPReply(response: response, body: Data(), fileLength: nil)
+        case .isClosed(let text, let seconds):
+            let fields: HTTPFields = [.contentType: "text/plain", .retryAfter: String(seconds)]
+            let response = HTTPResponse(status: .serviceUnavailable, headerFields: fields)
+            return HTTPReply(response: response, body: Data(text.utf8), fileLength: nil)
         }
     }
+}
+
+extension HTTPField.Name {
+    fileprivate static let serverVersion = HTTPField.Name("syncserver-version")!
 }

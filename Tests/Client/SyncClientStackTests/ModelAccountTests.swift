@@ -128,6 +128,7 @@ private final class AccountConversation {
         for device in devices {
             guard case .user(let user) = try await device.connection.checkCredentials() else { throw TestApp.Refusal() }
             device.note(user.identity?.deviceGrant)
+            if let grant = user.identity?.deviceGrant { try server.establish(grant.secret) }
         }
         guard case .user(let anna) = try await devices[0].connection.checkCredentials(), let identity = anna.identity
         else { throw TestApp.Refusal() }
@@ -203,7 +204,7 @@ private final class AccountConversation {
                     device.note(user.identity?.deviceGrant)
                     return .user(try #require(user.identity))
                 case .noUser: return .noUser
-                case .retired(let type): return .retired(by: try #require(type))
+                case .retired(let type, _): return .retired(by: try #require(type))
                 }
             case .begin(let userAppID, _):
                 let outcome = try await connection.beginAccountSwitch(
@@ -335,6 +336,9 @@ extension AccountSwitchRefusal {
         case .accountInUse: .accountInUse
         case .owningAccountRequired: .owningAccountRequired
         case .grantInvalid: .grantInvalid
+        case .grantTooYoung: .grantTooYoung
+        case .freshSignInRequired: .freshSignInRequired
+        case .undoExpired: .undoExpired
         case .inProgress: .switchInProgress
         case .oldAccountProofRequired: .oldAccountProofRequired
         case .unknown: .switchUnknown

@@ -90,7 +90,7 @@ struct QueueTests {
         #expect(phone.executor.count("UploadFile") == (kind == .ours ? 2 : 1) && !phone.client.uploadsPending)
         let changes = phone.client.pendingReport().changes
         #expect(changes.map(\.attempts) == [1] && changes.map(\.isDead) == [true])
-        #expect(changes.first?.lastError == "fileManagerError")
+        #expect(changes.first?.error?.code == .fileManagerError && changes.first?.error?.fileUUID == file)
         let tablet = try await phone.another()
         #expect(try await tablet.received().map(\.text) == ["other"])
         #expect(try phone.client.getAttributes(forFileUUID: other).gone == nil)

@@ -21,7 +21,9 @@ extension ServerReply {
         case .fileDownloaded(let file):
             return "file \(contents ?? "?") text \(file.appMetaData ?? "-") \(file.contentsChanged)"
         case .gone(let reason, _, _, let awaitsReupload): return "gone \(reason) \(awaitsReupload)"
-        case .failed(.refused(let status, let code)): return "refused \(status) \(code ?? "-")"
+        case .failed(.refused(let status, let code, _)): return "refused \(status) \(code ?? "-")"
+        // Which of the two it is depends on whether the client has asked CheckCreds before, which the model does not know.
+        case .failed(.noUser): return "\(ServerReply.failed(.signInRequired))"
         case .done, .committed, .appMetaDataDownloaded, .stale, .failed, .reuploaded, .serverMove,
             .accountSwitchSettled:
             return "\(self)"

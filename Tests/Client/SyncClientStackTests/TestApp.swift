@@ -46,6 +46,9 @@ final class TestApp: SyncServerDelegate {
     var conflicts: [ContentDownloadConflict] { state.withLock { $0.conflicts } }
     var deletionConflicts: [[DownloadDeletionConflict]] { state.withLock { $0.deletionConflicts } }
 
+    /// The files whose contents it was asked for.
+    var askedFor: [FileUUID] { state.withLock { $0.askedFor } }
+
     func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
 
     /// Forgets what came so far.

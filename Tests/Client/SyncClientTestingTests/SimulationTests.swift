@@ -25,10 +25,11 @@ struct SimulationTests {
     @Test("Users who switch accounts keep all files with their versions, whatever is lost and whenever processes end")
     func accountSwitches() {
         var (switches, reuploads) = (0, 0)
-        for seed in UInt64(1)...60 {
+        for seed in UInt64(1)...80 {
             var options = SimulationOptions(seed: seed)
             options.hasExtensions = true
             options.hasAccountSwitches = true
+            options.hasRestorations = false
             options.usesDatabase = seed % 20 == 0
             let report = Simulation.run(seed: seed, options: options)
             #expect(report.violations == [], "seed \(seed), with switches of accounts")

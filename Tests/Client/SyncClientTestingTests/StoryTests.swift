@@ -77,7 +77,7 @@ struct StoryTests {
     func deletionAndNewFile() throws {
         try play(Self.accept) { story, isCalm in
             let file = try story.shared()
-            try story.delete(.anna, file)
+            try story.delete(.anna, [file])
             #expect(try [.fileQueuedForDeletion, .fileAlreadyDeleted].contains(story.refusalOfUpload(.anna, file)))
             let other = try story.make(.anna)
             try story.syncAll()
@@ -137,7 +137,7 @@ struct StoryTests {
             let file = try story.shared()
             story.goOffline(.anna)
             try story.edit(.anna, file)
-            try story.delete(.ben, file)
+            try story.delete(.ben, [file])
             try story.sync(.ben)
             story.goOnline(.anna)
             try story.syncAll()
@@ -146,6 +146,27 @@ struct StoryTests {
             guard isCalm else { return }
             #expect(story.conflicts == 1)
             #expect(Story.Who.allCases.allSatisfy { (story.contents($0, file) == nil) == accepts })
+        }
+    }
+
+    @Test("Who keeps a file of a file group that others deleted brings back the whole file group, for all")
+    func editInDeletedFileGroup() throws {
+        try play(Self.keep) { story, isCalm in
+            let files = try story.sharedFileGroup()
+            story.goOffline(.anna)
+            try story.edit(.anna, files[0])
+            try story.delete(.ben, files)
+            try story.sync(.ben)
+            story.goOnline(.anna)
+            try story.syncAll()
+            try story.syncAll()
+
+            guard isCalm else { return }
+            #expect(story.conflicts == 1)
+            for file in files {
+                #expect(story.contents(.anna, file) != nil)
+                for who in Story.Who.allCases { #expect(story.contents(who, file) == story.contents(.anna, file)) }
+            }
         }
     }
 

@@ -166,7 +166,7 @@ struct DriverTests {
         #expect(files.url(of: LocalFileLocation(base: .appGroup("none"), path: "x")) == nil)
     }
 
-    @Test("Each event has its own kind, and the defaults are the four that apps show")
+    @Test("Each event has its own kind, and the defaults are those that apps show")
     func eventKinds() {
         let attributes = Bench.attributes()
         let group = SharingGroupUUID(UUID().uuidString)
@@ -174,7 +174,8 @@ struct DriverTests {
         let events: [SyncEvent] = [
             .willStartDownloads(numberContentDownloads: 1, numberDownloadDeletions: 0),
             .willStartUploads(numberContentUploads: 1, numberUploadDeletions: 0, numberSharingGroupOperations: 0),
-            .singleFileUploadComplete(attributes), .singleFileUploadGone(attributes),
+            .singleFileUploadComplete(attributes), .singleFileUploadWaiting(attributes, SyncError(.storageFull)),
+            .filesRestored([attributes.fileUUID]),
             .singleAppMetaDataUploadComplete(attributes.fileUUID), .singleUploadDeletionComplete(attributes.fileUUID),
             .contentUploadsCompleted(numberOfFiles: 1), .uploadDeletionsCompleted(numberOfFiles: 1), .syncDelayed,
             .syncStarted, .syncDone, .syncStopping, .serverDown(message: ""), .refreshingCredentials,
@@ -182,6 +183,6 @@ struct DriverTests {
         ]
         #expect(Set(events.map(\.kind)).count == events.count)
         #expect(events.allSatisfy { EventDesired.all.contains($0.kind) })
-        #expect(events.filter { EventDesired.defaults.contains($0.kind) }.count == 4)
+        #expect(events.filter { EventDesired.defaults.contains($0.kind) }.count == 6)
     }
 }

@@ -177,7 +177,8 @@ struct UploadInboxTests {
 
         #expect(inboxNames().isEmpty)
         #expect(client.pendingReport().changes.count == 20)
-        for await error in errors { #expect(error.fileUUID == nil, "\(error)") }
+        // Nobody answers here; else none of them would have failed.
+        for await error in errors where error.code != .networkError { #expect(error.fileUUID == nil, "\(error)") }
     }
 
     @Test("A reset discards them")

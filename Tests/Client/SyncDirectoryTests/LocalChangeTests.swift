@@ -10,6 +10,7 @@ struct LocalChangeTests {
         work.map { work in
             switch work {
             case .upload(let file, _): "upload \(file.path)"
+            case .uploadCopy(let file, _, _): "upload a copy of \(file.path)"
             case .describe(let file, _): "describe \(file.path)"
             case .delete(let file): "delete \(file.path)"
             }

@@ -11,31 +11,39 @@ final class Desk {
     private(set) var keeper: DirectoryKeeper
     private let person: String
     private var clock: @Sendable () -> Date
+    private let adjust: (inout DirectoryKeeper.Options) -> Void
 
-    init(_ person: String = "Ada", now: @escaping @Sendable () -> Date = { Date() }) throws {
+    init(
+        _ person: String = "Ada", now: @escaping @Sendable () -> Date = { Date() },
+        adjust: @escaping (inout DirectoryKeeper.Options) -> Void = { _ in }
+    ) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         self.person = person
         clock = now
         store = try RecordStore(path: nil)
-        keeper = try Self.keeper(folder, store, person, now)
+        self.adjust = adjust
+        keeper = try Self.keeper(folder, store, person, now, adjust)
     }
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     private static func keeper(
-        _ folder: URL, _ store: RecordStore, _ person: String, _ now: @escaping @Sendable () -> Date
+        _ folder: URL, _ store: RecordStore, _ person: String, _ now: @escaping @Sendable () -> Date,
+        _ adjust: (inout DirectoryKeeper.Options) -> Void
     ) throws -> DirectoryKeeper {
         let root = try DirectoryRoot(path: folder.path)
+        var options = DirectoryKeeper.Options(
+            person: person, quietPeriod: .zero, mimeType: { _ in MIMEType("text/plain")! }, now: now)
+        adjust(&options)
         return DirectoryKeeper(
             root: root, record: try DirectoryRecord(store, ignoresCase: root.ignoresCase),
-            options: DirectoryKeeper.Options(
-                person: person, quietPeriod: .zero, mimeType: { _ in MIMEType("text/plain")! }, now: now))
+            options: options)
     }
 
     /// Another process takes over.
     func restart(now: (@Sendable () -> Date)? = nil) throws {
         if let now { clock = now }
-        keeper = try Self.keeper(folder, store, person, clock)
+        keeper = try Self.keeper(folder, store, person, clock, adjust)
         try keeper.recover()
     }
 

@@ -223,16 +223,16 @@ struct ConflictTests {
         driver.replyIndex()
         driver.reply(.gone(.fileRemovedOrRenamed, appMetaData: nil, .google))
         driver.takeDelivery()
-        driver.replyIndex()
-        #expect(!driver.engine.isSyncing && driver.fileUploads.isEmpty)
+        driver.finish()
+        #expect(!driver.engine.isSyncing && driver.fileUploads.map(\.fileUUID) == [Driver.file(2)])
+        #expect(driver.waits.map(\.code) == [.fileIsGone])
 
         try driver.delete(1)
-        try driver.sync()
-        driver.replyIndex()
-        driver.reply(.uploads([]))
-
-        #expect(driver.fileUploads.map(\.fileUUID) == [Driver.file(2)])
         #expect(driver.engine.state.pendingItems(of: Driver.file(1)).map(\.kind) == [.deletion])
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.fileUploads.count == 1 && driver.uploadDeletions == [Driver.file(1)])
     }
 }
 
@@ -335,57 +335,59 @@ struct DeletionConflictTests {
         #expect(driver.deliveries.last?.map(\.kind) == [.deletion])
     }
 
-    /// Commits the upload that was kept of the first file, and asks for the second to be brought back.
-    private func bringSecondBack(_ driver: inout Driver, _ fileGroup: FileGroupUUID?) throws {
-        driver.replyIndex()
-        driver.reply(.uploads([]))
-        driver.replyStaged()
-        driver.reply(.committed(numberUploadsTransferred: 1))
-        try driver.upload(Driver.attributes(2))
-        try driver.sync()
-        driver.masterVersion = driver.masterVersion.next
-        driver.rows = [
-            Driver.row(1, version: 1, device: Driver.device, fileGroup: fileGroup),
-            Driver.row(2, deleted: true, fileGroup: fileGroup),
-        ]
-        driver.replyIndex()
-    }
-
-    @Test("Rejecting one deletion of a file group rejects all; a later upload restores the other too")
+    @Test("If one file of a file group is kept, the others come back with the app's contents, in the same commit")
     func fileGroup() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         var driver = try clash({ try $0.upload(Driver.attributes(1)) }, fileGroup: fileGroup, files: 1...2)
         driver.answer([Driver.file(1): .rejectDownloadDeletion(.keepContentUpload)])
-
         #expect(driver.deliveries.count == 1)
-        #expect(driver.engine.state.directory[Driver.file(2)]?.deletedOnServer == true)
-        #expect(driver.engine.state.directory[Driver.file(2)]?.deletedLocally == false)
-        try bringSecondBack(&driver, fileGroup)
-        #expect(driver.fileUploads.last?.fileUUID == Driver.file(2))
-        #expect(driver.fileUploads.last?.undeleteServerFile == true)
+        #expect(driver.engine.localConsistencyCheck(clientFiles: [])?.deletedByOthers != [Driver.file(2)])
+
+        driver.replyIndex()
+        #expect(driver.contentRequests.map(\.file) == [Driver.file(2)])
+        driver.supply(Driver.contents())
+        driver.finish()
+
+        #expect(driver.fileUploads.map(\.fileUUID) == [Driver.file(1), Driver.file(2)])
+        #expect(driver.fileUploads.allSatisfy(\.undeleteServerFile) && driver.commits.count == 1)
+        #expect(driver.events.contains(.filesRestored([Driver.file(1), Driver.file(2)])))
+        #expect(driver.deliveries.count == 1)
     }
 
-    @Test("An upload dropped for a deletion that was not delivered is replaced once the file is live again")
+    @Test("A file of a kept file group whose contents the app does not have is deleted here, too")
+    func withoutContents() throws {
+        let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
+        var driver = try clash({ try $0.upload(Driver.attributes(1)) }, fileGroup: fileGroup, files: 1...2)
+        driver.answer([Driver.file(1): .rejectDownloadDeletion(.keepContentUpload)])
+
+        driver.replyIndex()
+        driver.supply(.notAvailable)
+        driver.replyIndex()
+
+        #expect(driver.deliveries.last?.map(\.kind) == [.deletion])
+        #expect(driver.deliveries.last?.map(\.attributes.fileUUID) == [Driver.file(2)])
+        driver.takeDelivery()
+        driver.finish()
+        #expect(driver.fileUploads.map(\.fileUUID) == [Driver.file(1)])
+        #expect(driver.engine.state.directory[Driver.file(2)]?.deletedLocally == true)
+    }
+
+    @Test("An upload dropped for a deletion that is not delivered comes back with the app's contents")
     func givenUp() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         let queue: (inout Driver) throws -> Void = {
             try $0.upload(Driver.attributes(1))
-            try $0.upload(Driver.attributes(2, text: "mine"))
+            try $0.upload(Driver.attributes(2, text: "mine"), "given up")
         }
         var driver = try clash(queue, fileGroup: fileGroup, files: 1...2)
         driver.answer([
             Driver.file(1): .rejectDownloadDeletion(.keepContentUpload), Driver.file(2): .acceptDownloadDeletion,
         ])
 
-        try bringSecondBack(&driver, fileGroup)
-        driver.replyStaged()
-        driver.reply(.committed(numberUploadsTransferred: 1))
-        let before = driver.fileDownloads.count
-        try driver.sync()
-        driver.masterVersion = driver.masterVersion.next
-        driver.rows[1] = Driver.row(2, version: 1, device: Driver.device, fileGroup: fileGroup)
         driver.replyIndex()
+        driver.supply(Driver.contents("kept"))
+        driver.finish()
 
-        #expect(driver.fileDownloads.dropFirst(before) == [Driver.file(2)])
+        #expect(driver.fileUploads.map(\.source.path) == ["up", "kept"])
     }
 }

@@ -32,6 +32,8 @@ struct Driver {
     var groups = [Driver.group]
     /// The user's permission in them.
     var permission = Permission.admin
+    /// The mark and the master version of the last restoration of the server.
+    var restored: (mark: RestoreMark, masterVersion: MasterVersion)?
 
     init(capabilities: ServerCapabilities = .withoutBatches, maximumTransfers: Int = 1) {
         self.maximumTransfers = maximumTransfers
@@ -98,7 +100,7 @@ struct Driver {
             case .send(let token, let request): outstanding.append((token, request))
             case .cancel(let token): cancelled.append(token)
             case .resolveContentConflict(let token, _), .resolveDeletionConflicts(let token, _),
-                .deliver(let token, _, _),
+                .deliver(let token, _, _), .askForContents(let token, _, _),
                 .wait(let token, _):
                 asked = token
             default: break
@@ -131,13 +133,40 @@ struct Driver {
         let infos = groups.map {
             SharingGroupInfo(
                 sharingGroupUUID: $0, sharingGroupName: "Family", deleted: false, masterVersion: masterVersion,
-                permission: permission, sharingGroupUsers: [], cloudStorageType: nil)
+                permission: permission, sharingGroupUsers: [], cloudStorageType: nil, restoreMark: restored?.mark,
+                restoredMasterVersion: restored?.masterVersion)
         }
         let files = parameters.sharingGroupUUID.map { group in
             IndexResponse.Files(
                 masterVersion: masterVersion, fileIndex: rows.filter { $0.sharingGroupUUID == group })
         }
         reply(.index(IndexResponse(files: files, sharingGroups: infos)))
+    }
+
+    /// Answers everything that is asked, but for questions to the app, until nothing is; commits succeed.
+    mutating func finish(refusing refusals: [FileUUID: ServerReply] = [:]) {
+        while let request = waiting?.request {
+            switch request {
+            case .index: replyIndex()
+            case .getUploads(let group):
+                let staged = engine.state.items.all.filter { $0.isStaged && $0.sharingGroupUUID == group }
+                reply(
+                    .uploads(
+                        staged.compactMap { item in
+                            guard let file = item.fileUUID else { return nil }
+                            var row = FileInfo(
+                                fileUUID: file, sharingGroupUUID: group, deleted: item.kind == .deletion)
+                            row.fileVersion = item.kind == .appMetaData ? nil : item.stagedFileVersion
+                            return row
+                        }))
+            case .doneUploads:
+                masterVersion = masterVersion.next
+                reply(.committed(numberUploadsTransferred: 99))
+            case .uploadFile(let upload) where refusals[upload.fileUUID] != nil:
+                reply(refusals[upload.fileUUID] ?? .done)
+            default: replyStaged()
+            }
+        }
     }
 
     /// Answers a download with contents.
@@ -191,6 +220,21 @@ struct Driver {
         perform(engine.handle(.contentConflictResolved(token, resolution), at: Self.now))
     }
 
+    /// Answers what is asked for contents that the server lacks.
+    mutating func supply(_ contents: SuppliedContents) {
+        guard let token = asked else {
+            Issue.record("nothing is asked")
+            return
+        }
+        asked = nil
+        perform(engine.handle(.contents(token, contents), at: Self.now))
+    }
+
+    /// Contents in a file of the app.
+    static func contents(_ path: String = "mine", size: Int64? = nil) -> SuppliedContents {
+        .file(UploadSource(location: LocalFileLocation(base: .documents, path: path), isOwned: false, size: size))
+    }
+
     mutating func answer(_ resolutions: [FileUUID: DownloadDeletionResolution]) {
         guard let token = asked else {
             Issue.record("nothing is asked")
@@ -237,8 +281,9 @@ struct Driver {
         return attributes
     }
 
-    mutating func upload(_ attributes: SyncAttributes, _ path: String = "up") throws {
-        let source = UploadSource(location: LocalFileLocation(base: .documents, path: path), isOwned: false)
+    mutating func upload(_ attributes: SyncAttributes, _ path: String = "up", size: Int64? = nil) throws {
+        let source = UploadSource(
+            location: LocalFileLocation(base: .documents, path: path), isOwned: false, size: size)
         perform(try engine.upload(source, attributes, at: Self.now))
     }
 
@@ -266,6 +311,18 @@ struct Driver {
 
     var contentConflicts: [ContentDownloadConflict] {
         actions.compactMap { if case .resolveContentConflict(_, let conflict) = $0 { conflict } else { nil } }
+    }
+
+    /// The files whose contents the app was asked for, with the version that it has.
+    var contentRequests: [(file: FileUUID, version: FileVersion)] {
+        actions.compactMap {
+            if case .askForContents(_, let attributes, let version) = $0 { (attributes.fileUUID, version) } else { nil }
+        }
+    }
+
+    /// What waits, with the reason.
+    var waits: [SyncError] {
+        events.compactMap { if case .singleFileUploadWaiting(_, let error) = $0 { error } else { nil } }
     }
 
     var deletionConflicts: [DownloadDeletionConflict] {

@@ -32,23 +32,7 @@ struct SetAsideTests {
     }
 
     /// Answers what is asked until everything is committed.
-    private func finish(_ driver: inout Driver) {
-        while let request = driver.waiting?.request {
-            switch request {
-            case .index: driver.replyIndex()
-            case .getUploads:
-                let staged = driver.engine.state.items.all.filter(\.isStaged).compactMap { item -> FileInfo? in
-                    guard let file = item.fileUUID else { return nil }
-                    var row = FileInfo(fileUUID: file, sharingGroupUUID: item.sharingGroupUUID, deleted: false)
-                    row.fileVersion = item.stagedFileVersion
-                    return row
-                }
-                driver.reply(.uploads(staged))
-            case .doneUploads: driver.reply(.committed(numberUploadsTransferred: 9))
-            default: driver.replyStaged()
-            }
-        }
-    }
+    private func finish(_ driver: inout Driver) { driver.finish() }
 
     private func failures(_ driver: Driver) -> [SyncError] {
         driver.events.compactMap { if case .singleFileUploadFailed(_, let error) = $0 { error } else { nil } }
@@ -69,7 +53,7 @@ struct SetAsideTests {
         let error = try #require(failures(driver).first)
         #expect(failures(driver).count == 1 && error.fileUUID == Driver.file(1))
         #expect(error.code == (failure == .localFile ? .fileManagerError : .requestRefused))
-        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).map(\.attempts) == [1])
+        #expect(driver.engine.changesSetAside(of: Driver.file(1)).map(\.attempts) == [1])
     }
 
     @Test("An earlier attempt that is still staged is withdrawn before the commit")
@@ -92,7 +76,7 @@ struct SetAsideTests {
             try driver.engine.retryUpload(of: Driver.file(1), at: Driver.now) { _ in
                 UploadSource(location: LocalFileLocation(base: .documents, path: "large"), isOwned: false, size: 7)
             })
-        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).isEmpty)
+        #expect(driver.engine.changesSetAside(of: Driver.file(1)).isEmpty)
         try driver.sync()
         finish(&driver)
 
@@ -125,7 +109,7 @@ struct SetAsideTests {
         } else {
             try driver.upload(Driver.attributes(1), "smaller")
         }
-        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).isEmpty)
+        #expect(driver.engine.changesSetAside(of: Driver.file(1)).isEmpty)
         try driver.sync()
         finish(&driver)
         #expect(driver.engine.state.items.isEmpty)
@@ -142,7 +126,7 @@ struct SetAsideTests {
         driver.reply(.uploads([]))
         driver.reply(.failed(.refused(status: 413, code: "body_too_large")))
         finish(&driver)
-        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).isEmpty && failures(driver).isEmpty)
+        #expect(driver.engine.changesSetAside(of: Driver.file(1)).isEmpty && failures(driver).isEmpty)
         try driver.sync()
         finish(&driver)
 
@@ -162,12 +146,31 @@ struct SetAsideTests {
         finish(&driver)
         try driver.sync()
         finish(&driver)
-        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).count == 2 && !driver.engine.uploadsPending)
+        #expect(driver.engine.changesSetAside(of: Driver.file(1)).count == 2 && !driver.engine.uploadsPending)
 
         driver.perform(try driver.engine.retryUpload(of: Driver.file(1), at: Driver.now) { _ in nil })
         try driver.sync()
         finish(&driver)
         #expect(driver.fileUploads.last?.appMetaData?.contents == "text" && driver.engine.state.items.isEmpty)
+    }
+
+    @Test("A text between contents that are refused and newer ones is sent with those; nothing is reported")
+    func textBetween() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1, text: "first"), "large")
+        try driver.sync()
+        try driver.uploadText(Driver.attributes(1, text: "second"))
+        try driver.sync()
+        try driver.upload(Driver.attributes(1), "smaller")
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.reply(.failed(.refused(status: 413, code: "body_too_large")))
+        finish(&driver)
+
+        let upload = try #require(driver.fileUploads.last)
+        #expect(upload.source.path == "smaller" && upload.appMetaData?.contents == "second")
+        #expect(failures(driver).isEmpty && driver.engine.state.items.isEmpty)
     }
 
     @Test("Queued again, it is the file's last change, with the newest text; a text in progress precedes it")

@@ -248,7 +248,7 @@ struct SyncTests {
         #expect(driver.engine.uploadsPending)
     }
 
-    @Test("A permanently rejected upload ends, and nothing is committed for it alone")
+    @Test("An upload that finds no storage waits, and nothing is committed for it alone")
     func refusedUpload() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -258,8 +258,8 @@ struct SyncTests {
         driver.reply(.gone(.authTokenExpiredOrRevoked, appMetaData: nil, nil))
 
         #expect(driver.commits.isEmpty)
-        #expect(!driver.engine.uploadsPending)
-        #expect(driver.events.contains { if case .singleFileUploadGone = $0 { true } else { false } })
+        #expect(driver.engine.uploadsPending && !driver.engine.isSyncing)
+        #expect(driver.events.contains { if case .singleFileUploadWaiting = $0 { true } else { false } })
         #expect(!driver.events.contains { if case .singleFileUploadComplete = $0 { true } else { false } })
     }
 

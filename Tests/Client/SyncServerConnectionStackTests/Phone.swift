@@ -175,9 +175,9 @@ final class PhoneCredentials: CredentialProvider {
     }
 }
 
-/// Sends requests with `URLSession`, and loses replies if it is told to.
+/// Sends requests with the platform's executor, and loses replies if it is told to.
 final class MeddlingExecutor: HTTPExecutor {
-    private let session = URLSessionExecutor()
+    private let executor = PlatformExecutor()
     private let state = Mutex((lost: 0, count: 0))
     private let cuts = Mutex((next: [Int](), sentBytes: Int64(0)))
 
@@ -286,7 +286,7 @@ final class MeddlingExecutor: HTTPExecutor {
                 throw TransportFailure(.interrupted)
             }
         }
-        let reply = try await session.execute(exchange, progress: progress)
+        let reply = try await executor.execute(exchange, progress: progress)
         if isLost { throw TransportFailure(.interrupted) }
         return reply
     }

@@ -74,6 +74,7 @@ struct PiecewiseUploadTests {
     private func switched(_ user: TestUser, to account: SandboxAccount) throws -> TestUser {
         let next = user.with(account: account)
         let identity = try server.call("GET", "CheckCreds", ["reportIdentity": "1"], headers: user.headers)
+        try server.establish(identity.json?.deviceGrant?.text ?? "")
         let begun = try server.call(
             "POST", "BeginAccountSwitch", ["userAppId": identity.json?.userAppId?.text],
             headers: next.headers + [("SyncServer-Device-Grant", identity.json?.deviceGrant?.text ?? "")])

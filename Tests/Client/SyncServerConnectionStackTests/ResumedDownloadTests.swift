@@ -28,7 +28,7 @@ struct ResumedDownloadTests {
         let bytes = bytes
         let next = Mutex(0)
         let parameters = DownloadFileResponse.found(
-            appMetaData: metadata, cloudStorageType: .google,
+            appMetaData: .present(metadata), cloudStorageType: .google,
             checkSum: CheckSum(Checksum.of(bytes, in: .google))!, contentsChanged: false
         ).headerText
         return try LocalHTTPServer { peer in

@@ -74,6 +74,60 @@ struct CredentialTests {
         #expect(bench.credentials.refreshes.isEmpty)
     }
 
+    /// The token under each spelling of its header, request by request.
+    private static func spellings(_ bench: Bench) -> [[String?]] {
+        bench.executor.exchanges.map { exchange in
+            ["access-token", "access_token"].map { exchange.request.headerFields[HTTPField.Name($0)!] }
+        }
+    }
+
+    @Test("The token goes under a name with a hyphen, which proxies pass on, and never under both names")
+    func hyphen() async throws {
+        let bench = Bench(.success(.reply(200, #"{"uploads":[]}"#)))
+        _ = try await bench.connection.uploads(in: Sample.group)
+        #expect(Self.spellings(bench) == [["token", nil]])
+    }
+
+    @Test(
+        "A server that does not know the hyphen gets the underscore, once it has refused the other, without a refresh")
+    func olderServer() async throws {
+        let executor = ScriptedExecutor { exchange, _ in
+            exchange.request.headerFields[HTTPField.Name("access_token")!] == "token"
+                ? .reply(200, #"{"uploads":[]}"#) : .reply(401, "", version: nil)
+        }
+        let bench = Bench(executor)
+        for _ in 1...2 { _ = try await bench.connection.uploads(in: Sample.group) }
+        #expect(Self.spellings(bench) == [["token", nil], [nil, "token"], [nil, "token"]])
+        #expect(bench.credentials.refreshes.isEmpty)
+    }
+
+    @Test("When such a server is replaced by one behind a proxy that drops underscores, the hyphen is back")
+    func replacedServer() async throws {
+        let executor = ScriptedExecutor { exchange, n in
+            let hasHyphen = exchange.request.headerFields[HTTPField.Name("access-token")!] != nil
+            if n < 2 { return hasHyphen ? .reply(401, "", version: nil) : .reply(200, #"{"uploads":[]}"#) }
+            return hasHyphen ? .reply(200, #"{"uploads":[]}"#) : .error(401, "credentials_missing")
+        }
+        let bench = Bench(executor)
+        for _ in 1...3 { _ = try await bench.connection.uploads(in: Sample.group) }
+        #expect(
+            Self.spellings(bench) == [
+                ["token", nil], [nil, "token"], [nil, "token"], ["token", nil], ["token", nil],
+            ])
+        #expect(bench.credentials.refreshes.isEmpty)
+    }
+
+    @Test("A token that both spellings do not help is refreshed once, as always")
+    func rejectedByOlderServer() async {
+        let bench = Bench(.success(.reply(401, "", version: nil)))
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+        #expect(error?.code == .signInRequired)
+        #expect(Self.spellings(bench) == [["token", nil], [nil, "token"], [nil, "token'"]])
+        #expect(bench.credentials.refreshes.count == 1)
+    }
+
     @Test("Requests that are rejected together share one refresh")
     func shared() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
@@ -82,7 +136,7 @@ struct CredentialTests {
             return Credentials(accountType: refused.accountType, accessToken: Secret("new"))
         })
         let executor = ScriptedExecutor { exchange, _ in
-            let token = exchange.request.headerFields[HTTPField.Name("access_token")!]
+            let token = exchange.request.headerFields[HTTPField.Name("access-token")!]
             return token == "new" ? .reply(200, #"{"uploads":[]}"#) : .error(401, "credentials_rejected")
         }
         let bench = Bench(executor, credentials: credentials)
@@ -162,14 +216,16 @@ struct CredentialTests {
 
         let older = Bench(.success(.reply(401, "", version: nil)))
         #expect(try await older.connection.checkCredentials() == .noUser(nil))
+        #expect(older.requestCount == 2, "with each spelling of the token's header")
 
         let failing = Bench(.success(.error(502, "provider_unavailable", retryable: true)))
         let error = await failure { () throws(ServerConnectionError) in
             _ = try await failing.connection.checkCredentials()
         }
         #expect(error?.code == .serverFailed)
+        #expect(bench.requestCount == 1)
+        #expect(failing.requestCount == 1)
         for bench in [bench, older, failing] {
-            #expect(bench.requestCount == 1)
             #expect(bench.credentials.refreshes.isEmpty)
             #expect(!bench.recorder.events.contains(.signInRequired))
         }

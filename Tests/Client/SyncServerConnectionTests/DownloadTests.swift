@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import SyncProtocol
 import SyncServerConnection
 import Testing
@@ -113,6 +114,75 @@ struct DownloadTests {
             #expect(try await bench.connection.downloadFile(Sample.download, to: file) == expected)
             #expect(!exists)
         }
+    }
+
+    private static let withMetaData = DownloadFileRequest(
+        fileUUID: Sample.file, fileVersion: .first, masterVersion: Sample.version, sharingGroupUUID: Sample.group,
+        appMetaDataVersion: AppMetaDataVersion(2))
+
+    /// Downloads a file whose metadata are not in the header.
+    /// - Parameter metaData: The reply to the nth request for them.
+    private func downloadOmitted(
+        gone: Bool = false, _ metaData: @escaping @Sendable (Int) -> HTTPReply
+    ) async throws -> (outcome: Outcome<DownloadedFile>, asked: [HTTPExchange]) {
+        let executor = ScriptedExecutor { exchange, n throws(TransportFailure) in
+            guard n == 0 else { return metaData(n) }
+            if gone {
+                return .message(
+                    DownloadFileResponse.gone(
+                        appMetaData: .omitted, cloudStorageType: .google, reason: .fileRemovedOrRenamed))
+            }
+            do { try Self.hello.write(to: file) } catch { throw TransportFailure(.fileUnwritable) }
+            var reply = HTTPReply.message(
+                DownloadFileResponse.found(
+                    appMetaData: .omitted, cloudStorageType: .google,
+                    checkSum: CheckSum.of(Self.hello, flavour: .md5), contentsChanged: false))
+            reply.fileLength = 11
+            return reply
+        }
+        let bench = Bench(executor)
+        let outcome = try await bench.connection.downloadFile(Self.withMetaData, to: file)
+        return (outcome, executor.exchanges)
+    }
+
+    @Test("Metadata that are too long for a header are read in a second request")
+    func omitted() async throws {
+        defer { try? FileManager.default.removeItem(at: file) }
+        let long = String(repeating: "ü", count: 60_000)
+
+        let (outcome, asked) = try await downloadOmitted { _ in
+            .reply(200, String(decoding: DownloadAppMetaDataResponse.found(appMetaData: long).body, as: UTF8.self))
+        }
+
+        #expect(outcome.value?.appMetaData == long)
+        #expect(outcome.value?.lacksAppMetaData == false)
+        #expect(asked.count == 2)
+        #expect(asked[0].request.path?.contains("omitLongAppMetaData=") == true)
+        #expect(asked[1].request.path?.hasPrefix("/prefix/DownloadAppMetaData/?appMetaDataVersion=2&") == true)
+        #expect(try Data(contentsOf: file) == Self.hello)
+
+        let gone = try await downloadOmitted(gone: true) { _ in .reply(200, #"{"appMetaData":"all of it"}"#) }
+        #expect(
+            gone.outcome
+                == .gone(Gone(.fileRemovedOrRenamed, appMetaData: "all of it", cloudStorageType: .google)))
+    }
+
+    @Test("A group that moves on while the bytes arrive does not make them useless, unless the metadata have changed")
+    func omittedAndStale() async throws {
+        defer { try? FileManager.default.removeItem(at: file) }
+        let moved = try await downloadOmitted { n in
+            n < 3
+                ? .reply(200, #"{"masterVersionUpdate":\#(4 + n)}"#) : .reply(200, #"{"appMetaData":"still these"}"#)
+        }
+        #expect(moved.outcome.value?.appMetaData == "still these")
+        #expect(moved.asked.count == 4)
+        #expect(moved.asked[3].request.path?.contains("masterVersion=6") == true)
+
+        let replaced = try await downloadOmitted { n in
+            n == 1 ? .reply(200, #"{"masterVersionUpdate":9}"#) : .error(409, "app_meta_data_version_mismatch")
+        }
+        #expect(replaced.outcome == .stale(current: MasterVersion(9)))
+        #expect(!exists)
     }
 
     @Test("An empty file is a file")

@@ -28,7 +28,7 @@ struct EndpointTests {
         #expect(fields[HTTPField.Name("SyncServer-Device-UUID")!] == Sample.device.rawValue)
         let isPublic = Message.endpoint.route.authentication == .none
         #expect(fields[HTTPField.Name("X-token-type")!] == (isPublic ? nil : "GoogleToken"))
-        #expect(fields[HTTPField.Name("access_token")!] == (isPublic ? nil : "token"))
+        #expect(fields[HTTPField.Name("access-token")!] == (isPublic ? nil : "token"))
         #expect(exchange.idleTimeout == .seconds(60))
         return exchange
     }
@@ -162,9 +162,11 @@ struct EndpointTests {
         }
     }
 
-    @Test("Long metadata are sent as the body; to a server that does not support this, in the query")
-    func longMetadata() async throws {
-        let metadata = AppMetaData(version: .first, contents: String(repeating: "\"", count: 6_000))
+    @Test(
+        "Metadata that proxies refuse in a query are sent as the body; to a server that does not support this, in the query",
+        arguments: [("\"", 6_000), ("x", 6_000)])
+    func longMetadata(character: String, count: Int) async throws {
+        let metadata = AppMetaData(version: .first, contents: String(repeating: character, count: count))
         let request = UploadAppMetaDataRequest(
             fileUUID: Sample.file, appMetaData: metadata, masterVersion: Self.version, sharingGroupUUID: Self.group)
         let rest = UploadAppMetaDataRequest(

@@ -182,6 +182,50 @@ struct RetryTests {
         #expect(bench.requestCount == 1)
     }
 
+    @Test("A request that waits in vain is repeated once, those after it are not until the server replies again")
+    func silence() async throws {
+        let silent = Result<HTTPReply, TransportFailure>.failure(TransportFailure(.timedOut))
+        let reply = Result<HTTPReply, TransportFailure>.success(.reply(200, #"{"uploads":[]}"#))
+        let bench = Bench(silent, silent, silent, silent, .lost, silent, reply, silent, reply)
+        func ask() async -> ServerConnectionError.Code? {
+            await failure { () throws(ServerConnectionError) in
+                try await bench.connection.uploads(in: Sample.group)
+            }?.code
+        }
+
+        #expect(await ask() == .timedOut)
+        #expect(bench.requestCount == 2)
+        #expect(await ask() == .timedOut)
+        #expect(bench.requestCount == 3)
+        #expect(await ask() == .timedOut)
+        #expect(bench.requestCount == 4)
+        // A connection that is lost says nothing about that.
+        #expect(await ask() == .timedOut)
+        #expect(bench.requestCount == 6)
+        #expect(await ask() == nil)
+        #expect(await ask() == nil)
+        #expect(bench.requestCount == 9)
+    }
+
+    @Test("Requests that wait in vain at the same time are each repeated")
+    func concurrentSilence() async throws {
+        let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
+        let executor = ScriptedExecutor { _, n throws(TransportFailure) in
+            guard n < 4 else { return .reply(200, #"{"uploads":[]}"#) }
+            if n == 3 { for _ in 0..<4 { arrived.yield() } }
+            for await _ in arrivals { break }
+            throw TransportFailure(.timedOut)
+        }
+        let connection = Bench(executor).connection
+        let succeeded = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<4 {
+                group.addTask { (try? await connection.uploads(in: Sample.group)) != nil }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(succeeded == [true, true, true, true])
+    }
+
     @Test("Each transport failure has its code", arguments: TransportFailure.Kind.allCases)
     func failures(kind: TransportFailure.Kind) async {
         let bench = Bench(.failure(TransportFailure(kind)))
@@ -192,7 +236,7 @@ struct RetryTests {
             switch kind {
             case .notConnected: (.notConnected, 5)
             case .interrupted: (.connectionLost, 5)
-            case .timedOut: (.timedOut, 5)
+            case .timedOut: (.timedOut, 2)
             case .malformed: (.invalidReply, 5)
             case .cancelled: (.cancelled, 1)
             case .untrusted: (.untrustedServer, 1)

@@ -188,7 +188,7 @@ struct Bench: Sendable {
 
     /// The access tokens of the requests, in order.
     var tokens: [String?] {
-        executor.exchanges.map { $0.request.headerFields[HTTPField.Name("access_token")!] }
+        executor.exchanges.map { $0.request.headerFields[HTTPField.Name("access-token")!] }
     }
 
     /// Lets the connection know that the server has extensions, from the sign that its index has.

@@ -33,13 +33,50 @@ struct ServerStateTests {
     }
 
     @Test(
-        "An older server, or none of ours, ends this request and all others", arguments: ["0.25.0", "0.9.9", "x", nil])
-    func badVersion(version: String?) async {
+        "An older server, or none of ours, ends this request and all others", arguments: ["0.25.0", "0.9.9", "x"])
+    func badVersion(version: String) async {
         let bench = bench(.success(.reply(200, Self.listed, version: version)), minimum: ServerVersion(0, 25, 1))
 
         #expect(await uploads(bench)?.code == .serverVersionTooOld)
         #expect(await uploads(bench)?.code == .serverVersionTooOld)
         #expect(bench.requestCount == 1, "the second one was not sent")
+    }
+
+    @Test(
+        "A reply without a version is a proxy's or a network's: nobody is signed out, nothing is gone, nothing is learned",
+        arguments: [200, 204, 301, 302, 304, 400, 401, 403, 404, 405, 409, 410, 411, 413, 414, 422, 431, 451])
+    func foreign(status: Int) async throws {
+        for headers in [["Content-Type": "text/html"], ["WWW-Authenticate": "Basic realm=\"Hotel\""]] {
+            let foreign = HTTPReply.reply(status, "<html>Welcome</html>", headers: headers, version: nil)
+            let bench = bench(
+                .success(Bench.index), .success(foreign), .success(foreign), .success(foreign), .success(foreign),
+                .success(foreign), .success(.reply(200, Self.listed)), minimum: ServerVersion(0, 25, 1))
+            _ = try await bench.connection.index(IndexRequest())
+
+            let error = await uploads(bench)
+
+            #expect(error?.code == .invalidReply, "\(status)")
+            #expect(error?.isRetryable == ![413, 414, 431].contains(status))
+            #expect(bench.credentials.refreshes.isEmpty)
+            #expect(!bench.recorder.events.contains(.signInRequired))
+            let first = self.bench(.success(foreign))
+            #expect(await uploads(first)?.code == .invalidReply, "also as the first reply of all: \(status)")
+            let extra = await failure { () throws(ServerConnectionError) in
+                try await first.connection.discardUploads(DiscardUploadsRequest(sharingGroupUUID: Sample.group))
+            }
+            #expect(extra?.code == .invalidReply, "not a sign of an older server: \(status)")
+        }
+    }
+
+    @Test("What a proxy says about its own state holds: too many requests, failures, closed")
+    func foreignStates() async {
+        for (status, code) in [
+            (429, ServerConnectionError.Code.busy), (408, .busy), (500, .serverFailed), (502, .serverFailed),
+            (504, .serverFailed), (503, .serverUnavailable),
+        ] {
+            let bench = bench(.success(.reply(status, "<html>", version: nil)))
+            #expect(await uploads(bench)?.code == code, "\(status)")
+        }
     }
 
     @Test("A check that finds a sufficient version admits requests again")
@@ -96,6 +133,36 @@ struct ServerStateTests {
         #expect(question.authority == "status.example.com")
         #expect(question.path == "/sync.txt?lang=en")
         #expect(question.headerFields.isEmpty)
+    }
+
+    @Test(
+        "What a 503 itself says is the message, whatever its form",
+        arguments: [
+            ("text/plain", "Back at ten, OK?\n", "Back at ten, OK?"),
+            (
+                "text/html; charset=utf-8",
+                """
+                <!DOCTYPE html><html><head><title>No</title><style>p { }</style></head>
+                <body><h1>Closed.</h1><p class="x">Back&nbsp;at <b>ten</b>, OK? &lt;3</p></body></html>
+                """, "Closed. Back at ten, OK? <3"
+            ),
+            ("application/json", #"{"error":"Back at ten, OK?","code":"maintenance"}"#, "Back at ten, OK?"),
+            ("application/problem+json", #"{"title":"Closed","detail":"Back at ten, OK?"}"#, "Back at ten, OK?"),
+            ("application/json", #"{"message":"Back at ten, OK?"}"#, "Back at ten, OK?"),
+            ("application/json", #""Back at ten, OK?""#, "Back at ten, OK?"),
+            ("", "Back at ten,\r\n\u{7}OK?", "Back at ten, OK?"),
+            ("text/plain", String(repeating: "x", count: 2_000), String(repeating: "x", count: 1_000)),
+            ("text/plain", " \n", nil), ("application/json", "{}", nil),
+            ("application/json", #"{"error":"for developers","code":"database_unavailable"}"#, nil),
+        ] as [(String, String, String?)])
+    func ownMessage(type: String, body: String, message: String?) async {
+        let bench = Bench(
+            .success(.reply(503, body, headers: ["Content-Type": type, "Retry-After": "30"], version: nil)))
+        let error = await uploads(bench)
+        #expect(error?.code == .serverUnavailable)
+        #expect(error?.maintenanceMessage == message)
+        #expect(error?.retryAfter == .seconds(30))
+        #expect(bench.recorder.events.contains(.serverUnavailable(message: message)))
     }
 
     @Test("Without a reply there the error has no text")

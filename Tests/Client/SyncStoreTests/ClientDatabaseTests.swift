@@ -20,6 +20,9 @@ struct ClientDatabaseTests {
         entry.cloudStorageType = .dropbox
         entry.syncNeeded = true
         entry.indexedVersion = MasterVersion(6)
+        entry.restoreMark = RestoreMark("mark")
+        entry.versionBeforeRestore = MasterVersion(9)
+        entry.restoredVersion = MasterVersion(5)
         state.groups.put(entry)
         var known = DirectoryEntry(fileUUID: file, sharingGroupUUID: group)
         known.fileGroupUUID = FileGroupUUID("g")
@@ -30,6 +33,7 @@ struct ClientDatabaseTests {
         known.creationDate = date
         known.updateDate = date
         known.goneReason = .fileRemovedOrRenamed
+        known.newerVersion = FileVersion(3)
         known.owningUserID = UserID(9)
         known.awaitingReupload = true
         known.forceDownload = true
@@ -55,10 +59,13 @@ struct ClientDatabaseTests {
         item.fileSize = 12
         item.fileModified = 1.5
         item.uploadUndeletion = true
-        item.goneReason = .userRemoved
         item.newGroupName = "n"
         item.attempts = 2
-        item.lastError = "networkError"
+        var failure = SyncError(.storageFull)
+        failure.status = 507
+        failure.serverCode = "cloud_quota_exceeded"
+        failure.storage = .other(UserID(12))
+        item.lastError = StoredSyncError(failure)
         state.items.put(item)
         state.downloadGroups.put(
             DownloadGroup(
@@ -149,6 +156,19 @@ struct ClientDatabaseTests {
         #expect(try again.load().lastIDs.item == 1)
         #expect(try again.load().groups[group]?.sharingGroupUUID.rawValue == group.rawValue)
         #expect(try again.setting("userId") == "42")
+    }
+
+    @Test("A text that a restored server has lost is read again")
+    func lostText() throws {
+        let database = try ClientDatabase(path: nil)
+        var state = fullState()
+        state.directory.update(file) {
+            $0.fileVersion = nil
+            $0.appMetaData = AppMetaData(version: DirectoryEntry.noTextVersion, contents: "lost")
+        }
+        try database.write(state.takeChanges())
+
+        #expect(try database.load() == state)
     }
 
     @Test("Changed and removed rows are updated")

@@ -32,6 +32,14 @@ struct AlbumTests {
         return run.output.trimmingCharacters(in: .newlines)
     }
 
+    private func run(_ device: String, _ command: String, _ arguments: [String] = []) throws -> Command {
+        try Command(Self.program, [command, "--device", "\(folder.path)/\(device)"] + arguments)
+    }
+
+    private func run(_ device: String, _ command: String, _ arguments: String...) throws -> Command {
+        try run(device, command, arguments)
+    }
+
     /// Ada with an album that has one photo, nothing of it sent.
     private func adaWithPhoto(_ device: String = "phone") throws {
         try album(device, "sign-in", "--server", address, "--sandbox", sandbox, "--person", "Ada")
@@ -99,7 +107,89 @@ struct AlbumTests {
         #expect(try complaint("show", "2").contains("There is no photo 2"))
         #expect(try complaint("list", "--album", "Winter").contains("no album called Winter"))
         #expect(try complaint("add", "/etc/passwd").contains("/etc/passwd is no JPEG picture"))
+        #expect(try complaint("add", "/nowhere/a.jpg").contains("There is no file /nowhere/a.jpg"))
         #expect(try complaint("join", "nonsense").contains("no invitation's code"))
+    }
+
+    @Test("Albums of one name are made on purpose, and told apart")
+    func namesakes() throws {
+        try adaWithPhoto()
+        let again = try run("phone", "create", "Summer")
+        #expect(again.status != 0 && again.output.contains("--another"), "\(again.output)")
+        try album("phone", "create", "Summer", "--another")
+        let lines = try album("phone", "albums").split(separator: "\n").map(String.init)
+        #expect(lines.count == 2 && lines.allSatisfy { $0.hasSuffix("  Summer") })
+
+        for arguments in [[], ["--album", "Summer"]] {
+            let ambiguous = try run("phone", "list", arguments)
+            #expect(ambiguous.status != 0 && lines.allSatisfy { ambiguous.output.contains($0) }, "\(ambiguous.output)")
+        }
+        let listed = try lines.map { line in
+            try album("phone", "list", "--album", String(line.prefix(while: { $0 != " " })))
+        }
+        #expect(listed.sorted() == ["", "1  The lake, 0 comments"])
+        // What is done in one album does not wait for the other.
+        for line in lines {
+            let name = String(line.prefix(while: { $0 != " " }))
+            try album("phone", "add", Self.picture, "--title", "Both", "--album", name)
+        }
+        try album(
+            "phone", "comment", "The lake", "Again.", "--album", String(lines[listed[0].isEmpty ? 1 : 0].prefix(8)))
+    }
+
+    @Test("A sign-in that fails leaves the device as it was; errors are sentences")
+    func failedSignIn() throws {
+        try adaWithPhoto()
+        let failed = try run(
+            "phone", "sign-in", ["--server", "http://127.0.0.1:1", "--sandbox", sandbox, "--person", "Eve"])
+        #expect(
+            failed.status != 0 && failed.output.contains("Error: The server cannot be reached; "), "\(failed.output)")
+        let other = try run("phone", "sign-in", ["--server", address, "--sandbox", sandbox, "--person", "Eve"])
+        #expect(other.status != 0 && other.output.contains("another person's"), "\(other.output)")
+        let nobody = try run("new", "sign-in", ["--server", address, "--sandbox", sandbox, "--account", "no-such"])
+        #expect(nobody.output.contains("The sandbox knows no account no-such"), "\(nobody.output)")
+        let sandbox = try run(
+            "new", "sign-in", ["--server", address, "--sandbox", "http://127.0.0.1:1", "--person", "Eve"])
+        #expect(sandbox.output.contains("The sandbox cannot be reached"), "\(sandbox.output)")
+        #expect(try run("new", "list").output.contains("Nobody is signed in"))
+        #expect(try album("phone", "sync") == "2 changes sent, 0 received")
+    }
+
+    @Test("A photo that the server does not accept is named by each sync with what to do, until it is removed")
+    func refused() throws {
+        let server = try TestServer.configuredDifferently()
+        let address = "http://\(server.address.host):\(server.address.port)\(server.address.prefix)"
+        let sandbox = "http://\(server.sandbox.address.host):\(server.sandbox.address.port)"
+        try album("phone", "sign-in", "--server", address, "--sandbox", sandbox, "--person", "Ada")
+        try album("phone", "create", "Summer")
+        let picture = folder.url.appending(path: "large.jpg")
+        try (Data([0xFF, 0xD8, 0xFF]) + Data(repeating: 7, count: 1_200_000)).write(to: picture)
+        try album("phone", "add", picture.path, "--title", "The lake")
+        try album("phone", "add", Self.picture, "--title", "Evening")
+
+        // The discussion of the large photo, and all of the other one.
+        for sent in [3, 0] {
+            let command = try run("phone", "sync")
+            #expect(
+                command.status != 0 && command.output.contains("not sent: The lake: larger than the server takes; "),
+                "\(command.output)")
+            #expect(command.output.contains("\(sent) changes sent, 0 received"), "\(command.output)")
+        }
+        try album("phone", "remove", "The lake")
+        // Of what was removed only the discussion had been sent.
+        #expect(try album("phone", "sync") == "1 changes sent, 0 received")
+        #expect(try album("phone", "list") == "1  Evening, 0 comments")
+    }
+
+    @Test("The progress of an upload is shown on a terminal only")
+    func progress() throws {
+        try adaWithPhoto()
+        let terminal = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "terminal.py").path
+        let arguments = ["sync", "--device", "\(folder.path)/phone"]
+        let shown = try Command("/usr/bin/python3", [terminal, "", Self.program] + arguments)
+        #expect(shown.status == 0 && shown.output.contains("↑ The lake  100 %"), "\(shown.output.debugDescription)")
+        try album("phone", "add", Self.picture, "--title", "Again")
+        #expect(try album("phone", "sync") == "2 changes sent, 0 received")
     }
 
     @Test("Discussions converge in any order of merging")

@@ -33,7 +33,7 @@ struct SupervisorTests {
             address: .unixSocket(path: "/nowhere/socket"), user: "", password: "", database: nil)
 
         #expect(throws: ServerError.workersDied) {
-            try supervisor(of: nowhere).run { try WorkerPool(threads: 2, name: "test") { _, _, _ in } }
+            try supervisor(of: nowhere).run { try WorkerPool(.fixed(2), name: "test") { _ in } }
         }
     }
 

@@ -7,18 +7,58 @@ import Testing
 
 @Suite("Parts of syncdir")
 struct PartsTests {
-    @Test("A progress bar shows direction, percentage, amount and name, and has no control characters of names")
-    func progressBar() throws {
-        let file = try #require(FileUUID(UUID().uuidString))
-        func line(_ direction: FileTransfer.Direction, _ completed: Int64, _ total: Int64?) -> String {
-            TransferDisplay.line(
+    @Test(
+        "Progress tells files, bytes, rate, remaining time and a name on one line, without control characters of names")
+    func progress() throws {
+        let begin = Date(timeIntervalSince1970: 1_000)
+        func uuid() throws -> FileUUID { try #require(FileUUID(UUID().uuidString)) }
+        let (first, second) = (try uuid(), try uuid())
+        var tally = TransferTally()
+        func note(_ file: FileUUID, _ completed: Int64, _ total: Int64?, _ direction: FileTransfer.Direction = .upload)
+        {
+            tally.note(
                 FileTransfer(fileUUID: file, direction: direction, completedBytes: completed, totalBytes: total),
-                "a\u{1B}[2J.jpg")
+                at: begin)
+        }
+        func line(after seconds: Double, width: Int = 100) -> String? {
+            tally.line("a\u{1B}[2J.jpg", at: begin.addingTimeInterval(seconds), width: width)
         }
 
-        #expect(line(.upload, 2_500_000, 10_000_000) == "↑ [######------------------]  25 %  2.5 MB  a\u{FFFD}[2J.jpg")
-        #expect(line(.download, 20, 10) == "↓ [########################] 100 %  0.0 MB  a\u{FFFD}[2J.jpg")
-        #expect(line(.download, 1_000_000, nil) == "↓ 1.0 MB  a\u{FFFD}[2J.jpg")
+        #expect(line(after: 5) == nil)
+        _ = tally.note(.uploading(done: 0, total: 2), sizes: [first: 10_000_000, second: 30_000_000], at: begin)
+        note(first, 2_000_000, 10_000_000)
+        #expect(line(after: 0.4) == nil)
+        #expect(line(after: 2) == "↑ 0 of 2 files, 2.0 MB of 40.0 MB, 1.0 MB/s, 38 s left, a\u{FFFD}[2J.jpg")
+        #expect(line(after: 2, width: 20) == "↑ 0 of 2 files, 2.…")
+        note(first, 10_000_000, 10_000_000)
+        note(second, 10_000_000, 30_000_000)
+        _ = tally.note(.uploading(done: 1, total: 2), sizes: [second: 30_000_000], at: begin)
+        #expect(line(after: 200) == "↑ 1 of 2 files, 20.0 MB of 40.0 MB, 100.0 kB/s, 4 min left, a\u{FFFD}[2J.jpg")
+
+        // The sizes of what is still to be fetched are not known.
+        _ = tally.note(.downloading(done: 0, total: 3), sizes: [first: 1], at: begin)
+        note(first, 500, nil, .download)
+        #expect(line(after: 1) == "↓ 0 of 3 files, 500 bytes, 500 bytes/s, a\u{FFFD}[2J.jpg")
+        let hasEnded = [SyncStatus.idle, .idle].map { tally.note($0, sizes: [:], at: begin) }
+        #expect(hasEnded == [true, false] && line(after: 9) == nil)
+    }
+
+    @Test("What a person can change ends a command with a status; a link does not, and --quiet does not tell it")
+    func reportStatus() {
+        func report(_ reasons: [DirectoryScan.Reason]) -> RoundReport {
+            var (report, round) = (RoundReport(), DirectorySynchronizer.Round())
+            round.skipped = reasons.map { DirectoryScan.Skipped(path: "\($0)", reason: $0) }
+            report.add(round)
+            return report
+        }
+        let link = report([.notAFile])
+        #expect(link.status == nil && link.complaints.count == 1 && link.problemLines.isEmpty)
+        for reason in [DirectoryScan.Reason.sameName, .unusableName, .unreadable] {
+            #expect(report([reason]).status == .failed && report([reason, .notAFile]).problemLines.count == 1)
+        }
+        var held = report([.sameName])
+        held.heldDeletions = ["a", "b", "c", "d"]
+        #expect(held.status == .deletionsHeld && held.complaints.last?.contains("such as a, b, c. ") == true)
     }
 
     @Test("Files are kept where the XDG variables say, if they are absolute")

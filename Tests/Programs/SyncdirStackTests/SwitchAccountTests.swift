@@ -17,6 +17,7 @@ extension SyncdirTests {
             try bob.succeed("join", ada.succeed("invite", group))
             for (path, text) in files { try ada.write(path, text) }
             try ada.succeed("sync", ada.directory.path, "--group", group)
+            try server.establishGrants(inGroup: group)
             return (ada, bob, group)
         }
 

@@ -49,6 +49,18 @@ final class TerminalUser: Sendable {
         try Data(configuration.utf8).write(to: folder.appending(path: "config.json"))
     }
 
+    /// Ada with a new group, and Bob who has joined it; both have synchronized their directories.
+    static func couple(
+        _ server: TestServer, permission: String = "write"
+    ) throws -> (ada: TerminalUser, bob: TerminalUser, group: String) {
+        let (ada, bob) = (try TerminalUser("Ada", server), try TerminalUser("Bob", server))
+        let group = try ada.succeed("create-group", "Notes of \(UUID().uuidString)")
+        try bob.succeed("join", ada.succeed("invite", group, "--permission", permission))
+        try ada.succeed("sync", ada.directory.path, "--group", group)
+        try bob.succeed("sync", bob.directory.path, "--group", group)
+        return (ada, bob, group)
+    }
+
     /// The directory that the person keeps.
     var directory: URL { home.url.appending(path: "shared") }
     /// For files that are about to be in it, in the same file system.
@@ -81,6 +93,12 @@ final class TerminalUser: Sendable {
     func run(_ arguments: [String]) throws -> Command {
         let line = try commandLine(arguments)
         return try Command(line[0], Array(line.dropFirst()))
+    }
+
+    /// Runs a command to its end on a terminal.
+    func runOnTerminal(_ arguments: [String]) throws -> Command {
+        let script = PrivateStack.repository.appending(path: "Tests/Programs/AlbumStackTests/terminal.py").path
+        return try Command("/usr/bin/python3", [script, ""] + commandLine(arguments))
     }
 
     /// Runs a command that must end well; what it printed.
@@ -124,6 +142,18 @@ final class TerminalUser: Sendable {
 
     /// Lets another account be signed in.
     func replaceAccountFile(_ contents: Data) throws { try contents.write(to: accountURL) }
+
+    /// The account at the sandbox.
+    func sandboxAccount() throws -> SandboxAccount {
+        let file = try #require(JSONValue(Array(try accountFile())))
+        return try server.sandbox.account(try #require(file.sandboxAccount?.text))
+    }
+
+    /// Signs in once more with the same account.
+    func signInAgain() throws {
+        let id = try sandboxAccount().id
+        try succeed("sign-in", "--server", address, "--sandbox", sandbox, "--sandbox-account", id)
+    }
 
     /// Permissions of the file in which the account's tokens are; nil if there is none.
     var credentialsMode: Int? {

@@ -48,6 +48,23 @@ struct IdentifierTests {
         #expect(SharingGroupUUID("\u{E9}") != SharingGroupUUID("e\u{301}"))
     }
 
+    @Test("Longer identifiers are compared like short ones, whatever the place of a byte", arguments: 0..<17)
+    func foldsEverywhere(place: Int) throws {
+        func identifier(with text: String) throws -> SharingGroupUUID {
+            let before = String(repeating: "1", count: place)
+            return try #require(SharingGroupUUID(before + text + String(repeating: "Z", count: 16 - place)))
+        }
+        let characters = (0..<128).map { String(UnicodeScalar(UInt8($0))) }
+        // Of ASCII, only letters have a lower-case form.
+        let known = try characters.map { (identifier: try identifier(with: $0), form: $0.lowercased()) }
+        for left in known {
+            let equal = known.filter { $0.identifier == left.identifier }.map(\.form)
+            #expect(equal == known.map(\.form).filter { $0 == left.form })
+            #expect(Set(known.filter { $0.form == left.form }.map(\.identifier)).count == 1)
+        }
+        #expect(try identifier(with: "\u{E9}") != identifier(with: "\u{C9}"))
+    }
+
     @Test("Identifiers are ordered without regard to letter case")
     func order() throws {
         let names = ["b", "A", "a1", "C"].compactMap { SharingGroupUUID($0) }

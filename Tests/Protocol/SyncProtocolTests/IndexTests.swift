@@ -27,6 +27,10 @@ struct IndexTests {
         SharingGroupInfo(
             sharingGroupUUID: SharingGroupUUID("g")!, sharingGroupName: nil, deleted: true,
             masterVersion: MasterVersion(0), permission: .read, sharingGroupUsers: [], cloudStorageType: nil),
+        SharingGroupInfo(
+            sharingGroupUUID: SharingGroupUUID("r")!, sharingGroupName: nil, deleted: false,
+            masterVersion: MasterVersion(3), permission: .admin, sharingGroupUsers: [], cloudStorageType: nil,
+            restoreMark: RestoreMark("7c9e6679-7425-40de-944b-e07fc1f90ae7"), restoredMasterVersion: MasterVersion(2)),
     ]
 
     /// Writes a file as the server does it, from a row's columns.
@@ -96,5 +100,29 @@ struct IndexTests {
             String(decoding: writer.bytes, as: UTF8.self)
                 == #"{"sharingGroupUUID":"g","deleted":true,"masterVersion":0,"permission":"read","sharingGroupUsers":[]}"#
         )
+    }
+
+    @Test("A group that was restored has a mark, and the master version that it had then")
+    func restoredGroup() {
+        var writer = JSONWriter()
+        Self.groups[2].write(to: &writer)
+        #expect(
+            String(decoding: writer.bytes, as: UTF8.self) == """
+                {"sharingGroupUUID":"r","deleted":false,"masterVersion":3,"permission":"admin","sharingGroupUsers":[],\
+                "restoreMark":"7c9e6679-7425-40de-944b-e07fc1f90ae7","restoredMasterVersion":2}
+                """)
+    }
+
+    @Test(
+        "A restore mark is 1 to 36 characters of ASCII, compared with its letter case",
+        arguments: [
+            ("", false), ("a", true), (String(repeating: "f", count: 36), true),
+            (String(repeating: "f", count: 37), false), ("\u{E9}", false), ("a\nb", false),
+        ])
+    func restoreMark(_ text: String, isAccepted: Bool) throws {
+        let body = Data(try JSONEncoder().encode([text]))
+        #expect((RestoreMark(text) != nil) == isAccepted)
+        #expect(((try? JSONDecoder().decode([RestoreMark].self, from: body)) != nil) == isAccepted)
+        #expect(RestoreMark("a") != RestoreMark("A"))
     }
 }

@@ -126,7 +126,7 @@ struct MessageTests {
                         granularityBytes: form == .whole ? nil : 262_144, expires: date)))
         }
         try survives(DownloadFileResponse.stale(current: MasterVersion(7)))
-        for metadata in [nil, "", Sample.nasty] {
+        for metadata in [HeaderMetaData.present(nil), "", .present(Sample.nasty), .omitted] {
             try survives(
                 DownloadFileResponse.found(
                     appMetaData: metadata, cloudStorageType: .dropbox,

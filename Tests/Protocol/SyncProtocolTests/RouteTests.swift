@@ -52,7 +52,7 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 40)
+        #expect(routes.count == 41)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(
             names { $0.authentication == .none } == [
@@ -61,7 +61,7 @@ struct RouteTests {
         #expect(
             names { $0.authentication == .primary } == [
                 .checkPrimaryCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch, .confirmAccountSwitch,
-                .getAccountSwitchStatus, .cancelAccountSwitch,
+                .getAccountSwitchStatus, .cancelAccountSwitch, .undoAccountSwitch,
             ])
         #expect(
             names { $0.responseKind == .header } == [

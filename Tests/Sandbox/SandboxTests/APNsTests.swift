@@ -70,7 +70,7 @@ struct APNsTests {
             changes: ["apns-id": nil], payload: #"{"aps":{"alert":{"title":"T","body":"Body"}}}"#)
 
         #expect(response.status == 200)
-        #expect(response.header("apns-id")?.isEmpty == false)
+        #expect(response.header("apns-id").flatMap { UUID(uuidString: $0) } != nil)
         #expect(try sandbox.pushes(to: Self.device).compactMap { $0["text"]?.string } == ["Body"])
     }
 
@@ -78,7 +78,9 @@ struct APNsTests {
     func headers() throws {
         let wrong: [([String: String?], Int, String)] = [
             (["apns-topic": nil], 400, "MissingTopic"), (["apns-topic": "com.example.other"], 400, "TopicDisallowed"),
-            (["apns-push-type": nil], 400, "InvalidPushType"), (["apns-priority": "7"], 400, "BadPriority"),
+            (["apns-push-type": "shout"], 400, "InvalidPushType"), (["apns-priority": "7"], 400, "BadPriority"),
+            (["apns-push-type": "background"], 400, "BadPriority"),
+            (["apns-push-type": "voip"], 400, "TopicDisallowed"),
             (["apns-expiration": "soon"], 400, "BadExpirationDate"), (["apns-id": "1"], 400, "BadMessageId"),
             (["apns-id": "8A3E1F5C-0B7E-4F5D-9C1E-2F6A7B8C9D0E"], 400, "BadMessageId"),
             (["apns-collapse-id": String(repeating: "x", count: 65)], 400, "BadCollapseId"),
@@ -90,6 +92,25 @@ struct APNsTests {
             #expect(try sandbox.violations().count == number + 1)
         }
         #expect(try sandbox.pushes(to: Self.device).isEmpty)
+    }
+
+    @Test("What Apple takes besides: no push type, background pushes without an alert, calls with a topic of their own")
+    func others() throws {
+        let topic = RegisteredApps.apnsTopic
+        for (changes, payload) in [
+            (["apns-push-type": nil] as [String: String?], #"{"aps":{"alert":{"title":"T"}}}"#),
+            (
+                ["apns-push-type": "background", "apns-priority": "5"],
+                #"{"aps":{"content-available":1},"key":"value"}"#
+            ),
+            (
+                ["apns-push-type": "voip", "apns-topic": topic + ".voip"],
+                #"{"call":"\#(String(repeating: "x", count: 5_000))"}"#
+            ),
+            ([:], #"{"aps":{"badge":3}}"#),
+        ] { #expect(try push(changes: changes, payload: payload).status == 200, "\(changes)") }
+        #expect(try sandbox.pushes(to: Self.device).compactMap { $0["text"]?.string } == ["T", "", "", ""])
+        #expect(try sandbox.violations() == [])
     }
 
     @Test("Only a provider token of the team, signed with its key and at most an hour old, is accepted")
@@ -121,12 +142,13 @@ struct APNsTests {
         #expect(try reason(push(to: "a/b")) == "BadPath")
         #expect(try reason(push(method: "GET")) == "MethodNotAllowed")
         #expect(try reason(push(to: "xyz")) == "BadDeviceToken")
+        #expect(try reason(push(to: "0a0a0a0a0")) == "BadDeviceToken", "of odd length")
         #expect(try reason(push(payload: "")) == "PayloadEmpty")
-        #expect(try reason(push(payload: #"{"aps":{}}"#)) == "PayloadEmpty")
+        #expect(try reason(push(payload: #"["aps"]"#)) == "PayloadEmpty")
         let empty = #"{"aps":{"alert":""}}"#.utf8.count
         let text = { (count: Int) in #"{"aps":{"alert":""# + String(repeating: "x", count: count - empty) + #""}}"# }
         #expect(try reason(push(payload: text(4_097))) == "PayloadTooLarge")
-        #expect(try sandbox.violations().count == 6)
+        #expect(try sandbox.violations().count == 7)
         #expect(try push(payload: text(4_096)).status == 200)
     }
 

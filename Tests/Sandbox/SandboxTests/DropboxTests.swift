@@ -259,8 +259,8 @@ struct DropboxTests {
 
     @Test(
         "Of two requests that send to a session at once one is told to retry, which is held against nobody if the other was cut",
-        arguments: [false, true])
-    func rivals(isCut: Bool) throws {
+        arguments: [(isCut: false, isGone: false), (true, true), (false, true)])
+    func rivals(isCut: Bool, isGone: Bool) throws {
         let user = try DropboxUser(TestSandbox())
         let id = try user.send("upload_session/start", [:], Self.bytes).json()["session_id"] ?? .null
         let argument: JSONValue = ["cursor": ["session_id": id, "offset": 11]]
@@ -271,13 +271,14 @@ struct DropboxTests {
             buffer[0] = 1
             return 1
         }
+        body.isClientGone = { isGone }
 
         let first = user.send("upload_session/append_v2", argument, body: body)
 
         #expect(refused?.status == 429)
         #expect((first.status == 200) != isCut)
         let rules = try user.sandbox.violations()
-        #expect(rules == (isCut ? [] : ["session-concurrency"]))
+        #expect(rules == (isGone ? [] : ["session-concurrency"]))
         let offset: JSONValue = ["cursor": ["session_id": id, "offset": .int(isCut ? 11 : 12)]]
         #expect(user.send("upload_session/append_v2", offset, [1]).status == 200)
     }

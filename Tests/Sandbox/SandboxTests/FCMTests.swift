@@ -95,7 +95,8 @@ struct FCMTests {
     @Test("A message without a token or text, with non-text data, or too large is rejected and recorded")
     func messages() throws {
         let wrong: [JSONValue] = [
-            ["notification": ["body": "Hi"]], ["token": "a"],
+            ["notification": ["body": "Hi"]], ["token": "a", "topic": "news"], ["topic": "no news"],
+            ["condition": "always"],
             ["token": "a", "notification": ["body": "Hi"], "data": ["number": 1]],
             ["token": "a", "notification": ["body": .string(String(repeating: "x", count: 4_096))]],
         ]
@@ -108,6 +109,34 @@ struct FCMTests {
         #expect(
             try send(Self.message, url: "fcm.googleapis.com/v1/projects/another/messages:send").status == 404)
         #expect(try sandbox.violations().last == "unknown-route")
+    }
+
+    @Test(
+        "What FCM takes besides: data alone, a title alone, topics and conditions; a validated message is not delivered"
+    )
+    func others() throws {
+        for (message, target, text) in [
+            (["token": "a", "data": ["key": "value"]] as JSONValue, "a", ""),
+            (["token": "b", "notification": ["title": "T"]], "b", "T"),
+            (["topic": "news", "notification": ["body": "Hi"]], "/topics/news", "Hi"),
+            (["condition": "'news' in topics", "data": ["a": "b"]], "'news' in topics", ""),
+        ] {
+            #expect(try send(message).status == 200)
+            let shown = try sandbox.send("GET", "/sandbox/pushes").json().array?.filter {
+                $0["token"]?.string == target
+            }
+            #expect(shown?.compactMap { $0["text"]?.string } == [text])
+        }
+        let validated = sandbox.send(
+            "POST", Self.url, token: try accessToken(), json: ["message": Self.message, "validate_only": true])
+        #expect(validated.status == 200)
+        #expect(try validated.json()["name"]?.string == "projects/sandbox-project/messages/fake_message_id")
+        #expect(try sandbox.pushes(to: Self.device).isEmpty)
+        script("unregistered")
+        let gone = sandbox.send(
+            "POST", Self.url, token: try accessToken(), json: ["message": Self.message, "validate_only": true])
+        #expect(gone.status == 404)
+        #expect(try sandbox.violations() == [])
     }
 
     @Test("A test sets the outcome for a device: unregistered, invalid, rate limited")

@@ -70,6 +70,22 @@ struct CatalogTests {
         return ([digits] + groups).joined(separator: ",")
     }
 
+    @Test("The public address has no slash at its end, and plain http is warned of")
+    func publicURL() throws {
+        let folder = try ConfigurationFolder()
+        func reading(_ url: String) throws -> ServerConfiguration {
+            let text = ConfigurationFolder.smallest
+            let brace = try #require(text.firstIndex(of: "{"))
+            return try folder.read("{\"publicURL\": \"\(url)\"," + text[text.index(after: brace)...])
+        }
+        #expect(try reading("https://sync.example.com/").publicURL == "https://sync.example.com")
+        #expect(try reading("https://Example.com:443/sync/").publicURL == "https://example.com/sync")
+        let plain = try reading("http://sync.example.com:8080")
+        #expect(plain.publicURL == "http://sync.example.com:8080")
+        #expect(plain.notes.contains { $0.description.contains("tokens travel in the clear") })
+        #expect(try folder.read(ConfigurationFolder.smallest).publicURL == nil)
+    }
+
     @Test("Every setting of the list is read")
     func read() throws {
         let everything = SettingCatalog.plain.map { "\"\($0)\": \"\"" }.joined(separator: ", ")

@@ -109,6 +109,20 @@ struct ProblemTests {
                 ]
             ),
             (
+                #""publicURL": "sync.example.com""#,
+                [
+                    "line 2, column 1: publicURL must be the address of this server as clients use it, such as "
+                        + "https://sync.example.com"
+                ]
+            ),
+            (
+                #""publicURL": "https://sync.example.com/?a""#,
+                [
+                    "line 2, column 1: publicURL must be the address of this server as clients use it, such as "
+                        + "https://sync.example.com"
+                ]
+            ),
+            (
                 #""database.port": 3306"#,
                 ["line 2, column 1: database.port and database.socket exclude each other"]
             ),

@@ -1,4 +1,5 @@
 import HTTPTransport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -34,6 +35,46 @@ struct BackoffTests {
         #expect(!record.backoff().pause(.seconds(10), deadline: .after(.seconds(9))))
 
         #expect(record.pauses.isEmpty)
+    }
+
+    @Test("With a single attempt nobody waits for a provider, whatever it asks for")
+    func singleAttempt() {
+        let record = PauseRecord()
+        let backoff = record.backoff(attempts: 1)
+
+        for retryAfter in [nil, Duration.zero, .milliseconds(1), .seconds(6)] {
+            #expect(!backoff.wait(before: 1, retryAfter: retryAfter, deadline: .after(.seconds(100))))
+        }
+
+        #expect(record.pauses.isEmpty)
+    }
+
+    @Test("Only so many threads wait at a time, and fewer for one service; each place is released")
+    func places() {
+        let most = Atomic(0)
+        let refused = Mutex<[String?]>([])
+        let places = SleepingPlaces(3, perService: 2)
+        // Each wait begins while those before it are under way.
+        @Sendable func wait(_ services: ArraySlice<String?>) {
+            guard let service = services.first else { return }
+            let backoff = Backoff(places: places) { _ in
+                most.add(1, ordering: .relaxed)
+                wait(services.dropFirst())
+            }
+            if !backoff.wait(before: 1, retryAfter: .seconds(1), deadline: .after(.seconds(9)), for: service) {
+                refused.withLock { $0.append(service) }
+                wait(services.dropFirst())
+            }
+        }
+
+        for _ in 0..<2 {
+            wait(["google", "google", "google", "dropbox", "s3", nil])
+            #expect(refused.withLock { $0 } == ["google", "s3", nil])
+            refused.withLock { $0 = [] }
+        }
+        #expect(most.load(ordering: .relaxed) == 6)
+        wait([nil, nil, nil, nil])
+        #expect(refused.withLock { $0 } == [nil])
     }
 
     @Test("A deadline in the past has passed, and the earlier of two counts")

@@ -324,6 +324,36 @@ struct BulkheadAndCircuitsTests {
 
     // MARK: Servers that people name
 
+    @Test("All servers nobody is known at have a small share together, beside that of the others; nobody waits for it")
+    func unprovedServers() {
+        let gate = gate(calls: 8, waiting: 4)
+        let before = clock.now
+        let outcomes = Mutex<[TransportError?]>([])
+        // Each call is made while the ones before it are under way.
+        @Sendable func call(_ requests: ArraySlice<OutgoingRequest>) {
+            guard let request = requests.first else { return }
+            let provider = ScriptedTransport { _ throws(TransportError) in
+                call(requests.dropFirst())
+                return Reply(200)
+            }
+            let outcome = refusal(gate.guarding(provider.transport), request)
+            outcomes.withLock { $0.append(outcome) }
+            if outcome != nil { call(requests.dropFirst()) }
+        }
+        let unproved = (1...3).map { number in
+            var request = Self.request(to: "https://made-up\(number).example.com", .named)
+            request.isUnproved = true
+            return request
+        }
+        let proved = (1...6).map { Self.request(to: "https://known\($0).example.com", .named) }
+
+        call(unproved + proved + [Self.google])
+
+        #expect(outcomes.withLock { $0.count { $0 == .withheld(.busy) } } == 1)
+        #expect(outcomes.withLock { $0.count { $0 == nil } } == 9)
+        #expect(clock.now == before)
+    }
+
     private static func request(to server: String, _ destination: OutgoingRequest.Destination) -> OutgoingRequest {
         var request = OutgoingRequest(ExternalService("s3", hosts: []), .metadata, .get, server + "/bucket/key")
         request.destination = destination

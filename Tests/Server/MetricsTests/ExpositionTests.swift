@@ -18,6 +18,22 @@ final class ExpositionTests {
             directory: path, role: role, processID: UUID().uuidString, startedAt: 1_800_000_000, version: "1.2.3")
     }
 
+    @Test("All samples of an added app have its name, and those of the package's app none")
+    func app() throws {
+        func samples(_ app: String?) throws -> [Substring] {
+            let metrics = try ServerMetrics(
+                directory: path, role: .api, processID: UUID().uuidString, startedAt: 1_800_000_000, version: "1.2.3",
+                app: app)
+            return String(decoding: try metrics.exposition(nil), as: UTF8.self).split(separator: "\n")
+                .filter { !$0.hasPrefix("#") }
+        }
+        let named = try samples("notes")
+        #expect(named.count > 20)
+        #expect(named.allSatisfy { $0.contains("{app=\"notes\",") || $0.contains("{app=\"notes\"} ") })
+        #expect(named.contains("syncd_build_info{app=\"notes\",version=\"1.2.3\"} 1"))
+        #expect(try !samples(nil).contains { $0.contains("app=") })
+    }
+
     private func lines(_ metrics: ServerMetrics, _ prefix: String) throws -> [String] {
         String(decoding: try metrics.exposition(nil), as: UTF8.self).split(separator: "\n").map(String.init)
             .filter { $0.hasPrefix(prefix) }

@@ -34,7 +34,7 @@ struct DoomedObjectTests {
     }
 
     private func hasOlderUpload(than item: OutboxID, at time: WireDate = noon) throws -> Bool {
-        try store.withSession { try $0.hasOlderUpload(than: item, of: storage, at: time) }
+        try store.withSession { try $0.hasOlderUpload(than: item, of: storage, patience: 600, at: time) }
     }
 
     @Test("A deletion precedes uploads that begin later, and waits for earlier ones with a valid lease")
@@ -51,25 +51,70 @@ struct DoomedObjectTests {
         #expect(try !hasOlderUpload(than: after), "it has given up")
     }
 
-    @Test("An upload in pieces is waited for only while somebody sends them, or its object is to be staged")
-    func uploadInPieces() throws {
-        let upload = UploadUUID("0b5e2a1c-9d5c-4d3a-8f4e-0a1b2c3d4e5f")!
+    private let upload = UploadUUID("0b5e2a1c-9d5c-4d3a-8f4e-0a1b2c3d4e5f")!
+
+    private func beginUploadInPieces() throws {
         try store.transaction { session in
             _ = try session.beginUpload(
                 upload, asking: "{}", hash: [UInt8](repeating: 1, count: 32), lengthBytes: 9, by: owner.user,
                 on: DeviceUUID("1b5e2a1c-9d5c-4d3a-8f4e-0a1b2c3d4e5f")!, until: noon(plus: 9_000), at: noon)
-            _ = try session.addIntent(
+            let intent = try session.addIntent(
                 toStore: nil, named: ["name"], in: storage, at: AccountEpoch(0), leaseOwner: upload.rawValue,
                 until: noon(plus: 9_000), at: noon)
+            _ = try session.takeOver(upload, as: "first")
+            _ = try session.record(
+                UploadDestination(
+                    owner: storage, objectName: "name", spareName: nil, objectID: nil, folderID: nil, intent: intent),
+                of: upload, by: "first")
+            try session.endWriting(to: upload, by: "first")
         }
+    }
+
+    @Test("An upload in pieces is waited for only while a request sends them, not while its object is to be staged")
+    func uploadInPieces() throws {
+        try beginUploadInPieces()
         let deletion = try addDeletion(of: "a")
 
         #expect(try !hasOlderUpload(than: deletion))
         _ = try store.transaction { try $0.takeOver(upload, as: "writer") }
         #expect(try hasOlderUpload(than: deletion))
         _ = try store.transaction { try $0.record(content: "{}", of: upload, by: "writer") }
+        #expect(try hasOlderUpload(than: deletion))
         try store.transaction { try $0.endWriting(to: upload, by: "writer") }
-        #expect(try hasOlderUpload(than: deletion), "it is to be staged")
+        #expect(try !hasOlderUpload(than: deletion), "its client may never stage it")
+    }
+
+    @Test("A client's address for an upload is not waited for")
+    func addressOfUpload() throws {
+        try beginUploadInPieces()
+        try store.transaction { session in
+            _ = try session.takeOver(upload, as: "writer")
+            _ = try session.record(directSession: [1], until: noon(plus: 3_600), of: upload, by: "writer")
+            try session.endWriting(to: upload, by: "writer")
+        }
+        #expect(try !hasOlderUpload(than: addDeletion(of: "a")))
+    }
+
+    @Test("A request that sends bytes for longer than a deletion waits loses the upload")
+    func patience() throws {
+        try beginUploadInPieces()
+        let deletion = try addDeletion(of: "a")
+        _ = try store.transaction { try $0.takeOver(upload, as: "writer") }
+
+        #expect(try hasOlderUpload(than: deletion, at: noon(plus: 599)))
+        #expect(try store.withSession { try $0.isWriter("writer", of: upload) })
+        #expect(try !hasOlderUpload(than: deletion, at: noon(plus: 600)))
+        #expect(try !store.transaction { try $0.record(content: "{}", of: upload, by: "writer") })
+    }
+
+    @Test("A later upload in pieces keeps its request, however long a deletion has been waiting")
+    func laterUpload() throws {
+        let deletion = try addDeletion(of: "a")
+        try beginUploadInPieces()
+        _ = try store.transaction { try $0.takeOver(upload, as: "writer") }
+
+        #expect(try !hasOlderUpload(than: deletion, at: noon(plus: 3_600)))
+        #expect(try store.withSession { try $0.isWriter("writer", of: upload) })
     }
 
     @Test("Uploads whose object has an id from the start, and those to other owners, are not waited for")

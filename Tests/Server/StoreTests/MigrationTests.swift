@@ -101,4 +101,106 @@ struct MigrationTests {
         #expect(outcomes.successes().filter { !$0.isEmpty }.count == 1)
         try verify()
     }
+
+    // MARK: Columns
+
+    private func schema() throws -> Schema {
+        let store = MetadataStore(
+            pool: ConnectionPool(settings: settings, maximumConnections: 1, leaseTimeout: .seconds(30)), pause: { _ in }
+        )
+        store.open()
+        return try store.withSession { try $0.schema() }
+    }
+
+    private static let collations: Set<String> = [
+        "ascii_general_nopad_ci", "ascii_nopad_bin", "utf8mb4_general_nopad_ci", "utf8mb4_nopad_bin",
+    ]
+
+    @Test("What the migrations' text says of columns is what the database has, and each text names its collation")
+    func columns() throws {
+        _ = try migrate()
+        let actual = try schema()
+
+        #expect(actual.columns.count > 200)
+        #expect(Schema.expected == actual)
+        #expect(Schema.expected.differences(in: actual) == [])
+        let enumerations = actual.columns.values.filter { $0.type.hasPrefix("enum") }.compactMap(\.collation)
+        #expect(Set(enumerations) == ["utf8mb4_general_ci", "utf8mb4_general_nopad_ci"])
+        for (name, column) in actual.columns where !column.type.hasPrefix("enum") {
+            let isText = ["char", "text"].contains(where: column.type.contains)
+            #expect(column.collation.map(Self.collations.contains) ?? !isText, "\(name)")
+        }
+    }
+
+    @Test(
+        "The database's own default is not in the schema",
+        arguments: [
+            "utf8mb4 COLLATE utf8mb4_uca1400_ai_ci", "latin1 COLLATE latin1_swedish_ci", "utf8mb4 COLLATE utf8mb4_bin",
+        ])
+    func defaults(of database: String) throws {
+        let name = try #require(settings.database)
+        try execute("ALTER DATABASE `\(name)` CHARACTER SET \(database)")
+
+        _ = try migrate()
+
+        #expect(Schema.expected.differences(in: try schema()) == [])
+    }
+
+    @Test(
+        "A schema that a newer MariaDB made, or an older release of ours, is equalized; a second time changes nothing")
+    func equalized() throws {
+        var runner = try MigrationRunner(settings, leaseOwner: "me")
+        _ = try runner.migrate(through: 22)
+        let earlier = try schema()
+        // What MariaDB 11.8 takes where no collation is named.
+        for (name, column) in earlier.columns where column.collation == "utf8mb4_general_ci" {
+            let parts = name.split(separator: ".")
+            let null = column.isNullable ? "NULL" : "NOT NULL"
+            try execute(
+                """
+                ALTER TABLE \(parts[0]) MODIFY COLUMN \(parts[1]) \(column.type)
+                CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_ai_ci \(null)
+                """)
+        }
+        #expect(Schema.expected.differences(in: earlier).count > 20)
+        #expect(Schema.expected.differences(in: try schema()).count > 40)
+
+        #expect(try runner.migrate(through: 23) == ["collations"])
+        #expect(Schema.expected.differences(in: try schema()) == [])
+        try execute("DELETE FROM schema_migrations WHERE version = 23")
+        #expect(try runner.migrate(through: 23) == ["collations"])
+        #expect(Schema.expected.differences(in: try schema()) == [])
+    }
+
+    @Test("No statement copies a large table, if the schema is that of MariaDB 10.11")
+    func isInstant() throws {
+        var runner = try MigrationRunner(settings, leaseOwner: "me")
+        _ = try runner.migrate(through: 22)
+        let lines = try #require(Migration.all.first { $0.version == 23 }).sql.split(separator: "\n")
+        let text = lines.filter { !$0.hasPrefix("--") }.joined(separator: "\n")
+
+        let statements = text.split(separator: ";").filter { $0.contains("ALTER TABLE") }
+        #expect(statements.count > 40)
+        for statement in statements where !statement.contains("quota_windows") {
+            try execute(statement + ", ALGORITHM = INSTANT")
+        }
+    }
+
+    @Test("Columns that are missing, or other ones than expected, are named")
+    func differences() throws {
+        _ = try migrate()
+        try execute(
+            """
+            ALTER TABLE files DROP COLUMN app_metadata, ADD COLUMN mine INT NULL,
+                MODIFY COLUMN check_sum VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL;
+            CREATE TABLE theirs (id INT NOT NULL PRIMARY KEY)
+            """)
+
+        #expect(
+            Schema.expected.differences(in: try schema()) == [
+                "files.app_metadata is missing", "files.check_sum is varchar(32) instead of varchar(64)",
+                "files.check_sum has the collation ascii_bin instead of ascii_general_nopad_ci",
+                "files.check_sum must not be NULL", "files.mine is no column of this release",
+            ])
+    }
 }

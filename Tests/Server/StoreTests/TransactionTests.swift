@@ -25,6 +25,27 @@ struct TransactionTests {
         try store.check()
     }
 
+    @Test("A refused change is one that the server does not take, and no connection that has ended")
+    func refusals() throws {
+        func isRefusal(_ code: UInt32) -> Bool {
+            WriteRecord.isRefusal(.unavailable(code: code, message: ""))
+        }
+        for code: UInt32 in [1_290, 1_792, 1_036, 1_836, 1_874, 1_021, 1_114, 1_026, 1_030] {
+            #expect(isRefusal(code), "\(code)")
+            // As the server really answers, though for no reason.
+            let fixture = try StoreFixture(connections: 1)
+            #expect(throws: StoreError.self) {
+                try fixture.store.repeatedStatement { session in
+                    try session.execute("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = \(Int(code))", [])
+                }
+            }
+            #expect(fixture.store.writes.areRefused, "\(code)")
+        }
+        for code: UInt32 in [1_927, 1_077, 1_053, 1_129, 1_152, 1_158, 1_161, 1_040, 1_203, 1_047, 1_041, 2_013] {
+            #expect(!isRefusal(code), "\(code)")
+        }
+    }
+
     @Test("An error thrown in a transaction rolls it back, and its connection remains usable")
     func undo() throws {
         let fixture = try StoreFixture(connections: 1)

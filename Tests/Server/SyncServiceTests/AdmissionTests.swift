@@ -307,7 +307,7 @@ struct SignInTicketTests {
     @Test("A sign-in with an identity token gets none: each role verifies the token itself")
     func identityToken() {
         var profile = profile
-        profile.identityToken = IdentityToken(hash: "h", isExpired: false, issuedAt: 1_000)
+        profile.identityToken = IdentityToken(hash: "h", isExpired: false, issuedAt: 1_000, clientID: "")
 
         #expect(tickets.issue(profile, for: presented, settledTime: nil, at: 1_000) == nil)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Providers
 import Store
 import SyncProtocol
@@ -129,11 +130,14 @@ struct CodeExchangeTests {
 
     @Test(
         "A code that the provider has surely not seen is sent again",
-        arguments: [AccountError.notAsked(detail: "status 503"), .misconfigured(detail: "invalid_client")])
-    func notAsked(error: AccountError) throws {
+        arguments: [
+            (AccountError.notAsked(retryAfter: Pauses.usual, detail: "status 503"), 429),
+            (.misconfigured(detail: "invalid_client"), 502),
+        ])
+    func notAsked(error: AccountError, status: Int) throws {
         server.exchanges.fail(error)
-        #expect(addUser(code: "one").status == 502)
-        #expect(addUser(code: "one").status == 502)
+        #expect(addUser(code: "one").status == status)
+        #expect(addUser(code: "one").status == status)
         server.exchanges.fail(nil)
 
         #expect(addUser(code: "one").status == 200)

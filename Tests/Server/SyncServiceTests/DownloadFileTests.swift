@@ -50,6 +50,40 @@ struct DownloadFileTests {
     }
 
     @Test(
+        "A client that asks for it gets long metadata elsewhere than in the header, which proxies bound; others as always",
+        arguments: [2_046, 2_047, 20_000], [true, false])
+    func longMetaData(length: Int, mayOmit: Bool) throws {
+        // In JSON the quotation marks count.
+        let text = String(repeating: "x", count: length)
+        let described = server.send(
+            UploadAppMetaDataRequest(
+                fileUUID: file, appMetaData: AppMetaData(version: .first, contents: text),
+                masterVersion: MasterVersion(1),
+                sharingGroupUUID: alice.group), as: alice)
+        try #require(described.status == 200, "\(described.json)")
+        try #require(server.commit(from: 1, by: alice).status == 200)
+        func downloaded() -> FakeConnection {
+            server.send(
+                DownloadFileRequest(
+                    fileUUID: file, fileVersion: .first, masterVersion: MasterVersion(2), sharingGroupUUID: alice.group,
+                    appMetaDataVersion: .first, mayOmitAppMetaData: mayOmit), as: alice)
+        }
+        let isOmitted = mayOmit && length > 2_046
+
+        let reply = downloaded()
+
+        #expect(reply.body == bytes)
+        #expect(reply.messageParams["appMetaData"] as? String == (isOmitted ? nil : text))
+        #expect(reply.messageParams["appMetaDataOmitted"] as? Bool == (isOmitted ? true : nil))
+        #expect(reply.messageParams["checkSum"] as? String == md5(bytes))
+        server.cloud.replace(objectID, by: nil)
+        let gone = downloaded()
+        #expect(gone.messageParams["gone"] as? String == "fileRemovedOrRenamed")
+        #expect(gone.messageParams["appMetaData"] as? String == (isOmitted ? nil : text))
+        #expect(gone.messageParams["appMetaDataOmitted"] as? Bool == (isOmitted ? true : nil))
+    }
+
+    @Test(
         "Files of every size around what is held back arrive whole, also if their SHA-256 is known",
         arguments: [0, 1, 65_535, 65_536, 65_537, 131_073], [false, true])
     func sizes(size: Int, isSHA256Known: Bool) throws {

@@ -26,7 +26,7 @@ struct DownloadStreamTests {
 
     /// A download of so many bytes that has begun.
     private func stream(
-        of bytes: [UInt8], in storageType: CloudStorageType = .google, revision: String? = nil
+        of bytes: [UInt8], in storageType: CloudStorageType = .google, revision: String? = nil, isRead: Bool = false
     ) throws -> (DownloadStream, FakeConnection) {
         let user = try #require(try server.store.withSession { try $0.user(userID) })
         let connection = FakeConnection()
@@ -37,13 +37,13 @@ struct DownloadStreamTests {
             deviceUUID: try #require(DeviceUUID("DDDDDDDD-0000-4000-8000-000000000001")), createdAt: noon,
             updatedAt: noon,
             mimeType: try #require(MIMEType("image/jpeg")), isDeleted: false, fileVersion: FileVersion(0),
-            checkSum: checkSum, sizeBytes: Int64(bytes.count), objectRevision: revision)
+            checkSum: checkSum, sizeBytes: Int64(bytes.count), objectRevision: isRead ? "another" : revision)
         let object = StoredObject(
             objectID: "o", name: "o", sizeBytes: Int64(bytes.count), providerHash: revision == nil ? md5(bytes) : nil,
             revision: revision)
-        let contents = try #require(PresentContents.unchanged(of: object, as: file))
         let storage = try server.services.storage.storage(
             of: user, transport: .unused, deadline: .after(.seconds(20)), logger: context.logger)
+        let contents = try PresentContents.determine(of: object, as: file, storage, context)
         let stream = DownloadStream(
             nil, of: file, object: object, contents: contents, storage: storage, context: context,
             now: { clock.now })
@@ -96,10 +96,9 @@ struct DownloadStreamTests {
 
     @Test("Where only an earlier reading says what the bytes are, it is forgotten if others come")
     func doubted() throws {
-        let (stream, _) = try stream(of: someBytes(100), in: .webDAV, revision: "r")
         let owner = OwningUser(userID: userID, storageType: .webDAV)
-        let known = KnownContent(providerHash: "mark", checkSum: try #require(CheckSum(md5(someBytes(100)))))
-        try server.store.transaction { try $0.remember(known, of: "o", in: owner, at: noon) }
+        try remember(someBytes(100), in: owner)
+        let (stream, _) = try stream(of: someBytes(100), in: .webDAV, revision: "r", isRead: true)
 
         #expect(receive(someBytes(99) + [7], stream))
         #expect {
@@ -109,5 +108,34 @@ struct DownloadStreamTests {
         }
 
         #expect(try server.store.withSession { try $0.knownContent(of: "o", in: owner) }?.providerHash == "")
+    }
+
+    /// Records what a reading of the object of 100 bytes and revision `r` has found.
+    private func remember(_ bytes: [UInt8], in owner: OwningUser) throws {
+        let object = StoredObject(objectID: "o", name: "o", sizeBytes: 100, providerHash: nil, revision: "r")
+        let known = KnownContent(
+            providerHash: try #require(object.contentMark), checkSum: try #require(CheckSum(md5(bytes))))
+        try server.store.transaction { try $0.remember(known, of: "o", in: owner, at: noon) }
+    }
+
+    @Test("Other bytes behind the same size and revision are what is there once they have been read twice")
+    func behindTheSameRevision() throws {
+        let owner = OwningUser(userID: userID, storageType: .webDAV)
+        for other in [someBytes(99) + [7], someBytes(99) + [8], someBytes(99) + [8]] {
+            let (stream, _) = try stream(of: someBytes(100), in: .webDAV, revision: "r")
+
+            #expect(receive(other, stream))
+            #expect(throws: CloudStorageError.self) { _ = try stream.end() }
+
+            let known = try server.store.withSession { try $0.knownContent(of: "o", in: owner) }
+            #expect(known?.checkSum.rawValue == md5(other))
+        }
+        // A reading that ends early says nothing.
+        let (stream, _) = try stream(of: someBytes(100), in: .webDAV, revision: "r")
+        #expect(receive(someBytes(99), stream))
+        #expect(throws: CloudStorageError.self) { _ = try stream.end() }
+        #expect(
+            try server.store.withSession { try $0.knownContent(of: "o", in: owner) }?.checkSum.rawValue
+                != md5(someBytes(99)))
     }
 }

@@ -19,10 +19,12 @@ struct ErrorResponseTests {
             .missingParameter(.cloudFolderName), .outOfRange("rule"), .missingDeviceUUID, .malformedDeviceUUID,
             .unknownMIMEType, .bodyLengthMismatch, .lengthRequired, .bodyTooLarge(maximumBytes: 5), .checkSumMismatch,
             .transferTooSlow, .tooManyTransfers, .tooManySimultaneousRequests, .directionFull,
-            .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .tooManyFailedSignIns(retryAfter: .seconds(3)),
+            .credentialsMissing, .accessTokenMissing, .accessTokensDiffer, .signInTypeNotAllowed, .userUnknown,
+            .tooManyFailedSignIns(retryAfter: .seconds(3)),
             .storageAccountRequired, .accountRetired(by: .google), .malformedAccountEpoch, .staleEpoch,
             .endpointUnknown,
-            .grantInvalid, .oldAccountProofRequired, .malformedOldAccountProof, .accountInUse,
+            .grantInvalid, .grantTooYoung(usableFrom: .latest, in: .seconds(60)), .freshSignInRequired, .undoExpired,
+            .oldAccountProofRequired, .malformedOldAccountProof, .accountInUse,
             .switchInProgress(AccountSwitchID(someFile().rawValue)!), .switchConfirmed, .switchUnknown,
             .reuploadByOwnerOnly, .contentMismatch,
             .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
@@ -47,10 +49,16 @@ struct ErrorResponseTests {
         let account: [AccountError] = [
             .rejected, .codeRejected, .scopeMissing, .revoked, .unavailable(detail: "s3cret"), .timedOut,
             .misconfigured(detail: "s3cret"), .withheld(.busy), .storageMissing(detail: "s3cret"),
-            .malformedDetails("must be JSON"), .serverNotAllowed,
+            .malformedDetails("must be JSON"), .serverNotAllowed, .anyPasswordAccepted,
+            .withheld(.paused(retryAfter: .seconds(7))),
+            .notAsked(retryAfter: .seconds(7), detail: "s3cret"),
+            .keyRejected("the secret is wrong"), .rightMissing("the key may not write"),
+            .addressDoubtful(.notAsked(retryAfter: .seconds(7), detail: "s3cret")),
+            .storageUnusable(.readOnly), .storageUnusable(.full), .storageUnusable(.termsNotAccepted),
         ]
         let push: [PushError] = [
             .gone(since: nil), .rateLimited(retryAfter: nil), .unavailable(detail: "s3cret"), .timedOut,
+            .doubtful(detail: "s3cret"),
             .misconfigured(detail: "s3cret"), .rejected(detail: "s3cret"),
         ]
         let cloud: [CloudStorageError] = [
@@ -58,7 +66,7 @@ struct ErrorResponseTests {
             .unavailable(detail: "s3cret"), .timedOut, .contentMismatch, .rejected(code: "s3cret"),
             .misconfigured(detail: "s3cret"),
             .contentFailed(EndpointError.checkSumMismatch), .downloadCancelled, .localFailure(StoreError.busy),
-            .withheld(.circuitOpen(retryAfter: .seconds(7))),
+            .withheld(.circuitOpen(retryAfter: .seconds(7))), .termsNotAccepted,
         ]
         let database = MariaDBError.programming(code: 1064, message: "s3cret")
         let store: [StoreError] = [
@@ -137,8 +145,11 @@ struct ErrorResponseTests {
             ])
     }
 
-    @Test("A known delay is sent in Retry-After")
+    @Test("A known delay is sent in Retry-After, and one with each 429 and 503")
     func retryAfter() {
+        for response in Self.samples.map({ ErrorResponse(for: $0) }) where [429, 503].contains(response.status) {
+            #expect(response.retryAfter != nil, "\(response.code)")
+        }
         #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: .seconds(17))).retryAfter == .seconds(17))
         #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: nil)).retryAfter == nil)
         #expect(ErrorResponse(for: StoreError.busy).retryAfter == .seconds(1))
@@ -157,6 +168,9 @@ struct ErrorResponseTests {
                 "credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown",
                 "account_retired",
             ])
-        #expect(codes(403) == ["server_not_allowed", "storage_account_required"])
+        #expect(
+            codes(403) == [
+                "server_accepts_any_password", "storage_unusable", "server_not_allowed", "storage_account_required",
+            ])
     }
 }

@@ -78,6 +78,12 @@ struct IndexConditionTests {
         try expectNew("a member's name")
         _ = server.send(CreateSharingGroupRequest(sharingGroupUUID: SharingGroupUUID("other")!), as: alice)
         try expectNew("another group")
+        try server.execute("UPDATE sharing_groups SET restore_mark = 'first'")
+        try expectNew("a restoration")
+        try server.execute("UPDATE sharing_groups SET restore_mark = 'second'")
+        try expectNew("another restoration")
+        try server.execute("UPDATE sharing_groups SET restored_master_version = 3")
+        try expectNew("the version of a restoration")
         // Staging is nobody's business.
         _ = server.upload(someBytes(9), of: someFile(), master: 4, by: alice)
         #expect(try tag() == tags.last)
@@ -117,6 +123,27 @@ struct IndexConditionTests {
 
         #expect(reply.json["since"] == nil)
         #expect((reply.json["fileIndex"] as? [Any])?.count == 1)
+    }
+
+    @Test(
+        "The version of the last restoration is reported together with its mark only",
+        arguments: [(mark: nil, version: 1), ("mark", nil), ("mark", 1)] as [(mark: String?, version: Int?)])
+    func restoredVersion(mark: String?, version: Int?) throws {
+        try publish(someFile(), from: 0)
+        try publish(someFile(), from: 1)
+        try server.execute(
+            """
+            UPDATE sharing_groups
+               SET restore_mark = \(mark.map { "'\($0)'" } ?? "NULL"),
+                   restored_master_version = \(version.map(String.init) ?? "NULL")
+            """)
+
+        let group = try #require((index().json["sharingGroups"] as? [[String: Any]])?.first)
+
+        #expect(group["restoreMark"] as? String == mark)
+        #expect(group["restoredMasterVersion"] as? Int == (mark == nil ? nil : version))
+        #expect(group.keys.contains("restoredMasterVersion") == (mark != nil && version != nil))
+        #expect(group["masterVersion"] as? Int == 2)
     }
 
     /// Puts so many files into Alice's group that the reply has many chunks.

@@ -30,7 +30,7 @@ struct PushWorkTests {
     init() throws {
         let apns = APNs(
             teamID: "TEAM567890", keyID: "KEY4567890",
-            key: try SigningKey(es256PEM: PrivateKey(generating: .es256).pem), topic: "com.example.app",
+            key: try SigningKey(es256PEM: PrivateKey(generating: .es256).pem), topics: ["com.example.app"],
             environment: .production, now: { noon.secondsSince1970 })
         server = try TestServer(push: PushServices(apns: apns))
         alice = try server.signUp()

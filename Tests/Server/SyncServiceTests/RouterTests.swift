@@ -29,6 +29,8 @@ struct RouterTests {
             ("GET", "/Index/", "%%", [.tokenType: "GoogleToken"], "credentials_missing"),
             ("GET", "/Index/", "%%", [.tokenType: "GoogleToken", .accessToken: ""], "credentials_missing"),
             ("GET", "/Index/", "%%", [.tokenType: "NoToken", .accessToken: "x"], "sign_in_type_not_allowed"),
+            ("GET", "/Index/", "%%", good.merging([.accessToken: "good a, good b"]) { $1 }, "malformed_header"),
+            ("GET", "/Index/", "%%", good.merging([.accessToken: "bad, bad"]) { $1 }, "credentials_rejected"),
             ("GET", "/Index/", "%%", [.tokenType: "DropboxToken", .accessToken: "x"], "sign_in_type_not_allowed"),
             ("GET", "/Index/", "%%", [.tokenType: "GoogleToken", .accessToken: "bad"], "credentials_rejected"),
             ("GET", "/Index/", "%%", good.merging([.accessToken: "down"]) { $1 }, "provider_unavailable"),
@@ -52,6 +54,47 @@ struct RouterTests {
             let reply = server.send(method, path, query: query, headers: headers)
             #expect(reply.code == code, "\(method) \(path) \(query) \(headers)")
             #expect(reply.end == .finished)
+        }
+    }
+
+    @Test("A token that arrived under both names of its header, joined by nginx 1.23 and later, is one token")
+    func bothSpellings() throws {
+        let server = try TestServer()
+        let alice = try server.signUp()
+        let token = try #require(alice.headers[.accessToken])
+        let twice = server.send(IndexRequest(), as: alice, adding: [.accessToken: "\(token), \(token)"])
+        #expect(twice.status == 200, "\(twice.json)")
+    }
+
+    @Test("If a token type arrives without a token, the refusal names what proxies do")
+    func droppedToken() throws {
+        let server = try TestServer(withDatabase: false)
+        let dropped = server.send("GET", "/Index/", headers: [.tokenType: "GoogleToken"])
+        #expect(dropped.code == "credentials_missing")
+        #expect((dropped.json["error"] as? String)?.contains("a proxy may have dropped it") == true)
+        let absent = server.send("GET", "/Index/")
+        #expect((absent.json["error"] as? String)?.contains("proxy") == false)
+    }
+
+    @Test("The address of an upload in pieces is below the public address, or beside the one that the web server saw")
+    func publicURL() throws {
+        for (publicURL, expected) in [
+            (String?.none, "http://10.0.0.7:8080/internal/Upload?uploadUUID="),
+            ("https://sync.example.com/below", "https://sync.example.com/below/Upload?uploadUUID="),
+        ] {
+            let server = try TestServer(publicURL: publicURL)
+            let alice = try server.signUp()
+            let upload = UploadFileRequest.of(someFile(), [1], version: 0, master: 0, in: alice.group)
+            let connection = FakeConnection()
+            server.router.handle(
+                RequestHead(
+                    method: "POST", path: "/CreateUpload", query: upload.encodedQuery, contentLength: 0,
+                    requestID: "request-1",
+                    headers: alice.headers.merging([.uploadLength: "1", .uploadDraftInteropVersion: "6"]) { $1 },
+                    address: "http://10.0.0.7:8080/internal/CreateUpload"), on: connection, transport: .unused)
+            #expect(connection.status == 201, "\(connection.json)")
+            #expect(
+                connection.header("location")?.hasPrefix(expected) == true, "\(connection.header("location") ?? "-")")
         }
     }
 

@@ -38,11 +38,11 @@ struct TestServer: Sendable {
     /// Without a database every use of the store throws that it is unavailable.
     init(
         withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30,
-        signInTimeToLive: Duration = .seconds(60), signInClock: SteppedClock? = nil,
-        failedSignInsPerMinute: Int = 1_000,
+        signInTimeToLive: Duration = .seconds(60), signInClock: SteppedClock? = nil, signInsWaiting: Int = .max,
+        failedSignInsPerMinute: Int = 1_000, strangeServersPerNetwork: Int = 1_000,
         accounts: [any AccountProvider] = [], push: PushServices = PushServices(),
         providers: ScriptedTransport? = nil, quotas: Quotas = .standard, requestTurns: RequestTurns? = nil,
-        transferLimit: TransferLimit? = nil, redirectURIs: Set<String> = [],
+        transferLimit: TransferLimit? = nil, redirectURIs: Set<String> = [], publicURL: String? = nil,
         replacedVersionSeconds: Int64 = 0, now: @escaping @Sendable () -> WireDate = { noon }
     ) throws {
         self.providers = providers
@@ -69,12 +69,15 @@ struct TestServer: Sendable {
         services = Services(
             store: store, storage: storage, push: push,
             signInCache: SignInCache(
-                timeToLive: signInTimeToLive, pause: { Pause.sleep($0) }, now: { signInClock?.now ?? .now }),
+                timeToLive: signInTimeToLive, maximumWaiting: signInsWaiting, pause: { Pause.sleep($0) },
+                now: { signInClock?.now ?? .now }),
             failedSignIns: FailedSignIns(perMinute: failedSignInsPerMinute),
+            strangeServers: StrangeServers(perNetwork: strangeServersPerNetwork),
             settings: Services.Settings(
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
                 maximumUploadBytes: maximumUploadBytes, quotas: quotas, mimeTypes: .standard,
-                writesWarningFile: true, redirectURIs: redirectURIs, replacedVersionSeconds: replacedVersionSeconds),
+                writesWarningFile: true, redirectURIs: redirectURIs, replacedVersionSeconds: replacedVersionSeconds,
+                publicURL: publicURL),
             partBudget: PartBudget(), now: now, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString },
             background: { [backgroundWork] body in
                 Thread.detachNewThread {

@@ -519,6 +519,26 @@ struct RequestSlotTests {
         client.hangUp()
     }
 
+    @Test("A responder that still works on a request sees that the web server has closed the connection")
+    func closedByPeer() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { slot in
+            outcomes.add("\(slot.isClosedByPeer)")
+            let limit = ContinuousClock.now + .seconds(5)
+            while !slot.isClosedByPeer, ContinuousClock.now < limit { slot.collect(for: .seconds(5)) }
+            outcomes.add("\(slot.isClosedByPeer)")
+        }
+
+        let client = FastCGIClient(path: responder.path)
+        client.begin([])
+        client.endBody()
+        #expect(outcomes.wait(for: 1))
+        client.hangUp()
+        #expect(outcomes.wait(for: 2))
+
+        #expect(outcomes.all == ["false", "true"])
+    }
+
     @Test("An aborted reply has no end-of-request record")
     func abandon() throws {
         let responder = try Responder { slot in

@@ -28,6 +28,9 @@ struct ServerTroubleTests {
             // A node of a Galera cluster without its cluster; read-only; disk full; table space full; shutting down.
             (1047, Meaning.unavailable), (1290, .unavailable), (1021, .unavailable), (1114, .unavailable),
             (1053, .unavailable), (1077, .unavailable),
+            // Read only by other settings; a disk that fails.
+            (1036, .unavailable), (1792, .unavailable), (1836, .unavailable), (1874, .unavailable),
+            (1030, .unavailable), (1026, .unavailable),
             // Too many connections, of all and of one account; out of memory.
             (1040, .unavailable), (1203, .unavailable), (1226, .unavailable), (1037, .unavailable),
             // Deadlock, lock timeout, failed certification at COMMIT, changed since it was read.

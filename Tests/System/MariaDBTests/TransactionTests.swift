@@ -75,8 +75,7 @@ struct TransactionTests {
         try other.execute("DELETE FROM item WHERE id = 1")
         #expect(try count(&connection) == 2)
         #expect(throws: MariaDBError.self) { try connection.execute("DELETE FROM item WHERE id = 2") }
-        try connection.commit()
-        #expect(try count(&connection) == 1)
+        #expect(try count(&other) == 1)
     }
 
     @Test("A duplicate names the index it violates")

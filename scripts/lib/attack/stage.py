@@ -21,16 +21,17 @@ from syncstack.layout import REPOSITORY
 GUEST_ADDRESS = "127.0.200.1"
 PATIENCE_SECONDS = 60.0
 # The limits of a server as it is installed, where those of other stacks are wider.
-OVERRIDES = {"failedSignInsPerMinute": 60}
+OVERRIDES = {"failedSignInsPerMinute": 60, "refusalsLoggedPerMinute": 60, "webdav": {"anyPublicServer": True}}
 
 
 class Stage(RunningStack):
     """Up between `__enter__` and `__exit__`."""
 
-    def __init__(self, small: bool, build: str):
+    def __init__(self, small: bool, build: str, options: tuple[str, ...] = ()):
         super().__init__()
         self.small = small
         self.build = build
+        self.options = options
         self.folder: tempfile.TemporaryDirectory | None = None
         self.check_credentials_count = 0
 
@@ -39,10 +40,9 @@ class Stage(RunningStack):
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
         self.folder = tempfile.TemporaryDirectory(prefix="syncserver-attack-")
         try:
-            directory = Path(self.folder.name) / "stack"
-            directory.mkdir()
-            (directory / "syncd-overrides.json").write_text(json.dumps(OVERRIDES), encoding="ascii")
-            self._stack("up", "--build", self.build)
+            self.directory.mkdir()
+            (self.directory / "syncd-overrides.json").write_text(json.dumps(OVERRIDES), encoding="ascii")
+            self._stack("up", "--build", self.build, *self.options)
             self.environment = dict(
                 part.partition("=")[::2] for part in shlex.split(self._stack("env")))
         except BaseException:
@@ -55,8 +55,15 @@ class Stage(RunningStack):
             self._stack("down")
             self.folder.cleanup()
 
+    @property
+    def directory(self) -> Path:
+        """Where the stack keeps its state."""
+        return Path(self.folder.name) / "stack"
+
+    new_uuid = staticmethod(new_uuid)
+
     def _stack(self, verb: str, *options: str) -> str:
-        command = [REPOSITORY / "scripts" / "stack", verb, Path(self.folder.name) / "stack", *options]
+        command = [REPOSITORY / "scripts" / "stack", verb, self.directory, *options]
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
     @property

@@ -30,7 +30,8 @@ VARYING = (
     (r"\bkey (\()?[0-9a-f]{8}\b", r"key \1KEY"),
     (r"\bquota_windows \d+", "quota_windows N"),
     # Of releases, ours and Debian's.
-    (r"MariaDB [\d.]+\S*", "MariaDB VERSION,"),
+    (r"Successfully installed edited file '[^']*'\.\n", ""),  # systemd 257
+    (r"MariaDB [\d.]+\S*(?: from Debian,)?", "MariaDB VERSION,"),
     (re.escape((REPOSITORY / "VERSION").read_text(encoding="ascii").strip()), "VERSION"),
     (r"(schema |this release \()\d+", r"\1N"),
 )

@@ -12,11 +12,15 @@ from .stage import Stage
 
 ATTEMPTS = 5
 PAUSE_SECONDS = 0.2
+# What the server asks for, even if a provider wants an hour.
+LONGEST_PAUSE_SECONDS = 66
 WARNING_FILE = "README.txt"
 REVOKED = "authTokenExpiredOrRevoked"
 CODE_REJECTED = "authorization_code_rejected"
 # The first attempt failed, and the jobs role is removing what it may have left.
 UPLOAD_CONFLICT = "upload_conflict"
+# S3's own words about rights and buckets: its owner has to look.
+STORAGE_STATES = ("storage_permission_missing", "storage_unusable")
 # 401: the token is not accepted; 409: the code may have been used already; 410: the rights were taken away; 507: the storage
 # is full. All else is for the server to handle, or is retryable.
 EXPECTED = {200, 401, 410, 429, 502, 503, 504, 507}
@@ -75,7 +79,9 @@ class Phone:
         self.seen.append(f"{endpoint}: {reply.status} {code}".strip())
         # A newcomer learns that there is no WebDAV server at their address; the person tries once more.
         is_hint = endpoint == "AddUser" and self.provider == "webdav" and code == "malformed_header"
-        if reply.status not in EXPECTED and code not in (CODE_REJECTED, UPLOAD_CONFLICT) and not is_hint:
+        is_state = self.provider == "s3" and code in STORAGE_STATES
+        is_expected = reply.status in EXPECTED or code in (CODE_REJECTED, UPLOAD_CONFLICT)
+        if not is_expected and not is_hint and not is_state:
             raise Finding(f"{endpoint} is answered with {reply.status}: {reply.body[:300].decode('utf-8', 'replace')}")
         return reply
 
@@ -90,6 +96,10 @@ class Phone:
             if reply is not None and (
                     reply.status in (401, 410) or code == CODE_REJECTED or self._is_revoked(reply)):
                 self.sign_in_again()
+            elif reply is not None and (told := reply.headers.get("retry-after")):
+                if int(told) > LONGEST_PAUSE_SECONDS:
+                    raise Finding(f"{endpoint} is to be repeated after {told} s")
+                time.sleep(int(told))
             elif attempt > 0:
                 time.sleep(PAUSE_SECONDS)
         raise Finding(f"{endpoint} does not succeed: {self.seen}")

@@ -22,8 +22,14 @@ APP_SECRETS = {
     "webdav-oauth-secret": "sandboxNextcloudSecret0123456789abcdefghijklmnopqrstuvwxyzABCDEF",
 }
 WEBDAV_OAUTH_CLIENT_ID = "sandboxNextcloudServer0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
-APPLE = {"clientId": "com.example.sandbox", "teamId": "SANDBOX123", "keyId": "SANDBOXKEY"}
-APNS = {"teamId": "SANDBOX123", "keyId": "SANDBOXAPN", "topic": "com.example.sandbox", "environment": "production"}
+APPLE = {
+    "clientId": "com.example.sandbox", "otherClientIds": ["com.example.sandbox.web"],
+    "teamId": "SANDBOX123", "keyId": "SANDBOXKEY",
+}
+APNS = {
+    "teamId": "SANDBOX123", "keyId": "SANDBOXAPN", "topic": "com.example.sandbox",
+    "otherTopics": ["com.example.sandbox.second"], "environment": "production",
+}
 FCM_ACCOUNT = {
     "type": "service_account",
     "project_id": "sandbox-project",
@@ -100,6 +106,7 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
         "databaseConnections": 8,
         # All tests come from one address, and many bring tokens that are none.
         "failedSignInsPerMinute": 1000000,
+        "refusalsLoggedPerMinute": 1000000,
         # Tests wait until objects are gone.
         "replacedVersionSeconds": 0,
         "metrics": {"directory": str(layout.run / "metrics")},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .errors import StackError
 from .layout import Layout, write
-from .processes import pid_from_file, run, start, stop_one, wait_until
+from .processes import pid_from_file, raise_open_files, run, start, stop_one, wait_until
 
 NAME = "syncserver"
 USER = "syncd"
@@ -44,7 +44,8 @@ class Database:
         self.home.mkdir(mode=0o700, exist_ok=True)
         self._write_options()
         self._initialize_data()
-        process = start(["mariadbd", f"--defaults-file={self.options_file}", *arguments], self.log)
+        # MariaDB wants 32,000 open files. If it may not have them, it keeps the limit of the shell, and fewer connections.
+        process = start(["mariadbd", f"--defaults-file={self.options_file}", *arguments], self.log, raise_open_files)
 
         def ready() -> bool:
             if process.poll() is not None:

@@ -1,6 +1,7 @@
 """Starts, finds and stops processes; only our own are ever signalled."""
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -41,13 +42,25 @@ def run(command: list, log: Path | None = None, text_input: str | None = None) -
     return done.stdout
 
 
-def start(command: list, log: Path) -> subprocess.Popen:
-    """Starts a process that outlives this one, in a session of its own, writing to `log`."""
+def most_open_files() -> int:
+    """How many files and connections a process of this user may have open, if it raises its limit (getrlimit(2))."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return 1 << 20 if hard == resource.RLIM_INFINITY else hard
+
+
+def raise_open_files() -> None:
+    """For programs that do not raise their limit by themselves as far as they may."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def start(command: list, log: Path, prepare: Callable[[], None] | None = None) -> subprocess.Popen:
+    """Starts a process that outlives this one, in a session of its own, writing to `log`; `prepare` runs in it first."""
     try:
         with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
             return subprocess.Popen(
                 [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True, env=environment())
+                start_new_session=True, env=environment(), preexec_fn=prepare)
     except FileNotFoundError:
         raise StackError(f"{command[0]} is not installed; scripts/bootstrap installs what is missing.") from None
 

@@ -17,13 +17,15 @@ from .database import NAME as DATABASE_NAME
 from .errors import StackError
 from .layout import REPOSITORY, Layout
 from .names import Names
-from .processes import run, wait_until
+from .processes import most_open_files, run, wait_until
 from .responders import Responders
 from .webserver import WebServer
 
 ROLES = ("api", "transfer", "jobs")
 DEFAULT_RESPONDERS = 2
 READY_SECONDS = 60.0
+# One process of the transfer role has 1,024 threads at most, each with as many as four connections and files.
+LEAST_OPEN_FILES = 4_096
 SANDBOX_THREADS = 64, 1024  # beside those for downloads, and at most
 
 
@@ -52,6 +54,10 @@ class Stack:
             resolves_names or name_server is not None or settings.get("resolvesNames", False))
         settings["nameServer"] = name_server or settings.get("nameServer")
         self._check_programs(settings)
+        if most_open_files() < LEAST_OPEN_FILES:
+            raise StackError(
+                f"A process may have {most_open_files()} files open here, and a stack needs {LEAST_OPEN_FILES}: raise the hard "
+                "limit (ulimit -Hn), which is in /etc/security/limits.conf or in what started this shell.")
         self.layout.create()
         with self._lock():
             try:

@@ -1,7 +1,9 @@
 """nginx for one stack: the same include files as in production, with ports, sockets and logs of its own."""
 
+import functools
 import hashlib
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -9,21 +11,26 @@ from pathlib import Path
 from .errors import StackError
 from .layout import REPOSITORY, Layout, write
 from .ports import choose, is_free
-from .processes import children, environment, pid_from_file, start_time, stop
+from .processes import children, environment, most_open_files, pid_from_file, start_time, stop
 
+FIRST_WITH_HTTP2_DIRECTIVE = (1, 25, 1)
+HTTP2_DIRECTIVE = re.compile(r"(?m)^ *http2 on;.*\n")
 ATTEMPTS = 5
 STOP_SECONDS = 20.0
+# nginx refuses to raise its limit beyond the hard one of a person's shell, and then keeps the soft one.
+OPEN_FILES = 65_536
+CONNECTIONS = 16_384
 PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP", "metrics", "olderHTTP")
 
 CONFIGURATION = """\
 # Made by scripts/stack; changes are lost.
 {user}worker_processes auto;
-worker_rlimit_nofile 65536;
+worker_rlimit_nofile {files};
 pid {run}/nginx.pid;
 error_log {logs}/nginx-error.log;
 
 events {{
-    worker_connections 16384;
+    worker_connections {connections};
 }}
 
 http {{
@@ -33,7 +40,7 @@ http {{
 
     server_tokens off;
     default_type application/octet-stream;
-    access_log {logs}/nginx-access.log syncd;
+    access_log {logs}/nginx-access.log syncd if=$syncd_logged;
     client_body_temp_path {temporary}/body;
     fastcgi_temp_path {temporary}/fastcgi;
     proxy_temp_path {temporary}/proxy;
@@ -48,7 +55,8 @@ http {{
     }}
 
     server {{
-        listen 127.0.0.1:{https} ssl http2 backlog=4096;
+        listen 127.0.0.1:{https} ssl backlog=4096;
+        http2 on;
         listen 127.0.0.1:{http} backlog=4096;
         server_name localhost;
         ssl_certificate {certificates}/server.pem;
@@ -75,7 +83,8 @@ geo $syncd_exempt {
 
 SNS_SERVER = """\
 server {{
-    listen 127.0.0.1:{port} ssl http2;
+    listen 127.0.0.1:{port} ssl;
+    http2 on;
     server_name ~^sns\\.[a-z0-9-]+\\.amazonaws\\.com$;
     ssl_certificate {certificates}/sandbox.pem;
     ssl_certificate_key {certificates}/sandbox.key;
@@ -86,6 +95,24 @@ server {{
     }}
 }}
 """
+
+
+@functools.cache
+def nginx_version() -> tuple[int, ...]:
+    """Of the nginx that is installed."""
+    try:
+        done = subprocess.run(["nginx", "-v"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=environment(), check=False)
+    except FileNotFoundError:
+        raise StackError("nginx is not installed; scripts/bootstrap installs what is missing.") from None
+    return tuple(map(int, re.search(r"nginx/([0-9.]+)", done.stdout)[1].split(".")))
+
+
+def adapted(text: str, version: tuple[int, ...] | None = None) -> str:
+    """One of our files as that nginx wants it: releases before 1.25.1 know `http2` as a parameter of `listen` only."""
+    if (version or nginx_version()) >= FIRST_WITH_HTTP2_DIRECTIVE or not HTTP2_DIRECTIVE.search(text):
+        return text
+    return re.sub(r"(?m)^( *(?:# )?listen .* ssl)\b", r"\1 http2", HTTP2_DIRECTIVE.sub("", text))
 
 
 class WebServer:
@@ -160,15 +187,16 @@ class WebServer:
         for placeholder, value in replacements.items():
             sandbox = sandbox.replace(placeholder, value)
         if named_address is not None:
-            listen = f"    listen 127.0.0.1:{ports['sandboxTLS']} ssl http2;\n"
-            sandbox = sandbox.replace(listen, f"{listen}    listen {named_address}:443 ssl http2;\n", 1)
+            listen = f"    listen 127.0.0.1:{ports['sandboxTLS']} ssl;\n"
+            sandbox = sandbox.replace(listen, f"{listen}    listen {named_address}:443 ssl;\n", 1)
+        files = min(OPEN_FILES, most_open_files())
         user = "user root;\n" if os.geteuid() == 0 else ""
         older = (sources / "sandbox-older-server.conf").read_text(encoding="utf-8")
-        files = {
+        texts = {
             "nginx.conf": CONFIGURATION.format(
-                user=user, run=layout.run, logs=layout.logs, temporary=temporary, api=layout.api_socket,
-                transfer=layout.transfer_socket, certificates=layout.certificates,
-                maintenance=layout.directory / "maintenance", **ports),
+                user=user, files=files, connections=min(CONNECTIONS, files // 2), run=layout.run, logs=layout.logs,
+                temporary=temporary, api=layout.api_socket, transfer=layout.transfer_socket,
+                certificates=layout.certificates, maintenance=layout.directory / "maintenance", **ports),
             "syncd-version.conf":
                 (sources / "syncd-version.conf").read_text(encoding="utf-8").replace("@VERSION@", version),
             "syncd-exempt.conf": EXEMPT,
@@ -176,18 +204,21 @@ class WebServer:
             "sandbox-older-server.conf": older.replace("@OLDER_HTTP_PORT@", str(ports["olderHTTP"])).replace(
                 "@HTTP_PORT@", str(ports["http"])),
             "metrics.conf": (sources / "syncd-metrics.conf").read_text(encoding="utf-8").replace(
-                "127.0.0.1:9180", f"127.0.0.1:{ports['metrics']}"),
+                "127.0.0.1:9180", f"127.0.0.1:{ports['metrics']}").replace(
+                    "/usr/share/doc/syncserver", str(sources.parent / "docs")).replace(
+                        "$syncd_maintenance_folder", str(layout.directory / "maintenance")),
         }
         (layout.nginx / "sandbox-sns.conf").unlink(missing_ok=True)
         if sns:
-            files["sandbox-sns.conf"] = sns
-        for name, text in files.items():
-            write(layout.nginx / name, text)
+            texts["sandbox-sns.conf"] = sns
+        for name, text in texts.items():
+            texts[name] = adapted(text)
+            write(layout.nginx / name, texts[name])
         self._link(layout.nginx / "syncd", sources)
         for name in ("fastcgi_params", "mime.types"):
             self._link(layout.nginx / name, Path("/etc/nginx") / name)
         shared = [path.read_text(encoding="utf-8") for path in sorted(sources.glob("syncd-*.conf"))]
-        return hashlib.sha256("\0".join([*files.values(), *shared]).encode()).hexdigest()
+        return hashlib.sha256("\0".join([*texts.values(), *shared]).encode()).hexdigest()
 
     def _sns_server(self, ports: dict) -> str:
         """A server that passes Amazon's hosts on to the emulation of SNS at the address in DIR/sns-server, if any."""

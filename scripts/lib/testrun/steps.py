@@ -11,6 +11,7 @@ from .account import Account
 from .stalls import StallWatch
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+LONG_SECONDS = 10
 LINES_SHOWN = 25
 
 
@@ -59,6 +60,9 @@ class Steps:
             self.account.say(f"{name}: the machine stood still while it failed, so it runs once more")
             log.rename(log.with_suffix(".stalled.log"))
             status = run_command(command, log, environment)
+        seconds = int(time.monotonic() - begin)
+        if seconds >= LONG_SECONDS:
+            self.account.say(f"{name}: ended ({seconds // 60}:{seconds % 60:02})")
         text = log.read_text(encoding="utf-8", errors="replace")
         passed, failed = counted_by(text)
         self.account.count_passed(passed)

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +30,8 @@ LIMITS_SECONDS = {
 }
 # Suites with stacks of their own, apart from the other tests of their target.
 APART = ("AcceptanceTests.PrivateStackTests", "AcceptanceTests.RandomisedTests", "AcceptanceTests.GigabyteTests")
+# The first of them would take longer than all the rest.
+PARTS_OF_PRIVATE_STACKS = 2
 # A target whose tests run one after the other on nine storages; nothing should be left to wait for it alone.
 LONGEST = "CloudStorageTests"
 POLL_SECONDS = 0.2
@@ -63,13 +64,18 @@ class Result:
     begun: dict[str, float] = field(default_factory=dict)
 
 
-def suites_of(tests: Iterable[str]) -> list[Suite]:
+def suites_of(tests: list[str]) -> list[Suite]:
     """All suites, the longest first; `tests` are names as --list-tests prints them."""
     targets = dict.fromkeys(test.partition(".")[0] for test in tests)
     acceptance = "AcceptanceTests"
     everything_else = [arg for name in APART for arg in ("--skip", f"^{re.escape(name)}/")]
     suites = [Suite(acceptance, ("--filter", rf"^{acceptance}\.", *everything_else), 3)]
-    suites += [Suite(name.partition(".")[2], ("--filter", f"^{re.escape(name)}/"), 1) for name in APART]
+    private, *others = APART
+    inner = sorted({test.split("/")[1] for test in tests if test.startswith(f"{private}/")})
+    for part in range(min(PARTS_OF_PRIVATE_STACKS, len(inner))):
+        names = "|".join(map(re.escape, inner[part::PARTS_OF_PRIVATE_STACKS]))
+        suites.append(Suite(f"{private.partition('.')[2]}-{part + 1}", ("--filter", f"^{re.escape(private)}/({names})/"), 1))
+    suites += [Suite(name.partition(".")[2], ("--filter", f"^{re.escape(name)}/"), 1) for name in others]
     suites += [Suite(name, ("--filter", rf"^{name}\."), 2) for name in targets if name != acceptance]
     # Beside the acceptance tests and the first of those apart there is just room for it.
     return sorted(suites, key=lambda suite: suites.index(suite) if suite.name != LONGEST else 1.5)
@@ -160,6 +166,7 @@ class SuiteRunner:
         progress = Progress(events)
         reported: dict[str, int] = {}
         hanging: list[str] = []
+        heard, seen = time.monotonic(), 0
         with open(log, "wb") as output:
             process = subprocess.Popen(
                 [self.program, "--testing-library", "swift-testing", "--event-stream-output-path", events,
@@ -171,9 +178,15 @@ class SuiteRunner:
                 while process.poll() is None and not self._is_stopping:
                     progress.read()
                     self._report(suite, progress, reported, result)
+                    now, written = time.monotonic(), events.stat().st_size if events.exists() else 0
+                    if written != seen:
+                        heard, seen = now, written
+                    # All tests count as begun at once, and most of them wait for their turn; a test that hangs lets the others
+                    # end, and then nothing is heard any more.
                     hanging = [test for test, since in progress.running.items()
-                               if time.monotonic() - since > limit_of(test) * self.patience]
+                               if now - since > (limit := limit_of(test) * self.patience) and now - heard > limit / 5]
                     if hanging:
+                        output.write(stacks_of(process.pid))
                         break
                     time.sleep(POLL_SECONDS)
             finally:
@@ -222,6 +235,20 @@ class SuiteRunner:
 def limit_of(test: str) -> float:
     limit = next((limit for prefix, limit in LIMITS_SECONDS.items() if test.startswith(prefix)), LIMIT_SECONDS)
     return limit * int(os.environ.get("SYNC_RANDOM_RUNS", "1")) if "RandomisedTests" in test else limit
+
+
+def stacks_of(pid: int) -> bytes:
+    """What each thread of a process does, as a debugger says; empty without one."""
+    for debugger in (["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 40"],
+                     ["lldb", "-p", str(pid), "--batch", "--one-line", "thread backtrace all -c 40"]):
+        try:
+            done = subprocess.run(debugger, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=120, check=False)
+            if done.returncode == 0:
+                return done.stdout
+        except (FileNotFoundError, subprocess.TimeoutExpired):
+            pass
+    return b""
 
 
 def literally(test: str) -> str:

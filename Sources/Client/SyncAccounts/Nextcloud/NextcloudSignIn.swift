@@ -29,7 +29,7 @@ public struct NextcloudSignIn: Sendable {
     ///   - interval: how often the server is asked whether they have decided.
     ///   - openBrowser: opens a URL in the system's browser; what it throws ends the sign-in.
     public init(
-        server: URL, transport: ProviderTransport = .urlSession(), appName: String,
+        server: URL, transport: ProviderTransport = .system(), appName: String,
         timeout: Duration = Self.longestFlow, interval: Duration = .seconds(1),
         openBrowser: @escaping @Sendable (URL) async throws -> Void
     ) {

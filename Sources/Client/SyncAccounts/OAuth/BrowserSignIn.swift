@@ -21,7 +21,7 @@ public struct BrowserSignIn: Sendable {
     ///   - openBrowser: opens a URL in the system's browser, not in a view of the program's own (RFC 8252, section
     ///     8.12); what it throws ends the sign-in.
     public init(
-        _ scheme: AccountScheme, transport: ProviderTransport = .urlSession(), appName: String,
+        _ scheme: AccountScheme, transport: ProviderTransport = .system(), appName: String,
         timeout: Duration = .seconds(300), now: @escaping @Sendable () -> Date = { Date() },
         openBrowser: @escaping @Sendable (URL) async throws -> Void
     ) {

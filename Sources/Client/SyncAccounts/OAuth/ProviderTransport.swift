@@ -1,5 +1,6 @@
 public import Foundation
-import Synchronization
+import HTTPTypes
+import SyncServerConnection
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
@@ -26,77 +27,62 @@ public struct ProviderTransport: Sendable {
 
     public init(send: @escaping @Sendable (_ request: URLRequest) async throws -> Reply) { self.send = send }
 
-    /// A transport that uses `URLSession`.
-    /// - Parameter timeout: for the whole request.
-    public static func urlSession(timeout: Duration = .seconds(30)) -> ProviderTransport {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = TimeInterval(timeout.components.seconds)
-        configuration.timeoutIntervalForResource = TimeInterval(timeout.components.seconds)
-        configuration.httpCookieStorage = nil
-        configuration.urlCache = nil
-        configuration.urlCredentialStorage = nil
-        let session = URLSession(configuration: configuration, delegate: NoRedirects(), delegateQueue: nil)
+    /// A transport that uses the executor for apps on this platform, `PlatformExecutor`.
+    /// - Parameter timeout: for the whole request, from the name lookup to the last byte of the reply.
+    public static func system(timeout: Duration = .seconds(30)) -> ProviderTransport {
+        #if os(Linux)
+            let executor = CurlExecutor(maximumBodyBytes: maximumReply)
+        #else
+            let executor = PlatformExecutor()
+        #endif
         return ProviderTransport { request in
-            let running = RunningTask()
-            return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
-                    let task = session.dataTask(with: request) { body, response, error in
-                        continuation.resume(with: Result { try reply(body, response, error) })
-                    }
-                    running.start(task)
-                }
-            } onCancel: {
-                running.cancel()
+            let exchange = try HTTPExchange(request, idleTimeout: timeout)
+            let reply = try await within(timeout) { () async throws(TransportFailure) in
+                try await executor.execute(exchange, progress: nil)
             }
+            guard reply.body.count <= maximumReply else { throw TransportFailure(.malformed) }
+            return Reply(status: reply.response.status.code, body: reply.body)
         }
     }
 
-    private static func reply(_ body: Data?, _ response: URLResponse?, _ error: (any Error)?) throws -> Reply {
-        if let error { throw error }
-        guard let response = response as? HTTPURLResponse, let body, body.count <= maximumReply else {
-            throw URLError(.badServerResponse)
-        }
-        return Reply(status: response.statusCode, body: body)
-    }
+    /// The former name of ``system(timeout:)``.
+    @available(*, deprecated, renamed: "system(timeout:)")
+    public static func urlSession(timeout: Duration = .seconds(30)) -> ProviderTransport { system(timeout: timeout) }
 
-    /// A task that may be cancelled while it ends.
-    ///
-    /// Not `URLSession.data(for:)`: on Linux (Swift 6.3) its cancellation waits for the session's queue while it holds
-    /// the lock that the completion of the transfer, on that queue, needs to resume the caller: a deadlock.
-    private final class RunningTask: Sendable {
-        private struct State {
-            var task: URLSessionDataTask?
-            var isCancelled = false
-        }
-
-        private let state = Mutex(State())
-
-        func start(_ task: URLSessionDataTask) {
-            let isCancelled = state.withLock { state in
-                state.task = task
-                return state.isCancelled
+    /// Cancels what takes longer.
+    private static func within<Value: Sendable>(
+        _ timeout: Duration, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value.self) { group in
+            defer { group.cancelAll() }
+            group.addTask(operation: body)
+            group.addTask {
+                try await Task.sleep(for: timeout)
+                throw TransportFailure(.timedOut)
             }
-            task.resume()
-            if isCancelled { task.cancel() }
-        }
-
-        /// Returns at once; the task is cancelled on a thread that holds no locks.
-        func cancel() {
-            let task = state.withLock { state in
-                state.isCancelled = true
-                return state.task
-            }
-            DispatchQueue.global().async { task?.cancel() }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
         }
     }
+}
 
-    /// A redirect would send tokens to another host.
-    private final class NoRedirects: NSObject, URLSessionTaskDelegate {
-        func urlSession(
-            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
-        ) {
-            completionHandler(nil)
+extension HTTPExchange {
+    /// - Throws: if the address is no HTTP URL, or the body is a stream.
+    fileprivate init(_ request: URLRequest, idleTimeout: Duration) throws {
+        guard let url = request.url, let parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
+            let scheme = parts.scheme?.lowercased(), let authority = parts.authority,
+            let method = HTTPRequest.Method(request.httpMethod ?? "GET"), request.httpBodyStream == nil
+        else { throw TransportFailure(.malformed) }
+        var fields = HTTPFields()
+        for (name, value) in request.allHTTPHeaderFields ?? [:] {
+            guard let name = HTTPField.Name(name) else { throw TransportFailure(.malformed) }
+            fields[name] = value
         }
+        let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
+        self.init(
+            request: HTTPRequest(
+                method: method, scheme: scheme, authority: authority,
+                path: path + (parts.percentEncodedQuery.map { "?\($0)" } ?? ""), headerFields: fields),
+            body: request.httpBody.map { .bytes($0) } ?? .none, idleTimeout: idleTimeout)
     }
 }

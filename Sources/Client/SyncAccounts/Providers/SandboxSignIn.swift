@@ -17,7 +17,7 @@ public actor SandboxSignIn: CredentialProvider {
     /// - Parameters:
     ///   - sandbox: the control interface, such as `http://127.0.0.1:8081`.
     ///   - accountID: as returned by `POST /sandbox/accounts`.
-    public init(sandbox: URL, accountID: String, transport: ProviderTransport = .urlSession()) {
+    public init(sandbox: URL, accountID: String, transport: ProviderTransport = .system()) {
         url = sandbox.appending(path: "sandbox/accounts").appending(path: accountID)
         self.transport = transport
     }

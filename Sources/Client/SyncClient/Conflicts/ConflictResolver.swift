@@ -26,8 +26,8 @@ public struct ConflictResolver: Sendable {
     /// own data, and must allow for being called twice.
     /// - Parameters:
     ///   - deletionsWin: Whether a file that one side changed and the other deleted is deleted. By default its contents
-    ///     win, whichever side deleted it; then the other files of its file group stay deleted for the others until the
-    ///     app uploads them again.
+    ///     win, whichever side deleted it; then the app is asked for the other files of its file group
+    ///     (``SyncServerDelegate/contentForReupload(of:fileVersion:)``), which come back, too.
     ///   - merge: Makes the merged file. If it throws, the question is asked again in a later sync.
     public static func merge(
         deletionsWin: Bool = false, _ merge: @escaping @Sendable (MergeInput) async throws -> MergedFile

@@ -11,12 +11,12 @@ extension SyncDriver {
     var knownIdentity: KnownIdentity { identity.withLock { $0 } }
 
     /// Records who is signed in. A store belongs to one user until it is fully reset.
-    /// - Throws: `differentUser`; `serverRestored`; `storeError`.
+    /// - Throws: `differentUser`; `storeError`.
     func bind(_ user: SignedInUser, _ accountType: AccountType) throws(SyncError) {
         try state.withLock { state throws(SyncError) in
             guard !state.isClosed else { throw SyncError(.closed) }
             do throws(SyncError) { try adopt(user, &state) } catch {
-                if error.code == .differentUser || error.code == .serverRestored {
+                if error.code == .differentUser {
                     state.machine.block(with: error)
                     setStatus(.blocked(error), &state)
                 }
@@ -29,7 +29,7 @@ extension SyncDriver {
             state.machine.use(userID: user.userID)
             try use(accountType, &state)
             state.machine.block(with: nil)
-            if case .blocked = state.status { setStatus(.idle, &state) }
+            if case .blocked = state.status { setStatus(.atRest(state.machine), &state) }
         }
     }
 
@@ -41,6 +41,7 @@ extension SyncDriver {
             try machine.adopt(reported)
             return ((), [])
         }
+        newerGrants.withLock { $0 = reported.newerGrants }
         guard let grant = reported.deviceGrant else { return }
         do {
             try grants.save(grant)

@@ -17,6 +17,10 @@ extension SyncDriver {
             case .cancel(let token): state.work[token]?.cancel()
             case .resolveContentConflict(let token, let conflict): resolve(conflict, token, &state)
             case .resolveDeletionConflicts(let token, let conflicts): resolve(conflicts, token, &state)
+            case .askForContents(let token, let attributes, let version):
+                enqueue(&state) {
+                    self.handle(.contents(token, await self.contents(of: attributes, version)))
+                }
             case .deliver(let token, let operations, let containsGone):
                 deliver(operations, containsGone, token, &state)
             case .wait(let token, let seconds):
@@ -57,18 +61,22 @@ extension SyncDriver {
                 run.report.skipped = machine.state.closedQueues(of: group).reduce(0) {
                     $0 + machine.state.items(in: $1.id).count
                 }
+                run.report.waiting = machine.waitingChanges(of: group)
+                if let error = machine.postponement(of: group, upTo: run.lastClosed) {
+                    resume(run, with: .failure(error), &state)
+                    continue
+                }
             }
             resume(run, with: .success(run.report), &state)
         }
         guard !machine.isSyncing else { return }
         if let lastError {
             for run in state.runs.endAll() { resume(run, with: .failure(lastError), &state) }
-            switch lastError.recovery {
-            case .signInAgain, .upgradeApp: setStatus(.blocked(lastError), &state)
-            default: setStatus(.idle, &state)
-            }
-        } else if state.status.isActive {
-            setStatus(.idle, &state)
+        }
+        if let lastError, [.signInAgain, .upgradeApp].contains(lastError.recovery), lastError.fileUUID == nil {
+            setStatus(.blocked(lastError), &state)
+        } else if lastError != nil || state.status.isActive || state.status.isAboutChange {
+            setStatus(.atRest(machine), &state)
         }
     }
 
@@ -90,9 +98,7 @@ extension SyncDriver {
             setStatus(.downloading(done: 0, total: contents + deletions), &state)
         case .willStartUploads(let contents, let deletions, let groups):
             setStatus(.uploading(done: 0, total: contents + deletions + groups), &state)
-        case .singleFileUploadGone(let attributes):
-            state.runs.updateActive { $0.gone.append(attributes) }
-            advance(&state)
+        case .singleFileUploadWaiting: advance(&state)
         case .singleFileUploadFailed(_, let error):
             state.runs.updateActive { $0.failed.append(error) }
             advance(&state)
@@ -100,6 +106,8 @@ extension SyncDriver {
             advance(&state)
         case .contentUploadsCompleted(let number): state.runs.updateActive { $0.uploaded += number }
         case .uploadDeletionsCompleted(let number): state.runs.updateActive { $0.deleted += number }
+        case .filesRestored(let files): state.runs.updateActive { $0.restored += files }
+        case .serverRestored: state.runs.updateActive { $0.serverWasRestored = true }
         default: break
         }
     }
@@ -142,6 +150,16 @@ extension SyncDriver {
         }
     }
 
+    /// Asks the app for contents that the server lacks, in the state in which they are now.
+    private func contents(of attributes: SyncAttributes, _ version: FileVersion) async -> SuppliedContents {
+        switch await delegate?.contentForReupload(of: attributes, fileVersion: version) {
+        case .file(let location):
+            do throws(SyncError) { return .file(try source(location, isOwned: false)) } catch { return .notAvailable }
+        case .differentVersion: return .differentVersion
+        case .notAvailable, nil: return .notAvailable
+        }
+    }
+
     /// Asks the app, in its turn, what it has of a version.
     func content(of attributes: SyncAttributes, _ version: FileVersion) async -> ReuploadContent {
         await withCheckedContinuation { continuation in
@@ -156,30 +174,49 @@ extension SyncDriver {
 
     private func progress(of request: ServerRequest) -> @Sendable (TransferProgress) -> Void {
         switch request {
-        case .uploadFile(let upload): uploadProgress(of: upload.fileUUID)
-        case .reuploadFile(let upload): uploadProgress(of: upload.attributes.fileUUID)
-        case .downloadFile(let file, _, _, _, _):
-            { [transfers] in
-                transfers.send(
-                    FileTransfer(
-                        fileUUID: file, direction: .download, completedBytes: $0.receivedBytes,
-                        totalBytes: $0.totalBytes))
-            }
+        case .uploadFile(let upload): progress(of: upload.fileUUID, .upload)
+        case .reuploadFile(let upload): progress(of: upload.attributes.fileUUID, .upload)
+        case .downloadFile(let file, _, _, _, _): progress(of: file, .download)
         default: { _ in }
         }
     }
 
-    private func uploadProgress(of file: FileUUID) -> @Sendable (TransferProgress) -> Void {
-        { [transfers] in
+    /// Reports the progress of a request. A retry that begins again is not reported before it gets further.
+    private func progress(
+        of file: FileUUID, _ direction: FileTransfer.Direction
+    ) -> @Sendable (TransferProgress) -> Void {
+        let reached = ReachedBytes()
+        return { [transfers] progress in
+            let bytes = direction == .upload ? progress.sentBytes : progress.receivedBytes
+            guard reached.advance(to: bytes) else { return }
             transfers.send(
                 FileTransfer(
-                    fileUUID: file, direction: .upload, completedBytes: $0.sentBytes, totalBytes: $0.totalBytes))
+                    fileUUID: file, direction: direction, completedBytes: bytes, totalBytes: progress.totalBytes))
         }
     }
 
     // MARK: Conflicts
 
     private func resolve(_ conflict: ContentDownloadConflict, _ token: EngineToken, _ state: inout State) {
+        let local = state.machine.pendingContent(of: conflict.attributes.fileUUID)
+        if [.contentUpload(.file), .contentUpload(.both)].contains(conflict.conflictType),
+            local.appMetaData == nil || local.appMetaData == conflict.attributes.appMetaData,
+            let downloaded = conflict.download.location.flatMap(files.url), let pending = local.file.flatMap(files.url)
+        {
+            // Both sides may have made the same change, or another device has brought back the same file.
+            enqueue(&state) {
+                if LibraryFiles.haveEqualContents(downloaded, pending) {
+                    self.handle(.contentConflictResolved(token, .acceptContentDownload))
+                } else {
+                    self.state.withLock { self.ask(conflict, token, &$0) }
+                }
+            }
+            return
+        }
+        ask(conflict, token, &state)
+    }
+
+    private func ask(_ conflict: ContentDownloadConflict, _ token: EngineToken, _ state: inout State) {
         if let resolution = resolver.strategy.resolution(of: conflict) {
             enqueue(&state) { self.handle(.contentConflictResolved(token, resolution)) }
             return
@@ -297,12 +334,43 @@ extension SyncDriver {
     }
 }
 
+extension ServerContentType {
+    /// The location of the contents; nil if only the text changed.
+    var location: LocalFileLocation? {
+        switch self {
+        case .file(let location), .both(let location): location
+        case .appMetaData: nil
+        }
+    }
+}
+
 extension SyncStatus {
+    /// The status while no sync is active.
+    static func atRest(_ machine: SyncStateMachine) -> SyncStatus {
+        (machine.waitingChanges() + machine.changesSetAside).first.map { .blocked($0) } ?? .idle
+    }
+
+    /// Whether it is blocked because of a change that the app may withdraw.
+    var isAboutChange: Bool { if case .blocked(let error) = self { error.fileUUID != nil } else { false } }
+
     /// Whether a sync is active.
     var isActive: Bool {
         switch self {
         case .checking, .downloading, .uploading: true
         case .idle, .blocked: false
+        }
+    }
+}
+
+/// How far a transfer has got.
+private final class ReachedBytes: Sendable {
+    private let bytes = Mutex<Int64>(-1)
+
+    /// Notes how far it is; false if it was as far before.
+    func advance(to reached: Int64) -> Bool {
+        bytes.withLock { bytes in
+            defer { bytes = max(bytes, reached) }
+            return reached > bytes
         }
     }
 }

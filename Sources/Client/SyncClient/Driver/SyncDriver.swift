@@ -46,6 +46,8 @@ final class SyncDriver: Sendable {
     private let performer = Mutex<(any RequestPerformer)?>(nil)
     private let delegateBox = Mutex(WeakDelegate())
     let grants: any DeviceGrantStore
+    /// As the server reported them at the last sign-in.
+    let newerGrants = Mutex<[AccountIdentity.NewerGrant]>([])
     /// What requests say about the identity; changes with the state.
     let identity: Mutex<KnownIdentity>
 
@@ -105,7 +107,8 @@ final class SyncDriver: Sendable {
                 KnownIdentity(
                     accountEpoch: machine.account?.epoch,
                     deviceGrant: machine.account == nil ? nil : try? grants.load()))
-            state = Mutex(State(machine: machine, sharingGroups: groups, userID: userID))
+            let status = SyncStatus.atRest(machine)
+            state = Mutex(State(machine: machine, status: status, sharingGroups: groups, userID: userID))
         } catch {
             configuration.logger.error("The store cannot be opened", metadata: ["error": "\(error)"])
             throw SyncError(.storeError)

@@ -125,6 +125,14 @@ package struct LibraryFiles: Sendable {
         try handle.synchronize()
     }
 
+    /// Whether two files have the same bytes; false if one of them cannot be read.
+    static func haveEqualContents(_ first: URL, _ second: URL) -> Bool {
+        guard let stamp = try? FileStamp(of: first), stamp.size == (try? FileStamp(of: second))?.size else {
+            return false
+        }
+        return FileManager.default.contentsEqual(atPath: first.path, andPath: second.path)
+    }
+
     /// Removes a file if it exists: the app may have moved it away.
     func remove(_ location: LocalFileLocation) {
         guard let url = url(of: location) else { return }

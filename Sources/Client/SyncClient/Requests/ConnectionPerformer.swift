@@ -69,14 +69,16 @@ actor ConnectionPerformer: RequestPerformer {
             _ = try await connection.index(IndexRequest())
             outcome = try await connection.checkCredentials()
         }
-        if case .retired(let activeAccountType) = outcome { throw RequestFailure.accountRetired(activeAccountType) }
+        if case .retired(let activeAccountType, let undoUntil) = outcome {
+            throw RequestFailure.accountRetired(activeAccountType, undoUntil: undoUntil)
+        }
+        if case .noUser(.userUnknown) = outcome { throw RequestFailure.noUser }
         guard case .user(let user) = outcome, let credentials = await credentialProvider.credentials() else {
             throw RequestFailure.signInRequired
         }
         do { try identify(user, credentials.accountType) } catch {
             switch error.code {
             case .differentUser: throw RequestFailure.differentUser
-            case .serverRestored: throw RequestFailure.serverRestored
             default: throw RequestFailure.localStore
             }
         }
@@ -322,14 +324,16 @@ extension RequestFailure {
     init(_ error: ServerConnectionError) {
         switch error.code {
         case .signInRequired where error.serverCode == .accountRetired:
-            self = .accountRetired(error.activeAccountType)
+            self = .accountRetired(error.activeAccountType, undoUntil: error.undoUntil)
         case .signInRequired: self = .signInRequired
         case .serverVersionTooOld: self = .serverTooOld
-        case .serverUnavailable: self = .serverDown(message: error.maintenanceMessage)
+        case .serverUnavailable: self = .serverDown(message: error.maintenanceMessage, retryAfter: error.retryAfter)
         case .fileUnreadable, .fileUnwritable: self = .localFile
         case .refused, .gone, .serverFailed, .notSupported:
-            self = .refused(status: error.status ?? 500, code: error.serverCode?.rawValue)
-        case .busy where error.status == 429: self = .refused(status: 429, code: error.serverCode?.rawValue)
+            self = .refused(
+                status: error.status ?? 500, code: error.serverCode?.rawValue, retryAfter: error.retryAfter)
+        case .busy where error.status == 429:
+            self = .refused(status: 429, code: error.serverCode?.rawValue, retryAfter: error.retryAfter)
         case .invalidRequest: self = .refused(status: 400, code: nil)
         default: self = .unreachable
         }

@@ -11,7 +11,7 @@ public struct EventDesired: OptionSet, Sendable, Hashable {
     public static let willStartDownloads = Self(rawValue: 1 << 0)
     public static let willStartUploads = Self(rawValue: 1 << 1)
     public static let singleFileUploadComplete = Self(rawValue: 1 << 2)
-    public static let singleFileUploadGone = Self(rawValue: 1 << 3)
+    public static let singleFileUploadWaiting = Self(rawValue: 1 << 3)
     public static let singleAppMetaDataUploadComplete = Self(rawValue: 1 << 4)
     public static let singleUploadDeletionComplete = Self(rawValue: 1 << 5)
     public static let contentUploadsCompleted = Self(rawValue: 1 << 6)
@@ -28,14 +28,17 @@ public struct EventDesired: OptionSet, Sendable, Hashable {
     public static let singleFileUploadFailed = Self(rawValue: 1 << 17)
     public static let accountSwitchProgress = Self(rawValue: 1 << 18)
     public static let accountSwitchFinished = Self(rawValue: 1 << 19)
+    public static let filesRestored = Self(rawValue: 1 << 20)
+    public static let serverRestored = Self(rawValue: 1 << 21)
 
     /// What most apps want to show.
     public static let defaults: Self = [
         .singleFileUploadComplete, .singleUploadDeletionComplete, .contentUploadsCompleted, .uploadDeletionsCompleted,
-        .singleFileUploadFailed, .accountSwitchProgress, .accountSwitchFinished,
+        .singleFileUploadFailed, .singleFileUploadWaiting, .filesRestored, .serverRestored, .accountSwitchProgress,
+        .accountSwitchFinished,
     ]
     /// All kinds of events.
-    public static let all = Self(rawValue: (1 << 20) - 1)
+    public static let all = Self(rawValue: (1 << 22) - 1)
 }
 
 extension SyncEvent {
@@ -45,7 +48,9 @@ extension SyncEvent {
         case .willStartDownloads: .willStartDownloads
         case .willStartUploads: .willStartUploads
         case .singleFileUploadComplete: .singleFileUploadComplete
-        case .singleFileUploadGone: .singleFileUploadGone
+        case .singleFileUploadWaiting: .singleFileUploadWaiting
+        case .filesRestored: .filesRestored
+        case .serverRestored: .serverRestored
         case .singleFileUploadFailed: .singleFileUploadFailed
         case .singleAppMetaDataUploadComplete: .singleAppMetaDataUploadComplete
         case .singleUploadDeletionComplete: .singleUploadDeletionComplete

@@ -8,7 +8,8 @@ public enum SyncStatus: Sendable, Hashable {
     case downloading(done: Int, total: Int)
     /// Uploading the app's changes.
     case uploading(done: Int, total: Int)
-    /// The last sync failed, and the next one will as well unless the app or the user does something.
+    /// Something is not sent unless the app or the user does something: the last sync failed, or it left changes behind
+    /// that wait or were set aside (``PendingReport/blocked`` counts them). With the first reason.
     case blocked(SyncError)
 }
 
@@ -23,7 +24,7 @@ public struct FileTransfer: Sendable, Hashable {
     public let fileUUID: FileUUID
     /// The direction.
     public let direction: Direction
-    /// Bytes transferred so far; restarts if the request is retried.
+    /// Bytes transferred so far; never less than reported before, even if the request is retried.
     public let completedBytes: Int64
     /// The total number of bytes; nil if unknown.
     public let totalBytes: Int64?
@@ -37,10 +38,17 @@ public struct SyncReport: Sendable, Hashable {
     public var uploaded = 0
     /// The number of deletions that are now visible to others.
     public var deleted = 0
-    /// Uploads that the server refused because the contents would be out of reach.
-    public var gone: [SyncAttributes] = []
-    /// Uploads that were set aside, because they would always fail; each names its file.
+    /// Changes of the group that wait for a storage, or for the permission to write; each names its file, and whose
+    /// storage it is. They are tried again with the next sync.
+    public var waiting: [SyncError] = []
+    /// Changes that were set aside, because they would always fail; each names its file.
     public var failed: [SyncError] = []
+    /// Files that this sync has brought back, since others had deleted them or a restored server had lost them
+    /// (``SyncEvent/filesRestored(_:)``).
+    public var restored: [FileUUID] = []
+    /// Whether this sync noticed that the server was restored from a backup that is older than what this device has
+    /// (``SyncEvent/serverRestored(_:)``).
+    public var serverWasRestored = false
     /// The number of changes that wait for something that a sync alone cannot provide, such as a file that is out of
     /// reach.
     public var skipped = 0

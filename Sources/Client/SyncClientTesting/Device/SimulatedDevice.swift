@@ -19,6 +19,8 @@ final class SimulatedDevice {
         var isExcused = false
         /// Whether the device may have a reason to send it a second time.
         var mayBeRepeated = false
+        /// The later change of the same device that is enough if this one was not committed before.
+        var successor: String?
     }
 
     let index: Int
@@ -41,6 +43,8 @@ final class SimulatedDevice {
     /// What the app has been shown: versions of contents, texts, files out of reach, and deletions.
     var seenVersions: Set<SeenVersion> = []
     var seenTexts: Set<String> = []
+    /// Contents that the app was given, which are unique: a restored server may number them anew.
+    var seenContents: Set<String> = []
     var seenGone: Set<FileUUID> = []
     var seenDeletions: Set<FileUUID> = []
     /// Files that the app wants to be delivered again, and requests until it gets them.
@@ -49,8 +53,14 @@ final class SimulatedDevice {
     var lastItemWhenAsked = RowID<UploadItem>(0)
     /// Groups whose files the app has removed at least once, because the user was not a member.
     var leftGroups: Set<SharingGroupUUID> = []
-    /// Files for which the app was informed that an upload failed permanently, and about which it has not decided.
+    /// Files for which the app was informed that a change was set aside, and about which it has not decided.
     var failedFiles: Set<FileUUID> = []
+    /// Files for which the app was informed that a change is not sent.
+    var toldFiles: Set<FileUUID> = []
+    /// The changes that waited in a group when the app was last informed that the user may not write there.
+    var deniedItems: [SharingGroupUUID: Set<RowID<UploadItem>>] = [:]
+    /// Whether the last sync ended early because of the app: it asked for that, or postponed an answer.
+    var endedEarly = false
     /// The account that the app is signed in with; nil if users cannot switch.
     var account: ModelAccount?
     /// What the library has stored of the user.
@@ -95,23 +105,20 @@ final class SimulatedDevice {
         if let text = item.appMetaData { textEdits[text]?.isExcused = true }
     }
 
-    /// Notes that an upload that the server may permanently refuse has a successor now, and is dropped when it is
-    /// refused; so is a text for a file that only exists if it is not refused.
-    func excuseSuperseded(_ file: FileUUID, contents: Bool, text: Bool) {
+    /// Notes that what is closed of a file has a successor now, for which it gives way if it cannot be sent; so does a text
+    /// for a file that only exists if its contents can be sent.
+    func supersede(_ file: FileUUID, contents: String?, text: String?) {
         guard let engine else { return }
-        let closed = engine.state.pendingItems(of: file).filter { $0.queueID != engine.state.openQueue?.id }
-        let refusable = closed.filter { item in
-            item.source.flatMap { storage[$0] }?.hasPrefix(ModelServer.largeContents) == true
-        }
-        guard !refusable.isEmpty else { return }
-        for item in refusable {
-            if contents, let known = item.source.flatMap({ storage[$0] }) { edits[known]?.isExcused = true }
-            if text, let old = item.appMetaData { textEdits[old]?.isExcused = true }
-        }
         let entry = engine.state.directory[file]
-        guard text, entry?.fileVersion == nil || entry?.deletedOnServer == true else { return }
-        for item in closed where item.kind == .appMetaData {
-            if let old = item.appMetaData { textEdits[old]?.isExcused = true }
+        let isNew = entry?.fileVersion == nil || entry?.deletedOnServer == true
+        for item in engine.state.pendingItems(of: file) where item.queueID != engine.state.openQueue?.id {
+            if let contents, let known = item.source.flatMap({ storage[$0] }), known != contents {
+                edits[known]?.successor = contents
+            }
+            if let text, let old = item.appMetaData, old != text { textEdits[old]?.successor = text }
+            if isNew, item.kind == .appMetaData, text != nil, let old = item.appMetaData {
+                textEdits[old]?.isExcused = true
+            }
         }
     }
 

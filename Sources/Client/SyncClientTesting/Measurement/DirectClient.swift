@@ -82,6 +82,7 @@ final class DirectClient {
                 }
                 events.append(
                     .deletionConflictsResolved(token, Dictionary(files, uniquingKeysWith: { first, _ in first })))
+            case .askForContents(let token, _, _): events.append(.contents(token, .notAvailable))
             case .wait(let token, _): events.append(.waited(token))
             case .reportError(let error): errors.append(error)
             case .cancel, .removeFile, .report, .reportSharingGroups: break

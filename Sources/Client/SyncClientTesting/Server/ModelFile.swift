@@ -117,6 +117,10 @@ struct ModelGroup {
     /// The members of batches that were committed.
     var batches: [CommitKey: [FileUUID: ModelBatchMember]] = [:]
     var history: [FileUUID: [ModelCommittedChange]] = [:]
+    /// The mark of the last restoration, and the master version that it led to; nil if there was none.
+    var restored: (mark: RestoreMark, masterVersion: MasterVersion)?
+    /// What had been committed before restorations.
+    var formerHistory: [FileUUID: [ModelCommittedChange]] = [:]
     /// The user, device and number of changes of the last commit, for retries without an id.
     var lastCommit: (request: ServerRequestKey, count: Int)?
 }

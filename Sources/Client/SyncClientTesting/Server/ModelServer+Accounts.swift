@@ -20,14 +20,36 @@ struct ModelSignIn: Equatable {
 struct ModelIdentity {
     let userAppID: UserAppID
     var active: ModelAccount
-    var retired: Set<ModelAccount> = []
+    /// With which the user has signed up.
+    let signedUp: ModelAccount
+    /// In the order in which they were left.
+    var retired: [ModelAccount] = []
     var epoch = AccountEpoch(0)
     /// Devices that have been given a grant.
-    var grants: Set<DeviceUUID> = []
+    var grants: Set<DeviceUUID>
     /// In the order in which they were begun.
     var switches: [ModelSwitch] = []
     /// Whether a proposal has been withdrawn, which may have hidden the switch before it from some devices.
     var hasWithdrawn = false
+
+    init(userAppID: UserAppID, active: ModelAccount, grants: Set<DeviceUUID> = []) {
+        self.userAppID = userAppID
+        self.active = active
+        self.grants = grants
+        signedUp = active
+    }
+
+    /// Makes an account the active one. On the way back the accounts in between are free again, but for the one with which the
+    /// user has signed up.
+    mutating func use(_ account: ModelAccount) {
+        retired.append(active)
+        if let index = retired.firstIndex(of: account) {
+            retired = retired.enumerated().filter { position, left in
+                left != account && (position < index || left == signedUp)
+            }.map(\.element)
+        }
+        active = account
+    }
 }
 
 /// A switch of accounts.
@@ -171,9 +193,7 @@ extension ModelServer {
             identity.switches[known].state = .finished
             if identity.switches[known].move == .moving { identity.switches[known].move = .ended }
         }
-        identity.retired.insert(identity.active)
-        identity.active = identity.switches[index].account
-        identity.retired.remove(identity.active)
+        identity.use(identity.switches[index].account)
         identity.epoch = AccountEpoch(identity.epoch.rawValue + 1)
         identity.switches[index].state = awaiting == 0 ? .finished : .reuploading
         identity.switches[index].outcome = (identity.epoch, Int64(awaiting))

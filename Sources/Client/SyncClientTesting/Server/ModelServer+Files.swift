@@ -6,7 +6,7 @@ extension ModelServer {
     func stage(
         _ upload: FileUpload, _ contents: String, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer {
-        if refusesLargeFiles, contents.hasPrefix(Self.largeContents) { return .refused(.bodyTooLarge) }
+        if refusesFiles, contents.hasPrefix(Self.largeContents) { return .refused(.bodyTooLarge) }
         let key = ModelGroup.StagingKey(caller: caller, file: upload.fileUUID)
         let known = group.files[upload.fileUUID]
         if let text = upload.appMetaData, text.version != nextTextVersion(known) {
@@ -27,6 +27,8 @@ extension ModelServer {
         guard !revokedUsers.contains(owner) else {
             return Answer(.gone(.authTokenExpiredOrRevoked, appMetaData: nil, nil))
         }
+        if fullUsers.contains(owner), contents.hasPrefix(Self.bigContents) { return .refused(.cloudQuotaExceeded) }
+        if refusesFiles, contents.hasPrefix(Self.harmfulContents) { return .refused(.cloudRefused) }
         let change = ModelStagedChange(
             kind: .upload(
                 upload.fileVersion, contents: contents, mimeType: upload.mimeType, fileGroup: upload.fileGroupUUID,

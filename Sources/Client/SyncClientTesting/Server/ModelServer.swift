@@ -32,10 +32,19 @@ final class ModelServer {
     var revokedUsers: Set<UserID> = []
     /// Files whose contents their owners removed from the cloud.
     var missingFiles: Set<FileUUID> = []
-    /// Whether contents that begin with ``largeContents`` are too large.
-    var refusesLargeFiles = true
+    /// Users whose storage has no room for contents that begin with ``bigContents``.
+    var fullUsers: Set<UserID> = []
+    /// Whether contents that begin with ``largeContents`` are too large, and those with ``harmfulContents`` are refused by
+    /// the storage.
+    var refusesFiles = true
     /// Represents contents that are larger than a server accepts.
     static let largeContents = "L"
+    /// Represents contents that a storage takes for malware.
+    static let harmfulContents = "M"
+    /// Represents contents that need much room.
+    static let bigContents = "B"
+    /// The number of times that it was restored from a backup.
+    private var restorations = 0
 
     init(capabilities: ServerCapabilities) {
         self.capabilities = capabilities
@@ -144,7 +153,8 @@ final class ModelServer {
         let infos = mine.map { id, group in
             SharingGroupInfo(
                 sharingGroupUUID: id, sharingGroupName: group.name, deleted: false, masterVersion: group.masterVersion,
-                permission: group.members[caller.user] ?? .read, sharingGroupUsers: [], cloudStorageType: nil)
+                permission: group.members[caller.user] ?? .read, sharingGroupUsers: [], cloudStorageType: nil,
+                restoreMark: group.restored?.mark, restoredMasterVersion: group.restored?.masterVersion)
         }
         return Answer(.index(IndexResponse(files: files, sharingGroups: infos)))
     }
@@ -213,6 +223,18 @@ final class ModelServer {
             let heir = group.members.keys.min()
         {
             group.members[heir] = .admin
+        }
+    }
+
+    /// Goes back to an earlier state of its groups, as `syncctl backup restore` does.
+    func restore(_ backup: [SharingGroupUUID: ModelGroup]) {
+        restorations += 1
+        guard let mark = RestoreMark("restoration-\(restorations)") else { preconditionFailure("the mark is valid") }
+        groups = groups.merging(backup) { present, then in
+            var group = then
+            group.restored = (mark, min(then.restored?.masterVersion ?? then.masterVersion, then.masterVersion))
+            group.formerHistory = present.formerHistory.merging(present.history) { $0 + $1 }
+            return group
         }
     }
 

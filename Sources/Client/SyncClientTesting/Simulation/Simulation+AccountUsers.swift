@@ -115,7 +115,7 @@ extension Simulation {
                 if let holder, try edit(file, holder) {
                     log("\(holder.index) replaces \(file.rawValue.suffix(4)) in \(id)")
                 } else if let device = members.first(where: { $0.engine?.state.directory[file] != nil }) {
-                    try delete(file, device)
+                    try delete([file], device)
                 }
             }
         }
@@ -130,11 +130,13 @@ extension Simulation {
         violation("device \(device.index) has the contents of \(file), and does not upload them again")
     }
 
-    /// After a sync, a device has all files that the server has again.
-    func checkFetched(_ device: SimulatedDevice) {
+    /// After a sync of some groups, a device has all files of them that the server has again.
+    func checkFetched(_ device: SimulatedDevice, in groups: [SharingGroupUUID]) {
         guard device.errors.isEmpty, let state = device.engine?.state else { return }
         for entry in state.directory.inOrder
-        where entry.isAwaited && state.groups[entry.sharingGroupUUID]?.removedFromGroup == false {
+        where entry.isAwaited && groups.contains(entry.sharingGroupUUID)
+            && state.groups[entry.sharingGroupUUID]?.removedFromGroup == false
+        {
             guard let file = server.groups[entry.sharingGroupUUID]?.files[entry.fileUUID], !file.isDeleted,
                 file.content == .stored
             else { continue }

@@ -20,6 +20,11 @@ extension Simulation {
         _ device: SimulatedDevice, _ process: Int, _ token: EngineToken, _ conflict: ContentDownloadConflict
     ) throws {
         guard device.process == process, device.engine != nil else { return }
+        if haveEqualContents(conflict, device) {
+            // The library does not ask the app.
+            try tell(device, process, .contentConflictResolved(token, .acceptContentDownload))
+            return
+        }
         let resolution: ContentDownloadResolution?
         switch random.below(isSettling ? 8 : 9) {
         case _ where answers != nil: resolution = answers?.content
@@ -30,10 +35,32 @@ extension Simulation {
         case 7: resolution = .rejectContentDownload(.removeAll)
         default: resolution = nil
         }
+        if resolution == nil { device.endedEarly = true }
         if let resolution {
             try prepare(for: resolution, conflict, device, process)
         }
         try tell(device, process, .contentConflictResolved(token, resolution))
+    }
+
+    private func haveEqualContents(_ conflict: ContentDownloadConflict, _ device: SimulatedDevice) -> Bool {
+        guard conflict.conflictType == .contentUpload(.file), case .file(let location) = conflict.download,
+            let pending = device.engine?.pendingContent(of: conflict.attributes.fileUUID).file
+        else { return false }
+        return device.storage[location] == device.storage[pending]
+    }
+
+    /// What the app supplies of a file that the server has lost, or that others have deleted.
+    func supply(
+        _ file: FileUUID, _ token: EngineToken, _ device: SimulatedDevice
+    ) {
+        var answer = SuppliedContents.notAvailable
+        if let contents = device.files[file]?.contents {
+            // They may have been committed before.
+            for author in devices { author.edits[contents]?.mayBeRepeated = true }
+            answer = .file(UploadSource(location: device.makeLocation(.documents, contents), isOwned: false, size: 1))
+        }
+        queue.plan(
+            .tell(device: device.index, process: device.process, .contents(token, answer)), at: time + delay(500))
     }
 
     /// What the app does with its own files when it answers.
@@ -56,8 +83,13 @@ extension Simulation {
             if !kept.contains(.keepContentUploads) { for item in covered where item.isContent { device.excuse(item) } }
             return
         }
+        if deletes, kept.contains(.keepUploadDeletions) {
+            // An earlier answer, which was lost with its process, may have been another one.
+            device.files[file] = nil
+            if !kept.contains(.keepContentUploads) { for item in covered where item.isContent { device.excuse(item) } }
+            return
+        }
         if kept.contains(.keepContentUploads), pending.contains(where: \.isContent) {
-            guard !deletes || !kept.contains(.keepUploadDeletions) else { return }
             // The app has what it sends; for the rest it adopts what it was shown.
             let shown: String? =
                 switch conflict.download {
@@ -74,7 +106,6 @@ extension Simulation {
             return
         }
         for item in covered where item.isContent { device.excuse(item) }
-        if deletes, kept.contains(.keepUploadDeletions) { return }
         // The app's contents are stale now: it sends new ones, or requests the server's.
         let isQueued = random.once(in: 2) && device.files[file] != nil ? try edit(file, device) : false
         if isQueued {
@@ -96,7 +127,7 @@ extension Simulation {
     ) throws {
         guard device.process == process, device.engine != nil else { return }
         var resolutions: [FileUUID: DownloadDeletionResolution] = [:]
-        var keepsOne = false
+        var keptFiles: Set<FileUUID> = []
         for conflict in conflicts {
             let file = conflict.attributes.fileUUID
             switch random.below(isSettling ? 6 : 7) {
@@ -106,12 +137,13 @@ extension Simulation {
             case 5: resolutions[file] = .rejectDownloadDeletion(.removeContentUpload)
             default: break
             }
-            // Of what is kept, texts that are older than the first upload are sent with it, or not at all.
-            let isKept = resolutions[file] == .rejectDownloadDeletion(.keepContentUpload)
-            keepsOne = keepsOne || isKept
             let pending = device.engine?.state.pendingItems(of: file) ?? []
-            // What the app has deleted since stays deleted.
-            if isKept, !pending.contains(where: { $0.kind == .deletion }) {
+            // What the app has deleted since stays deleted, and a text alone cannot bring a file back: it is given up.
+            let isKept =
+                resolutions[file] == .rejectDownloadDeletion(.keepContentUpload)
+                && pending.contains { $0.kind == .file } && !pending.contains { $0.kind == .deletion }
+            if isKept {
+                keptFiles.insert(file)
                 // The app has what it sends.
                 let contents = pending.compactMap { $0.source.flatMap { device.storage[$0] } }.last
                 device.files[file] = SimulatedDevice.AppFile(
@@ -120,11 +152,12 @@ extension Simulation {
                     text: pending.compactMap(\.appMetaData).last ?? conflict.attributes.appMetaData)
             }
             guard resolutions[file] != nil else { continue }
+            // Of what is kept, texts that are older than the first upload are sent with it, or not at all.
             device.excuse(file) {
                 isKept ? $0.kind == .appMetaData : $0.id <= device.lastItemWhenAsked
             }
         }
-        if keepsOne, let state = device.engine?.state {
+        if !keptFiles.isEmpty, let state = device.engine?.state {
             // If the deletion of one file is rejected, those of the other files in the file group are not delivered
             // either.
             let groups = Set(
@@ -133,6 +166,13 @@ extension Simulation {
                 device.seenDeletions.insert(item.fileUUID)
             }
         }
+        // Of the others the app gives its own texts up: if one that is kept is in the same file group, perhaps by an answer
+        // before the process died, it will be asked for contents alone.
+        for file in resolutions.keys where !keptFiles.contains(file) {
+            device.files[file]?.text =
+                newerWork(on: file, device).text ?? device.engine?.state.directory[file]?.appMetaData?.contents
+        }
+        if resolutions.count < conflicts.count { device.endedEarly = true }
         try tell(device, process, .deletionConflictsResolved(token, resolutions))
     }
 
@@ -150,7 +190,14 @@ extension Simulation {
                     continue
                 }
                 checkDelivered(contents, operation, contentsChanged, device)
-                device.seenVersions.insert(.init(file: file, version: operation.fileVersion))
+                // What was downloaded before a restoration is no version of the restored server's.
+                let isKnown = server.groups[group]?.history[file]?.contains {
+                    $0.version == operation.fileVersion && (contentsChanged || $0.contents == contents)
+                }
+                if isKnown == true {
+                    device.seenVersions.insert(.init(file: file, version: operation.fileVersion))
+                }
+                device.seenContents.insert(contents)
                 device.wishes.remove(file)
                 if isDeletedSince(file, device) { continue }
                 let own = newerWork(on: file, device)
@@ -189,28 +236,14 @@ extension Simulation {
 
     func note(_ event: SyncEvent, _ device: SimulatedDevice) {
         switch event {
-        case .singleFileUploadGone(let attributes):
-            report.gone += 1
-            let file = attributes.fileUUID
-            guard let state = device.engine?.state else { return }
-            let pending = state.pendingItems(of: file)
-            device.excuseAll(of: file, except: pending)
-            // The app has something that no other device will ever have; it gives it up, or waits for what others have.
-            guard pending.isEmpty else {
-                if !pending.contains(where: { $0.kind == .file }) { device.wishes.insert(file) }
-                if !pending.contains(where: { $0.appMetaData != nil }) {
-                    device.files[file]?.text = state.directory[file]?.appMetaData?.contents
-                }
-                return
-            }
-            if state.directory[file]?.fileVersion == nil {
-                device.files[file] = nil
-            } else {
-                device.wishes.insert(file)
-            }
+        case .singleFileUploadWaiting(let attributes, _):
+            report.waits += 1
+            device.toldFiles.insert(attributes.fileUUID)
+        case .filesRestored(let files): report.restoredFiles += files.count
         case .singleFileUploadFailed(let attributes, _):
             report.failedUploads += 1
             device.failedFiles.insert(attributes.fileUUID)
+            device.toldFiles.insert(attributes.fileUUID)
         case .sharingGroupUploadOperationCompleted(let group, .userRemoval):
             leave(group.sharingGroupUUID, device)
         default: break

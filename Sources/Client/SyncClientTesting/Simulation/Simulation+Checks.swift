@@ -20,8 +20,17 @@ extension Simulation {
             }
             let baseVersion = change.contents == nil ? change.version : FileVersion(change.version.rawValue - 1)
             if change.contents != nil || change.isDeleted, baseVersion >= .first {
-                let isOwn = earlier.contains { $0.version == baseVersion && $0.device == change.device }
-                if !isOwn, !device.seenVersions.contains(.init(file: file, version: baseVersion)) {
+                let isOwn = earlier.contains { base in
+                    let contents = base.contents ?? ""
+                    // After a restoration, another device may have uploaded again what this one had made.
+                    let isKnown = device.seenContents.contains(contents) || device.edits[contents] != nil
+                    return base.version == baseVersion && (base.device == change.device || isKnown)
+                }
+                // It has seen what was made of that version, and what the server has lost since.
+                let hasLaterOne = group.formerHistory[file]?.contains { former in
+                    former.version > baseVersion && device.seenContents.contains(former.contents ?? "")
+                }
+                if !isOwn, hasLaterOne != true, !device.seenVersions.contains(.init(file: file, version: baseVersion)) {
                     violation("device \(device.index) hides version \(baseVersion) of \(file)")
                 }
             }
@@ -35,8 +44,9 @@ extension Simulation {
 
     /// With a current master version, nothing may be refused because of its versions.
     func checkRefusal(_ reply: ServerReply, isExpected: Bool, of request: Request) {
-        guard case .failed(.refused(_, let code?)) = reply, SyncStateMachine.refusalsOfWrongVersions.contains(code),
-            !isExpected, request.replyDelay != nil, devices[request.device].process == request.process
+        guard case .failed(.refused(_, let code?, _)) = reply, SyncStateMachine.refusalsOfWrongVersions.contains(code),
+            !isExpected, request.replyDelay != nil, devices[request.device].process == request.process,
+            report.restorations == 0
         else { return }
         if case .doneUploads = request.request, !options.hasExtensions { return }
         violation("device \(request.device) is refused with \(code) for \(request.request)")
@@ -48,8 +58,9 @@ extension Simulation {
     ) {
         let file = operation.attributes.fileUUID
         guard let group = server.groups[operation.attributes.sharingGroupUUID],
-            let change = group.history[file]?.last(where: {
+            let change = (group.formerHistory[file, default: []] + group.history[file, default: []]).last(where: {
                 $0.version == operation.fileVersion && $0.contents != nil
+                    && (group.restored == nil || contentsChanged || $0.contents == contents)
             })
         else {
             violation("device \(device.index) gets \(file) in a version that never was")
@@ -62,8 +73,9 @@ extension Simulation {
         } else if change.contents != contents {
             violation("device \(device.index) gets other contents of \(file) than its version has")
         }
-        guard let state = device.engine?.state, let fileGroup = operation.attributes.fileGroupUUID,
-            let item = state.download(of: file),
+        // What is of one version is not known for the time before a restoration.
+        guard group.restored == nil, let state = device.engine?.state,
+            let fileGroup = operation.attributes.fileGroupUUID, let item = state.download(of: file),
             let version = state.downloadGroups[item.groupID]?.masterVersion
         else { return }
         let downloads = state.downloads(in: item.groupID)
@@ -78,7 +90,8 @@ extension Simulation {
 
     /// Only what was deleted at some time may be reported as deleted.
     func checkDeleted(_ file: FileUUID, in group: SharingGroupUUID, _ device: SimulatedDevice) {
-        if server.groups[group]?.history[file]?.contains(where: \.isDeleted) != true {
+        let history = server.groups[group].map { $0.formerHistory[file, default: []] + $0.history[file, default: []] }
+        if history?.contains(where: \.isDeleted) != true {
             violation("device \(device.index) is told that \(file) is deleted, which it never was")
         }
     }
@@ -147,15 +160,92 @@ extension Simulation {
     /// file.
     private func checkEdits(of device: SimulatedDevice) {
         for (contents, edit) in device.edits {
-            let times = server.groups[edit.group]?.history[edit.file]?.filter { $0.contents == contents }.count ?? 0
-            if times == 0, !edit.isExcused { violation("device \(device.index) lost \(contents) of \(edit.file)") }
+            let times = commits(of: contents, edit)
+            if times == 0, !hasSuccessor(edit, device) {
+                violation("device \(device.index) lost \(contents) of \(edit.file)")
+            }
             if times > 1, options.hasExtensions, !edit.mayBeRepeated {
                 violation("device \(device.index) committed \(contents) of \(edit.file) \(times) times")
             }
         }
         for (text, edit) in device.textEdits where !edit.isExcused {
-            let isThere = server.groups[edit.group]?.history[edit.file]?.contains { $0.text?.contents == text } ?? false
-            if !isThere { violation("device \(device.index) lost the text \(text) of \(edit.file)") }
+            var known: (text: String, edit: SimulatedDevice.Edit)? = (text, edit)
+            while let (text, edit) = known, !isCommitted(text: text, edit), !edit.isExcused {
+                known = edit.successor.flatMap { next in device.textEdits[next].map { (next, $0) } }
+            }
+            if known == nil { violation("device \(device.index) lost the text \(text) of \(edit.file)") }
+        }
+    }
+
+    private func commits(of contents: String, _ edit: SimulatedDevice.Edit) -> Int {
+        server.groups[edit.group]?.history[edit.file]?.filter { $0.contents == contents }.count ?? 0
+    }
+
+    /// Whether contents were committed, before a restoration or since.
+    private func isKnown(_ contents: String, _ edit: SimulatedDevice.Edit) -> Bool {
+        guard let group = server.groups[edit.group] else { return false }
+        return [group.history[edit.file], group.formerHistory[edit.file]].contains { changes in
+            changes?.contains { $0.contents == contents } == true
+        }
+    }
+
+    private func isCommitted(text: String, _ edit: SimulatedDevice.Edit) -> Bool {
+        server.groups[edit.group]?.history[edit.file]?.contains { $0.text?.contents == text } ?? false
+    }
+
+    /// Whether contents that were not committed need not be: what replaced them was, or is queued, or was given up.
+    private func hasSuccessor(
+        _ edit: SimulatedDevice.Edit, _ device: SimulatedDevice, among queued: Set<String> = []
+    ) -> Bool {
+        var edit = edit
+        while !edit.isExcused {
+            guard let contents = edit.successor, let next = device.edits[contents] else { return false }
+            if queued.contains(contents) || isKnown(contents, next) { return true }
+            edit = next
+        }
+        return true
+    }
+
+    /// A refusal that is about a file, a storage or the user keeps no other change of the group from being sent.
+    func checkOthersSent(by device: SimulatedDevice) {
+        guard !device.endedEarly, let engine = device.engine, let error = device.errors.last,
+            let group = error.sharingGroupUUID
+        else { return }
+        let isAboutChange =
+            [.storageFull, .storageUnauthorized, .storageOwnerMissing, .permissionDenied].contains(error.code)
+            || error.recovery == .replaceFile
+        guard isAboutChange, engine.hasUploads(of: group, upTo: .max) else { return }
+        violation("device \(device.index) sends nothing more in \(group) after \(error)")
+    }
+
+    /// The app is informed once that the user may not write.
+    func checkDenial(in group: SharingGroupUUID, _ device: SimulatedDevice) {
+        guard let state = device.engine?.state else { return }
+        let waiting = Set(state.closedQueues(of: group).flatMap { state.items(in: $0.id) }.map(\.id))
+        if let known = device.deniedItems[group], waiting.isSubset(of: known) {
+            violation("device \(device.index) reports the missing permission again for \(group)")
+        }
+        device.deniedItems[group] = waiting
+    }
+
+    /// What the app has queued exists, on the device or on the server, until it gives it up; and what a sync could not send
+    /// for a reason that lasts, it was told of.
+    func checkKept(by device: SimulatedDevice) {
+        guard let state = device.engine?.state else { return }
+        let queued = Set(state.items.all.compactMap { $0.source.flatMap { device.storage[$0] } })
+        for (contents, edit) in device.edits
+        where !edit.isExcused && !queued.contains(contents) && !isKnown(contents, edit) {
+            if !hasSuccessor(edit, device, among: queued) {
+                violation("device \(device.index) has dropped \(contents) of \(edit.file)")
+            }
+        }
+        for item in state.items.all {
+            guard let file = item.fileUUID, let failure = item.failure, failure.code != .notAMember else { continue }
+            let isSetAside = state.queues[item.queueID]?.state == .dead
+            let waits = failure.code == .permissionDenied || (failure.storage != nil && failure.recovery != .retryLater)
+            if isSetAside || waits, !device.toldFiles.contains(file) {
+                violation("device \(device.index) was not told that a change of \(file) is not sent")
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ internal import SyncProtocol
 extension Simulation {
     func step() throws {
         if options.hasAccountSwitches, random.once(in: 4) { try moveFiles() }
+        if options.hasRestorations, random.once(in: 12) { restoreServer() }
         guard let device = random.pick(devices.filter { $0.engine != nil }) else { return }
         if options.hasAccountSwitches, random.once(in: 4) {
             try manageAccount(device)
@@ -22,7 +23,11 @@ extension Simulation {
         case 40..<48:
             guard let file = anyFile(of: device) else { return }
             // No one would create another one.
-            if hasAllFiles { try editText(file, device) } else { try delete(file, device) }
+            if hasAllFiles {
+                try editText(file, device)
+            } else {
+                try delete(random.once(in: 2) ? fileGroup(of: file, device) : [file], device)
+            }
         case 48..<74: try syncOpenQueue(device)
         case 74..<80: try syncAny(device)
         case 80..<82: try sync(device, nil)
@@ -31,12 +36,19 @@ extension Simulation {
         case 86..<88: if options.hasProcessDeaths { kill(device) }
         case 88..<90: if let file = anyFile(of: device) { try wish(file, device) }
         case 90..<92: if let file = random.pick(device.failedFiles.sorted()) { try decideFailed(file, device) }
+        case 92 where options.hasWithdrawals: if let file = anyFile(of: device) { try withdraw(file, device) }
         default: meddle()
         }
     }
 
     private func anyFile(of device: SimulatedDevice) -> FileUUID? {
         random.pick(device.files.keys.sorted())
+    }
+
+    /// A file and the others of its file group that a device's app has.
+    private func fileGroup(of file: FileUUID, _ device: SimulatedDevice) -> [FileUUID] {
+        guard let fileGroup = device.files[file]?.fileGroup else { return [file] }
+        return device.files.filter { $0.value.fileGroup == fileGroup }.keys.sorted()
     }
 
     private func anyGroup(of device: SimulatedDevice) -> SharingGroupUUID? {
@@ -77,32 +89,51 @@ extension Simulation {
     ) throws -> Bool {
         guard var engine = device.engine else { return false }
         numbers += 1
-        let isLarge = options.hasRefusals && random.once(in: 12)
-        let contents = "\(isLarge ? ModelServer.largeContents : "c")\(device.index).\(numbers)"
+        var kind = "c"
+        if options.hasRefusals {
+            switch random.below(36) {
+            case 0..<3: kind = ModelServer.largeContents
+            case 3: kind = ModelServer.harmfulContents
+            case 4..<12: kind = ModelServer.bigContents
+            default: break
+            }
+        }
+        let contents = "\(kind)\(device.index).\(numbers)"
         let isOwned = random.once(in: 2)
         let location = device.makeLocation(isOwned ? .library : .documents, contents)
         var attributes = SyncAttributes(
             fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"), fileGroupUUID: fileGroup)
         let replaced = openItem(of: file, device)
-        let aside = engine.uploadsSetAside(of: file)
-        // A text that was queued and is replaced must be given again.
+        let aside = engine.changesSetAside(of: file)
+        // A text that was queued and is replaced must be given again. Texts have no date that would show, after a
+        // restoration, which of two is newer.
         let text =
-            random.once(in: 4)
+            random.once(in: 4) && !options.hasRestorations
             ? "t\(device.index).\(numbers)" : replaced?.appMetaData ?? aside.compactMap(\.appMetaData).last
         attributes.appMetaData = text
         guard
-            let actions = try? engine.upload(UploadSource(location: location, isOwned: isOwned), attributes, at: now)
+            let actions = try? engine.upload(
+                UploadSource(location: location, isOwned: isOwned, size: kind == ModelServer.bigContents ? 9 : 1),
+                attributes, at: now)
         else {
             device.storage[location] = nil
             return false
         }
         device.engine = engine
+        let before = (device.edits, device.textEdits)
         if let replaced { device.excuse(replaced) }
         for item in aside { device.excuse(item) }
-        device.excuseSuperseded(file, contents: true, text: text != nil)
+        device.supersede(file, contents: contents, text: text)
+        if options.hasRestorations, let known = device.files[file]?.contents, known != contents {
+            // A restored server may lack what it had, and what was made of it is enough.
+            device.edits[known]?.successor = contents
+        }
         device.failedFiles.remove(file)
         let process = device.process
-        guard try perform(actions, on: device) else { return false }
+        guard try perform(actions, on: device) else {
+            (device.edits, device.textEdits) = before
+            return false
+        }
         log("\(device.index) edits \(file.rawValue.suffix(4)): \(contents) \(text ?? "")")
         device.edits[contents] = .init(file: file, group: group)
         if let text { device.textEdits[text] = .init(file: file, group: group) }
@@ -119,7 +150,7 @@ extension Simulation {
 
     @discardableResult
     func editText(_ file: FileUUID, _ device: SimulatedDevice) throws -> Bool {
-        guard var engine = device.engine, let known = device.files[file] else { return false }
+        guard !options.hasRestorations, var engine = device.engine, let known = device.files[file] else { return false }
         numbers += 1
         let text = "t\(device.index).\(numbers)"
         var attributes = SyncAttributes(
@@ -128,11 +159,15 @@ extension Simulation {
         let replaced = openItem(of: file, device)
         guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return false }
         device.engine = engine
+        let before = (device.edits, device.textEdits)
         if let replaced { device.excuse(replaced) }
-        device.excuseSuperseded(file, contents: false, text: true)
+        device.supersede(file, contents: nil, text: text)
         // Queued contents that are replaced by the text alone exist only in this app.
         if replaced?.kind == .file { device.wishes.insert(file) }
-        guard try perform(actions, on: device) else { return false }
+        guard try perform(actions, on: device) else {
+            (device.edits, device.textEdits) = before
+            return false
+        }
         log("\(device.index) edits the text of \(file.rawValue.suffix(4)): \(text)")
         device.textEdits[text] = .init(file: file, group: known.group)
         device.files[file]?.text = text
@@ -143,7 +178,7 @@ extension Simulation {
     func decideFailed(_ file: FileUUID, _ device: SimulatedDevice) throws {
         guard var engine = device.engine else { return }
         device.failedFiles.remove(file)
-        let aside = engine.uploadsSetAside(of: file)
+        let aside = engine.changesSetAside(of: file)
         guard let entry = engine.state.directory[file], !aside.isEmpty else { return }
         let group = entry.sharingGroupUUID
         if random.once(in: 2), let actions = try? engine.retryUpload(of: file, at: now, source: { _ in nil }) {
@@ -175,21 +210,95 @@ extension Simulation {
         log("\(device.index) gives \(file.rawValue.suffix(4)) up")
         if engine.state.directory[file] == nil {
             device.files[file] = nil
-        } else if !pending.contains(where: { $0.kind == .file }), !pending.contains(where: { $0.kind == .deletion }) {
-            device.wishes.insert(file)
+        } else if !pending.contains(where: { $0.kind == .deletion }) {
+            if !pending.contains(where: { $0.kind == .file }) { device.wishes.insert(file) }
             device.files[file]?.text = pending.compactMap(\.appMetaData).last ?? entry.appMetaData?.contents
         }
     }
 
-    func delete(_ file: FileUUID, _ device: SimulatedDevice) throws {
+    /// Withdraws what is pending of a file, and gets the server's contents.
+    func withdraw(_ file: FileUUID, _ device: SimulatedDevice) throws {
         guard var engine = device.engine else { return }
-        guard let actions = try? engine.delete([file], at: now) else { return }
+        let before = engine.state
+        guard let actions = try? engine.withdraw(file) else { return }
+        report.withdrawals += 1
         device.engine = engine
         device.excuseAll(of: file)
+        device.failedFiles.remove(file)
+        if let group = before.directory[file]?.sharingGroupUUID {
+            // Of a batch that was complete, the others are sent once more.
+            device.excuseRepetitions(in: group)
+        }
         guard try perform(actions, on: device) else { return }
-        log("\(device.index) deletes \(file.rawValue.suffix(4))")
-        device.files[file] = nil
-        device.wishes.remove(file)
+        log("\(device.index) withdraws \(file.rawValue.suffix(4))")
+        if let entry = engine.state.directory[file] {
+            device.files[file]?.text = entry.appMetaData?.contents
+            // A withdrawn deletion leaves the app without the file.
+            if entry.deletedLocally { device.files[file] = nil } else { device.wishes.insert(file) }
+        } else {
+            device.files[file] = nil
+        }
+    }
+
+    /// Restores the server from its last backup, or makes one.
+    private func restoreServer() {
+        guard let backup, !random.once(in: 3) else {
+            self.backup = server.groups
+            log("server: a backup")
+            return
+        }
+        report.restorations += 1
+        for device in devices { forgetLost(device, backup) }
+        server.restore(backup)
+        log("server: restored")
+    }
+
+    /// What a device has seen of the time after a backup no longer proves that it knows the server's versions. Of what was
+    /// committed since, only the last contents of a file that some device still has must come back.
+    private func forgetLost(_ device: SimulatedDevice, _ backup: [SharingGroupUUID: ModelGroup]) {
+        for (id, then) in backup {
+            guard let now = server.groups[id] else { continue }
+            for (file, changes) in now.history {
+                let kept = then.history[file]?.count ?? 0
+                let version = then.files[file]?.version
+                device.seenVersions = device.seenVersions.filter {
+                    $0.file != file || $0.version <= version ?? FileVersion(-1)
+                }
+                if let version, device.store.state.directory[file]?.fileVersion ?? FileVersion(-1) >= version {
+                    device.seenVersions.insert(.init(file: file, version: version))
+                }
+                if let text = then.files[file]?.text { device.seenTexts.insert(text.contents) }
+                let lost = changes.dropFirst(kept)
+                guard !lost.isEmpty else { continue }
+                let last = now.files[file]
+                let isPending = devices.contains { $0.store.state.items.contains(at: .file(file)) }
+                for change in lost {
+                    if let contents = change.contents {
+                        let isHeld = devices.contains { $0.files[file]?.contents == contents }
+                        device.edits[contents]?.mayBeRepeated = true
+                        if isPending || !isHeld || last?.isDeleted == true || last?.contents != contents {
+                            device.edits[contents]?.isExcused = true
+                        }
+                    }
+                    // A text has no date: what two sides made of it may be the same version.
+                    if let text = change.text?.contents { device.textEdits[text]?.isExcused = true }
+                }
+            }
+            for (contents, edit) in device.edits where edit.group == id { device.edits[contents]?.mayBeRepeated = true }
+        }
+    }
+
+    func delete(_ files: [FileUUID], _ device: SimulatedDevice) throws {
+        guard var engine = device.engine else { return }
+        guard let actions = try? engine.delete(files, at: now) else { return }
+        device.engine = engine
+        for file in files { device.excuseAll(of: file) }
+        guard try perform(actions, on: device) else { return }
+        for file in files {
+            log("\(device.index) deletes \(file.rawValue.suffix(4))")
+            device.files[file] = nil
+            device.wishes.remove(file)
+        }
     }
 
     func syncOpenQueue(_ device: SimulatedDevice) throws {
@@ -206,6 +315,7 @@ extension Simulation {
         guard var engine = device.engine else { return }
         let actions = engine.stop()
         device.engine = engine
+        device.endedEarly = true
         do { try perform(actions, on: device) } catch { violation("the store failed: \(error)") }
     }
 
@@ -245,7 +355,10 @@ extension Simulation {
         case 5..<9: if let file = random.pick(live) { server.missingFiles.insert(file) }
         case 9, 10: if let file = random.pick(server.missingFiles.sorted()) { server.missingFiles.remove(file) }
         case 11, 12: if let user = random.pick(server.users.sorted()) { server.revokedUsers.insert(user) }
-        case 13, 14: server.revokedUsers = []
+        case 13:
+            server.revokedUsers = []
+            server.fullUsers = []
+        case 14: if let user = random.pick(server.users.sorted()) { server.fullUsers.insert(user) }
         case 15:
             // Another member removes a member, or adds one again.
             guard options.hasDepartures, let user = random.pick(server.users.sorted()) else { return }
@@ -269,7 +382,8 @@ extension Simulation {
             }
             log("server: user \(user) is gone")
         case 17:
-            guard let user = random.pick(group.members.keys.sorted()) else { return }
+            // What only a reader has of what a restored server has lost does not come back.
+            guard !options.hasRestorations, let user = random.pick(group.members.keys.sorted()) else { return }
             server.groups[id]?.members[user] = random.once(in: 3) ? .read : .write
             server.raiseMasterVersion(of: id)
             for device in devices where device.caller.user == user { device.excuseRepetitions(in: id) }

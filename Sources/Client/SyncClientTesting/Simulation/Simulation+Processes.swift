@@ -62,7 +62,9 @@ extension Simulation {
                 violation("device \(device.index) has stored something else")
             }
         #endif
-        for text in device.engine?.state.violations() ?? [] { violation("device \(device.index): \(text)") }
+        // A state that has not changed has been examined before.
+        let violations = changes.isEmpty ? [] : device.engine?.state.violations() ?? []
+        for text in violations { violation("device \(device.index): \(text)") }
         for (index, action) in actions.enumerated() {
             if diesNow {
                 // What the library could no longer report, the app finds in the library's state after a relaunch.
@@ -106,6 +108,7 @@ extension Simulation {
             queue.plan(
                 .answerDeletions(device: device.index, process: device.process, token, conflicts),
                 at: time + delay(3_000))
+        case .askForContents(let token, let attributes, _): supply(attributes.fileUUID, token, device)
         case .deliver(let token, let operations, let containsGone):
             if containsGone != operations.contains(where: { $0.kind == .fileGone }) {
                 violation("a delivery says wrongly whether something is gone")
@@ -124,10 +127,21 @@ extension Simulation {
                 violation("device \(device.index) removes \(location), which is not there")
             }
         case .report(let event): note(event, device)
-        case .reportError(let error): device.errors.append(error)
+        case .reportError(let error): note(error, device)
         case .reportSharingGroups(_, _, let deleted):
             for group in deleted { leave(group.sharingGroupUUID, device) }
         }
+    }
+
+    private func note(_ error: SyncError, _ device: SimulatedDevice) {
+        device.errors.append(error)
+        if let file = error.fileUUID { device.toldFiles.insert(file) }
+        if error.code == .permissionDenied, let group = error.sharingGroupUUID { checkDenial(in: group, device) }
+        guard error.code == .serverRestored, let file = error.fileUUID,
+            device.engine?.state.directory[file]?.fileVersion == nil
+        else { return }
+        // Neither server nor app has the contents any more.
+        if device.files[file]?.contents == nil { device.files[file] = nil }
     }
 
     /// A random time in seconds.
@@ -136,14 +150,20 @@ extension Simulation {
     }
 
     func tell(_ device: SimulatedDevice, _ process: Int, _ event: EngineEvent) throws {
+        let wasSyncing = device.engine?.isSyncing
         guard device.process == process, let actions = device.engine?.handle(event, at: now) else { return }
         try perform(actions, on: device)
+        guard wasSyncing == true, device.engine?.isSyncing == false else { return }
+        checkKept(by: device)
+        checkOthersSent(by: device)
     }
 
     /// Requests a sync on a device, as its app would.
     func sync(_ device: SimulatedDevice, _ group: SharingGroupUUID?, reAttemptGone: Bool = false) throws {
         let request = SyncRequest(sharingGroupUUID: group, reAttemptGoneDownloads: reAttemptGone)
+        let isDelayed = device.engine?.isSyncing == true
         guard let actions = try? device.engine?.sync(request, at: now) else { return }
+        if !isDelayed { device.endedEarly = false }
         log("\(device.index) wants a sync of \(group?.rawValue ?? "the list")")
         try perform(actions, on: device)
     }
@@ -224,13 +244,16 @@ extension Simulation {
                 Request(
                     device: device.index, process: device.process, token: waiting.token, request: waiting.request,
                     contents: waiting.contents, signIn: signIn, isRepeated: waiting.isRepeated, replyDelay: replyDelay,
-                    failure: failure)), at: time)
+                    failure: failure, restorations: report.restorations)), at: time)
     }
 
     func arrive(_ request: Request) {
         let device = devices[request.device]
         let answer: ModelServer.Answer
-        if let failure = request.failure {
+        if request.restorations != report.restorations {
+            // A server is closed while it is restored, and no request outlives that.
+            answer = ModelServer.Answer(.failed(.unreachable))
+        } else if let failure = request.failure {
             answer = ModelServer.Answer(.failed(failure))
         } else {
             if case .reuploadFile(let upload) = request.request { checkLeft(upload, request) }

@@ -11,8 +11,9 @@ extension Simulation {
     func settle() throws {
         isSettling = true
         server.missingFiles = []
-        server.refusesLargeFiles = false
+        server.refusesFiles = false
         server.revokedUsers = []
+        server.fullUsers = []
         for (id, group) in server.groups {
             for (user, permission) in group.members where permission == .read {
                 server.groups[id]?.members[user] = .write
@@ -42,11 +43,16 @@ extension Simulation {
                 let asksForGone = !options.hasAccountSwitches || round % 2 == 1
                 for group in groups { try sync(device, group, reAttemptGone: asksForGone) }
                 try runUntilQuiet()
-                checkFetched(device)
+                // A group that the list of groups has just shown again is synced in the next round.
+                checkFetched(device, in: groups)
             }
             if before == masterVersions, !isAnyMissing, devices.allSatisfy(isAtRest) { return }
         }
         violation("the clients do not come to rest")
+        for device in devices where !isAtRest(device) {
+            let items = device.engine?.state.items.inOrder.map { "\($0)" } ?? []
+            log("\(device.index) does not rest: \(items), \(device.wishes), \(device.errors)")
+        }
     }
 
     private var masterVersions: [SharingGroupUUID: MasterVersion] {
@@ -71,20 +77,15 @@ extension Simulation {
     /// How an app handles what it knows to be unfinished.
     private func tidy(_ device: SimulatedDevice) throws {
         guard let state = device.engine?.state else { return }
-        for entry in state.directory.inOrder where entry.deletedOnServer && !entry.deletedLocally {
-            guard state.pendingItems(of: entry.fileUUID).isEmpty, device.engine != nil else { continue }
-            // Its deletion was rejected together with another file's. The app restores it, or accepts the deletion.
-            if device.files[entry.fileUUID] == nil || random.once(in: 2) {
-                try delete(entry.fileUUID, device)
-            } else {
-                try edit(entry.fileUUID, device)
-            }
-        }
         // An event may have been lost with its process; what was set aside is still there.
-        for item in state.items.inOrder where state.queues[item.queueID]?.state == .dead && item.isContent {
+        for item in state.items.inOrder where state.queues[item.queueID]?.state == .dead {
             if let file = item.fileUUID { device.failedFiles.insert(file) }
         }
         for file in device.failedFiles.sorted() { try decideFailed(file, device) }
+        // Nobody will host what belongs to a member who has left.
+        for item in state.items.inOrder where item.failure?.code == .storageOwnerMissing {
+            if let file = item.fileUUID { try withdraw(file, device) }
+        }
         // An app that removed the files of a group, and is a member again, requests what the library believes it to
         // have.
         for entry in state.directory.inOrder

@@ -36,6 +36,8 @@ public final class Simulation {
         let replyDelay: Double?
         /// Whether the reply is that of a server that is closed, or broken.
         let failure: RequestFailure?
+        /// How often the server had been restored when it was sent.
+        let restorations: Int
     }
 
     let options: SimulationOptions
@@ -58,6 +60,8 @@ public final class Simulation {
     var answers: StoryAnswers?
     /// The number of files that people have created.
     var madeFiles = 0
+    /// The last backup of the server's groups; nil before the first one.
+    var backup: [SharingGroupUUID: ModelGroup]?
     /// The number of accounts that users have had.
     var madeAccounts = 0
     let commitIDs: CommitIDSource
@@ -135,7 +139,8 @@ public final class Simulation {
             groups.append(group)
             server.addGroup(group, name: "g", admin: UserID(1))
             for user in server.users.sorted() where user != UserID(1) && !random.once(in: 6) {
-                server.groups[group]?.members[user] = random.once(in: 8) ? .read : random.once(in: 3) ? .admin : .write
+                server.groups[group]?.members[user] =
+                    random.once(in: 8) && !options.hasRestorations ? .read : random.once(in: 3) ? .admin : .write
             }
         }
         if options.hasAccountSwitches { setUpAccounts() }

@@ -18,15 +18,19 @@ public struct SimulationOptions: Sendable {
     public var maximumFiles: Int?
     /// Whether people create groups, leave them, are removed from them, and delete their accounts.
     public var hasDepartures = true
-    /// Whether the server permanently refuses some contents, until the faults end.
+    /// Whether server and storages refuse some contents, until the faults end.
     public var hasRefusals = true
+    /// Whether people withdraw changes.
+    public var hasWithdrawals = true
+    /// Whether the server is restored from backups.
+    public var hasRestorations = false
     /// Whether users switch to other accounts.
     public var hasAccountSwitches = false
 
     /// The options that belong to a seed: each seed is a different history, under different circumstances.
     ///
-    /// Four of five histories have a server with all extensions, and in every other of these users switch accounts; one
-    /// of 32 uses SQLite.
+    /// Four of five histories have a server with all extensions. In every other of these users switch accounts; in every
+    /// fourth the server is restored from backups, and nobody leaves. One of 32 uses SQLite.
     public init(seed: UInt64) {
         var random = SplitMix64(seed: seed ^ 0x5EED)
         devices = 3 + random.below(6)
@@ -38,6 +42,8 @@ public struct SimulationOptions: Sendable {
         hasAccountSwitches = hasExtensions && random.once(in: 2)
         // A switch takes several actions of one person.
         if hasAccountSwitches { steps *= 2 }
+        hasRestorations = hasExtensions && !hasAccountSwitches && random.once(in: 2)
+        if hasRestorations { hasDepartures = false }
     }
 }
 
@@ -61,10 +67,18 @@ public struct SimulationReport: Sendable {
     public internal(set) var deaths = 0
     /// The number of syncs that restarted because of a stale master version.
     public internal(set) var staleReplies = 0
-    /// The number of files that were delivered, or uploads that were refused, as out of reach.
+    /// The number of files that were delivered as out of reach.
     public internal(set) var gone = 0
-    /// The number of uploads that were set aside because the server permanently refused them.
+    /// The number of changes that were set aside because the server does not accept them.
     public internal(set) var failedUploads = 0
+    /// The number of times that a change began to wait for a storage or a permission.
+    public internal(set) var waits = 0
+    /// The number of withdrawals.
+    public internal(set) var withdrawals = 0
+    /// The number of times that the server was restored from a backup.
+    public internal(set) var restorations = 0
+    /// The number of files that were brought back.
+    public internal(set) var restoredFiles = 0
     /// The number of confirmed switches of accounts.
     public internal(set) var switches = 0
     /// The number of files that were uploaded again.

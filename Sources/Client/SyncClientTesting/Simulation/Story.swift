@@ -28,6 +28,7 @@ final class Story {
         options.hasNetworkFaults = faultSeed != nil
         options.hasProcessDeaths = faultSeed != nil
         options.usesDatabase = faultSeed == nil
+        options.hasRestorations = false
         options.hasRefusals = false
         options.hasAccountSwitches = false
         simulation = Simulation(seed: faultSeed ?? 0, options: options, logs: true)
@@ -70,20 +71,32 @@ final class Story {
     // MARK: Steps
 
     /// Creates a file, which is only queued.
-    func make(_ who: Who) throws -> FileUUID {
+    func make(_ who: Who, in fileGroup: FileGroupUUID? = nil) throws -> FileUUID {
         guard let file = FileUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
-        try insist { try simulation.upload(file, group, nil, try device(who)) }
+        try insist { try simulation.upload(file, group, fileGroup, try device(who)) }
         return file
     }
 
     /// Creates a file that all devices have.
-    func shared(_ who: Who = .anna) throws -> FileUUID {
-        let file = try make(who)
+    func shared() throws -> FileUUID {
+        let file = try make(.anna)
+        try share([file])
+        return file
+    }
+
+    /// Creates two files of one file group, which all devices have.
+    func sharedFileGroup() throws -> [FileUUID] {
+        guard let fileGroup = FileGroupUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
+        let files = try (1...2).map { _ in try make(.anna, in: fileGroup) }
+        try share(files)
+        return files
+    }
+
+    private func share(_ files: [FileUUID]) throws {
         try insist {
             try syncAll()
-            return Who.allCases.allSatisfy { contents($0, file) != nil }
+            return Who.allCases.allSatisfy { who in files.allSatisfy { contents(who, $0) != nil } }
         }
-        return file
     }
 
     func edit(_ who: Who, _ file: FileUUID) throws {
@@ -94,11 +107,11 @@ final class Story {
         try insist { try simulation.editText(file, try device(who)) }
     }
 
-    func delete(_ who: Who, _ file: FileUUID) throws {
+    func delete(_ who: Who, _ files: [FileUUID]) throws {
         try insist {
             let device = try device(who)
-            try simulation.delete(file, device)
-            return device.files[file] == nil
+            try simulation.delete(files, device)
+            return files.allSatisfy { device.files[$0] == nil }
         }
     }
 

@@ -17,6 +17,46 @@ final class Descriptor: Sendable {
     deinit { _ = close(number) }
 }
 
+/// A name as a folder stores it.
+struct StoredName {
+    /// The name; nil if it is not UTF-8.
+    let text: String?
+    /// For people: bytes that are not UTF-8, and control characters, are written as `\\xe9`.
+    let shown: String
+
+    init(_ bytes: [UInt8]) {
+        text = String(validating: bytes, as: UTF8.self)
+        shown = Self.escaped(bytes)
+    }
+
+    @unsafe
+    init(cString: UnsafePointer<UInt8>) {
+        var bytes: [UInt8] = []
+        while case let byte = unsafe cString[bytes.count], byte != 0 { bytes.append(byte) }
+        self.init(bytes)
+    }
+
+    private static func escaped(_ bytes: [UInt8]) -> String {
+        func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+            bytes.map { "\\x" + (($0 < 16 ? "0" : "") + String($0, radix: 16)) }.joined()
+        }
+        var (shown, parser, rest, position) = ("", Unicode.UTF8.ForwardParser(), bytes.makeIterator(), 0)
+        while true {
+            switch parser.parseScalar(from: &rest) {
+            case .emptyInput: return shown
+            case .error(let length):
+                shown += hexadecimal(bytes[position..<position + length])
+                position += length
+            case .valid(let encoded):
+                let scalar = Unicode.UTF8.decode(encoded)
+                let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+                shown += isControl ? hexadecimal(encoded) : String(scalar)
+                position += encoded.count
+            }
+        }
+    }
+}
+
 /// The calls of POSIX.1-2024 that work relative to an open folder, so that they cannot be redirected elsewhere
 /// meanwhile.
 @safe
@@ -67,9 +107,8 @@ enum FileCalls {
         }
     }
 
-    /// The names in a folder as they are stored, without `.` and `..`; readdir(3). Nil stands for a name that is not
-    /// UTF-8.
-    static func names(in folder: Descriptor) throws(DiskError) -> [String?] {
+    /// The names in a folder as they are stored, without `.` and `..`; readdir(3).
+    static func names(in folder: Descriptor) throws(DiskError) -> [StoredName] {
         // Uses a separate descriptor, as closedir(3) closes it, and duplicates share its position.
         let copy = try openFolder(".", in: folder.number)
         let number = dup(copy.number)
@@ -80,7 +119,7 @@ enum FileCalls {
             throw error
         }
         defer { unsafe closedir(stream) }
-        var names: [String?] = []
+        var names: [StoredName] = []
         while true {
             errno = 0
             guard let entry = unsafe readdir(stream) else {
@@ -88,12 +127,12 @@ enum FileCalls {
                 return names
             }
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee))
+                unsafe pointer.withMemoryRebound(to: UInt8.self, capacity: MemoryLayout.size(ofValue: pointer.pointee))
                 {
-                    unsafe String(validatingCString: $0)
+                    unsafe StoredName(cString: $0)
                 }
             }
-            if name != ".", name != ".." { names.append(name) }
+            if name.text != ".", name.text != ".." { names.append(name) }
         }
     }
 

@@ -155,6 +155,117 @@ package final class DirectoryRoot: Sendable {
         return String(decoding: buffer[..<count], as: UTF8.self)
     }
 
+    /// The first bytes of a file, as they were read once.
+    struct Prefix: Hashable {
+        var inode: UInt64
+        /// In bytes.
+        var size: Int64
+        var digest: ContentDigest
+    }
+
+    /// Reads what a file contains at the beginning of the call, without bytes that others append meanwhile.
+    ///
+    /// Nil if it is missing, is not a regular file, or became shorter.
+    func prefix(of path: RelativePath) throws(DiskError) -> Prefix? {
+        try whole(path) { (file, signature) throws(DiskError) in
+            guard let digest = try Self.digest(of: file, bytes: signature.size, also: nil) else { return nil }
+            return Prefix(inode: signature.inode, size: signature.size, digest: digest.whole)
+        }
+    }
+
+    /// Copies into the program's folder what a file contains at the beginning of the call, without bytes that others
+    /// append meanwhile.
+    ///
+    /// The bytes are read twice. If both readings are equal, they were the file's between the readings. That the file
+    /// still begins with an earlier prefix shows that it is only appended to.
+    /// - Returns: The copy's digest, and the file's signature before it was read; nil if the file does not begin with
+    ///   `earlier`, or was overwritten meanwhile; then there is no copy.
+    func copyPrefix(of path: RelativePath, as name: String, extending earlier: Prefix) throws(DiskError) -> Reading? {
+        try whole(path) { (file, signature) throws(DiskError) in
+            guard signature.inode == earlier.inode, signature.size >= earlier.size else { return nil }
+            let copy = try FileCalls.createFile(name, in: incoming.number)
+            guard let first = try Self.digest(of: file, bytes: signature.size, also: earlier.size, copyingTo: copy),
+                first.prefix == earlier.digest,
+                let again = try? FileCalls.openFile(try place(path).name, in: try place(path).folder.number),
+                case .file(let now)? = try? FileCalls.item(again), now.inode == signature.inode,
+                try Self.digest(of: again, bytes: signature.size, also: nil)?.whole == first.whole
+            else {
+                try FileCalls.removeFile(name, in: incoming.number)
+                return nil
+            }
+            return Reading(digest: first.whole, signature: signature)
+        }
+    }
+
+    /// A copy of a file that is still open.
+    struct OpenCopy: Sendable {
+        let file: Descriptor
+        var name: String
+        var reading: Reading
+    }
+
+    /// Copies a file into the program's folder, and keeps it open; nil if it is missing or is not a regular file.
+    func openCopy(of path: RelativePath, as name: String) throws(DiskError) -> OpenCopy? {
+        try whole(path) { (file, signature) throws(DiskError) in
+            let copy = try FileCalls.createFile(name, in: incoming.number)
+            guard let digest = try Self.digest(of: file, bytes: signature.size, also: nil, copyingTo: copy) else {
+                try FileCalls.removeFile(name, in: incoming.number)
+                return nil
+            }
+            return OpenCopy(file: file, name: name, reading: Reading(digest: digest.whole, signature: signature))
+        }
+    }
+
+    /// Whether a copy has the last contents that a file had before another one took its path; nil as long as it is still
+    /// there, unchanged.
+    func isLast(_ copy: OpenCopy, of path: RelativePath) throws(DiskError) -> Bool? {
+        let identity = copy.reading.signature.contentsIdentity
+        guard case .file(let now) = try FileCalls.item(copy.file), now.contentsIdentity == identity else {
+            return false
+        }
+        guard case .file(let there) = try item(at: path) else { return true }
+        return there.inode == identity.inode ? nil : true
+    }
+
+    private func whole<Value>(
+        _ path: RelativePath, _ body: (Descriptor, FileSignature) throws(DiskError) -> Value?
+    ) throws(DiskError) -> Value? {
+        do {
+            let place = try place(path)
+            let file = try FileCalls.openFile(place.name, in: place.folder.number)
+            guard case .file(let signature) = try FileCalls.item(file) else { return nil }
+            return try body(file, signature)
+        } catch {
+            if error.isMissing { return nil }
+            throw DiskError(error.call, path, code: error.code)
+        }
+    }
+
+    /// The digest of a file's first `bytes` bytes, and of the first `shorter` of them; nil if there are not as many.
+    private static func digest(
+        of file: Descriptor, bytes: Int64, also shorter: Int64?, copyingTo copy: Descriptor? = nil
+    ) throws(DiskError) -> (whole: ContentDigest, prefix: ContentDigest?)? {
+        var (hash, prefix, rest) = (SHA256(), nil as SHA256?, bytes)
+        var untilShorter = shorter ?? -1
+        if untilShorter == 0 { prefix = hash }
+        var buffer = [UInt8](repeating: 0, count: chunkBytes)
+        while rest > 0 {
+            let count = min(try FileCalls.read(file, into: &buffer), Int(min(rest, Int64(chunkBytes))))
+            guard count > 0 else { return nil }
+            let chunk = buffer[..<count]
+            if (1...Int64(count)).contains(untilShorter) {
+                var part = hash
+                part.update(data: chunk.prefix(Int(untilShorter)))
+                prefix = part
+            }
+            untilShorter -= Int64(count)
+            hash.update(data: chunk)
+            if let copy { try FileCalls.write(chunk, to: copy) }
+            rest -= Int64(count)
+        }
+        return (ContentDigest(hash.finalize()), prefix.map { ContentDigest($0.finalize()) })
+    }
+
     /// Copies a file's contents into the program's folder, durably, with the given modification time.
     /// - Parameter source: any file outside the directory.
     func stage(_ source: URL, as name: String, modified: Date?) throws(DiskError) -> ContentDigest {
@@ -180,11 +291,14 @@ package final class DirectoryRoot: Sendable {
         return ContentDigest(hash.finalize())
     }
 
+    /// The absolute path of a name in the folder of incoming files.
+    func absoluteIncomingPath(_ name: String) -> String { statePath + "/incoming/" + name }
+
     /// A name in the folder of incoming files.
     func incomingPlace(_ name: String) -> FileCalls.Place { FileCalls.Place(folder: incoming, name: name) }
 
     /// The names in the folder of incoming files.
-    func incomingNames() throws(DiskError) -> [String] { try FileCalls.names(in: incoming).compactMap { $0 } }
+    func incomingNames() throws(DiskError) -> [String] { try FileCalls.names(in: incoming).compactMap(\.text) }
 
     /// Moves a file within the directory to an unused name, and removes folders that become empty.
     package func move(_ old: RelativePath, to new: RelativePath) throws(DiskError) {
@@ -217,7 +331,7 @@ package final class DirectoryRoot: Sendable {
         guard let folder = try? FileCalls.openFolder(place.name, in: place.folder.number),
             let names = try? FileCalls.names(in: folder)
         else { return }
-        for case let name? in names { removeTreeOfFolders(FileCalls.Place(folder: folder, name: name)) }
+        for case let name? in names.map(\.text) { removeTreeOfFolders(FileCalls.Place(folder: folder, name: name)) }
         _ = FileCalls.removeFolder(place.name, in: place.folder.number)
     }
 

@@ -1,5 +1,5 @@
 /// The regular files of a directory at one time.
-package struct DirectoryScan: Sendable, Hashable {
+package struct DirectoryScan: Sendable {
     /// Why a file or folder is skipped.
     package enum Reason: String, Sendable, Hashable, Codable {
         /// The file or folder cannot be read.
@@ -8,15 +8,23 @@ package struct DirectoryScan: Sendable, Hashable {
         case notAFile
         /// The name is not UTF-8, contains control characters, or is too long.
         case unusableName
-        /// Another file's name differs only in Unicode normalization or, on a case-insensitive file system, in letter
-        /// case.
+        /// Another file's name differs only in Unicode normalization.
         case sameName
+
+        /// Whether a person has to do something, so that everything is synchronized.
+        package var isProblem: Bool { self != .notAFile }
     }
 
     /// A file or folder that is skipped.
     package struct Skipped: Sendable, Hashable {
+        /// For people: what is not UTF-8 in a name is escaped.
         package var path: String
         package var reason: Reason
+
+        package init(path: String, reason: Reason) {
+            self.path = path
+            self.reason = reason
+        }
     }
 
     /// The files, by their paths as the disk spells them.
@@ -27,6 +35,8 @@ package struct DirectoryScan: Sendable, Hashable {
     package var skipped: [Skipped] = []
     /// Folders whose contents are unknown; what was known about them still counts.
     package var unknownFolders: [RelativePath] = []
+    /// The files that are left alone because another file has the same path in another spelling.
+    package var twins: [(path: RelativePath, signature: FileSignature)] = []
 
     /// No files.
     package init() {}
@@ -44,20 +54,27 @@ package struct DirectoryScan: Sendable, Hashable {
 
 extension DirectoryRoot {
     /// Finds all regular files that are not ignored.
+    ///
+    /// Of several files whose paths differ only in Unicode normalization, the recorded spelling is the file; without
+    /// one, the first in the order of bytes. The others are ``DirectoryScan/twins``, and so is what the record knows as
+    /// one and has not been changed, whether or not the other file still exists.
     /// - Throws: ``DiskError`` if the directory itself cannot be read.
-    package func scan(_ rules: IgnoreRules) throws(DiskError) -> DirectoryScan {
+    package func scan(_ rules: IgnoreRules, record: DirectoryRecord? = nil) throws(DiskError) -> DirectoryScan {
         var scan = DirectoryScan()
-        try enter(root, below: nil, rules, into: &scan)
+        try enter(root, below: nil, rules, record, into: &scan)
         return scan
     }
 
     private func enter(
-        _ folder: Descriptor, below parent: RelativePath?, _ rules: IgnoreRules, into scan: inout DirectoryScan
+        _ folder: Descriptor, below parent: RelativePath?, _ rules: IgnoreRules, _ record: DirectoryRecord?,
+        into scan: inout DirectoryScan
     ) throws(DiskError) {
-        for name in try FileCalls.names(in: folder).sorted(by: Self.bytewise) {
-            let text = (parent.map { $0.text + "/" } ?? "") + (name ?? "?")
-            if parent == nil, name == RelativePath.stateFolder { continue }
-            guard let name, let path = RelativePath(text) else {
+        for stored in try FileCalls.names(in: folder).sorted(by: Self.bytewise) {
+            let prefix = parent.map { $0.text + "/" } ?? ""
+            if parent == nil, stored.text == RelativePath.stateFolder { continue }
+            let text = prefix + stored.shown
+            guard let name = stored.text, let path = RelativePath(prefix + name) else {
+                if rules.ignoresUnusable(text) { continue }
                 scan.skipped.append(DirectoryScan.Skipped(path: text, reason: .unusableName))
                 continue
             }
@@ -66,15 +83,12 @@ extension DirectoryRoot {
                 case .missing: break
                 case .file(let signature):
                     if rules.ignoresItself(path, isFolder: false) { continue }
-                    if scan.files[path] != nil {
-                        scan.skipped.append(DirectoryScan.Skipped(path: text, reason: .sameName))
-                    } else {
-                        scan.files[path] = signature
-                    }
+                    scan.add(path, signature, record)
                 case .folder:
                     if rules.ignoresItself(path, isFolder: true) { continue }
                     scan.folders.append(path)
-                    try enter(try FileCalls.openFolder(name, in: folder.number), below: path, rules, into: &scan)
+                    try enter(
+                        try FileCalls.openFolder(name, in: folder.number), below: path, rules, record, into: &scan)
                 case .other: scan.skipped.append(DirectoryScan.Skipped(path: text, reason: .notAFile))
                 }
             } catch {
@@ -85,7 +99,28 @@ extension DirectoryRoot {
         }
     }
 
-    private static func bytewise(_ left: String?, _ right: String?) -> Bool {
-        (left ?? "").utf8.lexicographicallyPrecedes((right ?? "").utf8)
+    private static func bytewise(_ left: StoredName, _ right: StoredName) -> Bool {
+        left.shown.utf8.lexicographicallyPrecedes(right.shown.utf8)
+    }
+}
+
+extension DirectoryScan {
+    fileprivate mutating func add(_ path: RelativePath, _ signature: FileSignature, _ record: DirectoryRecord?) {
+        if record?.isTwin(path, signature) == true { return leaveAlone(path, signature) }
+        guard let index = files.index(forKey: path) else {
+            files[path] = signature
+            return
+        }
+        guard let recorded = record?.file(at: path)?.path, recorded.isSpelled(like: path) else {
+            return leaveAlone(path, signature)
+        }
+        let other = files.remove(at: index)
+        leaveAlone(other.key, other.value)
+        files[path] = signature
+    }
+
+    private mutating func leaveAlone(_ path: RelativePath, _ signature: FileSignature) {
+        twins.append((path, signature))
+        skipped.append(Skipped(path: path.text, reason: .sameName))
     }
 }

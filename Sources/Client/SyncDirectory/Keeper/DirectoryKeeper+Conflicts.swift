@@ -12,11 +12,13 @@ extension DirectoryKeeper {
     /// Decides about new contents or a new text of a file for which the library has work.
     ///
     /// - Parameters:
+    ///   - path: where the download says that the file is.
     ///   - hasContents: whether the download contains contents.
     ///   - givenUpContents, givenUpPath, givenUpDeletion: what the library's work concerns.
     /// - Throws: ``RecordError``; then no decision may be made yet.
     package func resolve(
-        _ uuid: FileUUID, hasContents: Bool, givenUpContents: Bool, givenUpPath: Bool, givenUpDeletion: Bool
+        _ uuid: FileUUID, at path: String? = nil, hasContents: Bool, givenUpContents: Bool, givenUpPath: Bool,
+        givenUpDeletion: Bool
     ) throws(RecordError) -> Resolution {
         // New contents win over a deletion that was made without knowledge of them; a new path does not.
         if givenUpDeletion, !hasContents { return .keepDeletion }
@@ -24,6 +26,10 @@ extension DirectoryKeeper {
             if givenUpContents { file.conflict.insert(.contents) }
             if givenUpPath { file.conflict.insert(.path) }
         }
+        if givenUpDeletion, let path = record.handedOver[uuid]?.path.text ?? path {
+            try note(DirectoryConflict(kind: .deletedAndChanged, path: path, copy: nil, date: options.now()))
+        }
+        try dropHandedOver(uuid)
         return .accept
     }
 
@@ -31,5 +37,6 @@ extension DirectoryKeeper {
     /// a new file.
     package func acceptDeletion(of uuid: FileUUID, givenUpContents: Bool) throws(RecordError) {
         if givenUpContents { try update(uuid) { $0.conflict.insert(.contents) } }
+        try dropHandedOver(uuid)
     }
 }

@@ -206,9 +206,9 @@ extension DirectoryKeeper {
         case .file:
             // Another spelling of its own name, on a case-insensitive file system.
             if record.file(at: wanted) != nil { return Claim(outcome: .free(wanted)) }
-            // Not recorded: ignored, or not yet settled.
+            // Not recorded: ignored, a twin, or not yet settled.
             var claim = try loses(file, wanted)
-            claim.mustBeAnnounced = !rules().ignoresFile(wanted)
+            claim.mustBeAnnounced = !rules().ignoresFile(wanted) && !record.isTwin(wanted)
             claim.isAlias = !claim.mustBeAnnounced
             return claim
         default:

@@ -5,6 +5,8 @@ extension DirectoryKeeper {
     package enum Work: Sendable, Hashable {
         /// Upload the contents at a path, with a new text; also if only one of them is new.
         case upload(RecordedFile, text: String)
+        /// Upload a copy of the contents, at this absolute path, with a new text; the library takes over the copy.
+        case uploadCopy(RecordedFile, text: String, copy: String)
         /// Upload a new text.
         case describe(RecordedFile, text: String)
         /// Delete the file.
@@ -13,7 +15,7 @@ extension DirectoryKeeper {
         /// The file.
         package var file: RecordedFile {
             switch self {
-            case .upload(let file, _), .describe(let file, _), .delete(let file): file
+            case .upload(let file, _), .uploadCopy(let file, _, _), .describe(let file, _), .delete(let file): file
             }
         }
     }
@@ -22,6 +24,7 @@ extension DirectoryKeeper {
     ///
     /// Files that change again meanwhile are omitted: the next ``look()`` finds them.
     package func work(limit: Int) throws -> [Work] {
+        try discardUnneededCopies()
         var work: [Work] = []
         for file in record.files(where: { !$0.pending.isEmpty }) {
             guard work.count < limit else { break }
@@ -32,7 +35,9 @@ extension DirectoryKeeper {
             // What a conflict gave up must first be delivered.
             guard file.conflict.isEmpty else { continue }
             let text = description(of: file).appMetaData
-            if file.pending.contains(.contents) {
+            if file.pending.contains(.contents), let copy = copies[file.fileUUID] {
+                work.append(.uploadCopy(file, text: text, copy: root.absoluteIncomingPath(copy.name)))
+            } else if file.pending.contains(.contents) {
                 guard let signature = file.signature, try root.item(at: file.path) == .file(signature) else { continue }
                 work.append(.upload(file, text: text))
             } else {
@@ -51,9 +56,18 @@ extension DirectoryKeeper {
     package func accepted(_ work: Work) throws {
         let before = work.file
         switch work {
-        case .delete: try record.remove(before.fileUUID)
-        case .describe: try update(before.fileUUID) { $0.pending.remove(.path) }
+        case .delete:
+            try handOver(before, .deletion)
+            try record.remove(before.fileUUID)
+        case .describe:
+            try handOver(before, .path)
+            try update(before.fileUUID) { $0.pending.remove(.path) }
+        case .uploadCopy:
+            try handOver(before, .contents, bytes: copies[before.fileUUID]?.size ?? 0)
+            copies[before.fileUUID] = nil
+            try update(before.fileUUID) { $0.pending.subtract([.path, .contents]) }
         case .upload:
+            try handOver(before, .contents, bytes: before.signature?.size ?? 0)
             let isSame = try root.item(at: before.path) == before.signature.map { .file($0) }
             try update(before.fileUUID) { file in
                 file.pending.remove(.path)
@@ -66,10 +80,12 @@ extension DirectoryKeeper {
     /// now on.
     package func refused(_ work: Work) throws { try record.remove(work.file.fileUUID) }
 
-    /// Notes that a sync has completed: the server has everything that was passed to the library.
-    package func committed() throws {
+    /// Notes that a sync has completed: the server has everything that was passed to the library, and everything that
+    /// others changed has been delivered, but that of some files.
+    /// - Parameter waiting: Those files.
+    package func committed(except waiting: Set<FileUUID> = []) throws {
         // What was given up for a delivery that did not arrive, perhaps because the server already had it.
-        for file in record.files(where: { !$0.conflict.isEmpty }) {
+        for file in record.files(where: { !$0.conflict.isEmpty && !waiting.contains($0.fileUUID) }) {
             try update(file.fileUUID) { file in
                 if file.conflict.contains(.contents) { file.pending.insert(.contents) }
                 if file.conflict.contains(.path) { file.pending.insert(.path) }
@@ -78,6 +94,7 @@ extension DirectoryKeeper {
         }
         let announced = record.files {
             $0.pending.isEmpty && $0.conflict.isEmpty && !$0.isAlias && $0.serverPath != $0.path
+                && !waiting.contains($0.fileUUID)
         }
         for file in announced { try update(file.fileUUID) { $0.serverPath = $0.path.composed } }
     }

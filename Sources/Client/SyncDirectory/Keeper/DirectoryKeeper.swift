@@ -13,6 +13,12 @@ package final class DirectoryKeeper {
         package var person: String
         /// How long a file must have been unchanged before it is read.
         package var quietPeriod: Duration
+        /// How long to wait for a file that keeps changing, before what it contains is copied.
+        package var patience: Duration
+        /// How long a file that goes on growing is left alone after it was copied.
+        package var copyInterval: Duration
+        /// Whether any number of deletions may be sent without a question; see ``DirectoryKeeper/Look/heldDeletions``.
+        package var allowsDeletions: Bool
         /// How long replaced files are monitored, in case some program still writes to them.
         package var displacedPeriod: Duration
         /// The MIME types of files by their name extensions.
@@ -21,12 +27,17 @@ package final class DirectoryKeeper {
         package var newUUID: @Sendable () -> UUID
 
         package init(
-            person: String, quietPeriod: Duration = .milliseconds(300), displacedPeriod: Duration = .seconds(10),
+            person: String, quietPeriod: Duration = .milliseconds(300), patience: Duration = .seconds(5),
+            copyInterval: Duration = .seconds(60), allowsDeletions: Bool = false,
+            displacedPeriod: Duration = .seconds(10),
             mimeType: @escaping @Sendable (RelativePath) -> MIMEType,
             now: @escaping @Sendable () -> Date = { Date() }, newUUID: @escaping @Sendable () -> UUID = { UUID() }
         ) {
             self.person = person
             self.quietPeriod = quietPeriod
+            self.patience = patience
+            self.copyInterval = copyInterval
+            self.allowsDeletions = allowsDeletions
             self.displacedPeriod = displacedPeriod
             self.mimeType = mimeType
             self.now = now
@@ -38,6 +49,9 @@ package final class DirectoryKeeper {
     package struct Look: Sendable, Hashable {
         /// Whether something is changing right now, so that another look is due soon.
         package var hasUnsettled = false
+        /// Missing files whose deletion is not passed on: they are too many to be trusted. They stay recorded, and count
+        /// as unchanged if they return.
+        package var heldDeletions: [RelativePath] = []
         /// The skipped files and folders.
         package var skipped: [DirectoryScan.Skipped] = []
         /// The folders that are not ignored.
@@ -49,6 +63,12 @@ package final class DirectoryKeeper {
     let options: Options
     /// Conflicts since the last call of ``takeConflicts()``.
     private var newConflicts: [DirectoryConflict] = []
+    /// Files that were changing at each look so far.
+    var restless: [RelativePath: RestlessFile] = [:]
+    /// Copies of files that grow, in the folder of incoming files, to be sent instead of the files.
+    var copies: [FileUUID: (name: String, size: Int64)] = [:]
+    /// The recent deletions that were passed on.
+    private var brake = DeletionBrake()
 
     package init(root: DirectoryRoot, record: DirectoryRecord, options: Options) {
         self.root = root
@@ -63,14 +83,49 @@ package final class DirectoryKeeper {
     package func look() throws -> Look {
         guard root.isInPlace else { throw DirectoryError.directoryMoved }
         let rules = rules()
-        let scan = try root.scan(rules)
+        let scan = try root.scan(rules, record: record)
+        try record.setTwins(scan.twins)
+        try followSpelling(scan)
         let quietSince = nanoseconds(options.now()) - nanoseconds(options.quietPeriod)
-        let changes = LocalChanges(from: record, to: scan, ignoring: rules, quietSince: quietSince) {
+        let changes = LocalChanges(
+            from: record, to: scan, ignoring: rules, restless: Set(restlessFiles.map(\.path)), quietSince: quietSince
+        ) { (path) throws(DiskError) in try root.reading(of: path) }
+        let deleted = changes.deleted
+        let isHeld =
+            !options.allowsDeletions
+            && brake.holds(deleted.count, of: record.presentCount, at: options.now())
+        for change in changes.changes {
+            if case .deleted = change, isHeld { continue }
+            try note(change)
+        }
+        let isWorthWaiting = try note(changing: changes.changing)
+        var look = Look(hasUnsettled: changes.hasHalfMoves || isWorthWaiting)
+        look.heldDeletions = isHeld ? deleted.compactMap { record[$0]?.path }.sorted { $0.text < $1.text } : []
+        look.skipped =
+            scan.skipped + changes.unreadable.map { DirectoryScan.Skipped(path: $0.text, reason: .unreadable) }
+        look.folders = scan.folders
+        return look
+    }
+
+    /// What has changed in the directory and was not noted yet; notes nothing. Files that are changing right now count
+    /// as changed.
+    package func unnotedChanges() throws -> [(path: RelativePath, what: RecordedFile.Pending)] {
+        let rules = rules()
+        let scan = try root.scan(rules, record: record)
+        let changes = LocalChanges(from: record, to: scan, ignoring: rules, quietSince: .max) {
             (path) throws(DiskError) in try root.reading(of: path)
         }
-        for change in changes.changes { try note(change) }
-        let unreadable = changes.unreadable.map { DirectoryScan.Skipped(path: $0.text, reason: .unreadable) }
-        return Look(hasUnsettled: changes.hasUnsettled, skipped: scan.skipped + unreadable, folders: scan.folders)
+        var found: [(path: RelativePath, what: RecordedFile.Pending)] = changes.changing.map { ($0, .contents) }
+        for change in changes.changes {
+            switch change {
+            case .created(let path, _): found.append((path, .contents))
+            case .changed(let uuid, _): record[uuid].map { found.append(($0.path, .contents)) }
+            case .moved(_, let path, _): found.append((path, .path))
+            case .deleted(let uuid): record[uuid].map { found.append(($0.path, .deletion)) }
+            case .confirmed: break
+            }
+        }
+        return found
     }
 
     /// The current patterns of the directory.
@@ -79,6 +134,17 @@ package final class DirectoryKeeper {
             let text = root.text(of: file, maximumBytes: IgnoreRules.maximumBytes)
         else { return IgnoreRules() }
         return IgnoreRules(text: text)
+    }
+
+    /// Takes over the names of files and folders that were renamed to another Unicode normalization form, which changes
+    /// nothing else.
+    private func followSpelling(_ scan: DirectoryScan) throws {
+        for path in scan.files.keys {
+            guard let file = record.file(at: path), file.path == path, !file.path.isSpelled(like: path) else {
+                continue
+            }
+            try update(file.fileUUID) { $0.path = path }
+        }
     }
 
     private func note(_ change: LocalChanges.Change) throws {
@@ -133,6 +199,32 @@ package final class DirectoryKeeper {
 
     private func nanoseconds(_ duration: Duration) -> Int64 {
         duration.components.seconds * 1_000_000_000 + duration.components.attoseconds / 1_000_000_000
+    }
+}
+
+/// Stops deletions that look like a folder whose file system is not mounted.
+///
+/// Deletions of the last minute count as one, since a folder does not disappear in one moment.
+package struct DeletionBrake {
+    /// Fewer deletions are always passed on.
+    static let minimum = 20
+    private static let period: TimeInterval = 60
+    private var passed: [(date: Date, count: Int)] = []
+
+    package init() {}
+
+    /// Whether deletions are to be held back; notes them as passed on if they are not.
+    /// - Parameters:
+    ///   - deleted: the number of files that are missing now.
+    ///   - present: the number of recorded files, including those.
+    package mutating func holds(_ deleted: Int, of present: Int, at now: Date) -> Bool {
+        guard deleted > 0 else { return false }
+        passed.removeAll { now.timeIntervalSince($0.date) > Self.period || $0.date > now }
+        let before = passed.map(\.count).reduce(0, +)
+        let (all, total) = (before + deleted, before + present)
+        if all >= Self.minimum, all * 3 > total { return true }
+        passed.append((now, deleted))
+        return false
     }
 }
 

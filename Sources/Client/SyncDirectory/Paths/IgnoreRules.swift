@@ -49,8 +49,17 @@ package struct IgnoreRules: Sendable {
 
     /// Whether a folder or a file matches the patterns itself, regardless of its parent folders.
     package func ignoresItself(_ path: RelativePath, isFolder: Bool) -> Bool {
+        ignores(path.text, path.name, isFolder)
+    }
+
+    /// Whether a file with an unusable name matches the patterns, as its name is shown to people.
+    func ignoresUnusable(_ shown: String) -> Bool {
+        ignores(shown, shown.split(separator: "/").last.map(String.init) ?? shown, false)
+    }
+
+    private func ignores(_ path: String, _ name: String, _ isFolder: Bool) -> Bool {
         guard !rules.isEmpty else { return false }
-        let (whole, name) = (Array(path.text), Array(path.name))
+        let (whole, name) = (Array(path), Array(name))
         var ignored = false
         for rule in rules where isFolder || !rule.isForFoldersOnly {
             if Self.matches(rule.pattern[...], (rule.isAnchored ? whole : name)[...]) { ignored = !rule.isException }

@@ -65,6 +65,9 @@ package struct RelativePath: Sendable, Hashable, CustomStringConvertible {
     /// Whether `other` is anywhere below this path.
     package func contains(_ other: RelativePath) -> Bool { other.ancestors.contains(self) }
 
+    /// Whether both have the same bytes, and not only the same meaning.
+    package func isSpelled(like other: RelativePath) -> Bool { text.utf8.elementsEqual(other.text.utf8) }
+
     /// The form in which paths are sent: Unicode's composed form (NFC).
     package var composed: RelativePath { RelativePath(text.precomposedStringWithCanonicalMapping) ?? self }
 

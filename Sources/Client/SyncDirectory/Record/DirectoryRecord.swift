@@ -13,6 +13,10 @@ package final class DirectoryRecord {
     private var folders: [PathKey: Int] = [:]
     /// Files that were moved away and are still monitored, by name.
     package private(set) var displaced: [String: DisplacedFile]
+    /// Changes that the library has and the server does not, by file.
+    package private(set) var handedOver: [FileUUID: HandedOver]
+    /// The files that are left alone because another file has the same path in another spelling, by their bytes.
+    private var twins: [[UInt8]: (path: RelativePath, signature: FileSignature)]
 
     /// Loads the stored record.
     /// - Parameter ignoresCase: whether names that differ only in letter case are the same name.
@@ -21,6 +25,8 @@ package final class DirectoryRecord {
         self.ignoresCase = ignoresCase
         files = Dictionary(uniqueKeysWithValues: try store.files().map { ($0.fileUUID, $0) })
         displaced = Dictionary(uniqueKeysWithValues: try store.displaced().map { ($0.name, $0) })
+        handedOver = Dictionary(uniqueKeysWithValues: try store.handedOver().map { ($0.fileUUID, $0) })
+        twins = Dictionary(uniqueKeysWithValues: try store.twins().map { (Array($0.path.text.utf8), $0) })
         for file in files.values { index(file) }
     }
 
@@ -34,6 +40,9 @@ package final class DirectoryRecord {
 
     /// The number of files, including those to be deleted.
     package var count: Int { files.count }
+
+    /// The number of files that are not to be deleted.
+    package var presentCount: Int { files.values.count { !$0.pending.contains(.deletion) } }
 
     /// One file.
     package subscript(uuid: FileUUID) -> RecordedFile? { files[uuid] }
@@ -52,7 +61,7 @@ package final class DirectoryRecord {
     /// Adds or changes a file.
     package func save(_ file: RecordedFile) throws(RecordError) {
         if let old = files[file.fileUUID] {
-            if old == file { return }
+            if old == file, old.path.isSpelled(like: file.path) { return }
             unindex(old)
         }
         files[file.fileUUID] = file
@@ -77,6 +86,49 @@ package final class DirectoryRecord {
     package func removeDisplaced(_ name: String) throws(RecordError) {
         displaced[name] = nil
         try store.removeDisplaced(name)
+    }
+
+    /// Notes a change that the library has.
+    func save(_ row: HandedOver) throws(RecordError) {
+        handedOver[row.fileUUID] = row
+        try store.save(row)
+    }
+
+    /// Forgets a change that the library had.
+    func removeHandedOver(_ uuid: FileUUID) throws(RecordError) {
+        guard handedOver.removeValue(forKey: uuid) != nil else { return }
+        try store.removeHandedOver(uuid)
+    }
+
+    /// Why nothing can be sent at all, for people; nil if nothing is known against it.
+    package var obstacle: String? {
+        get throws(RecordError) { try store.setting(Self.obstacleSetting).flatMap { $0.isEmpty ? nil : $0 } }
+    }
+
+    /// Notes why nothing can be sent, or that nothing prevents it.
+    package func note(obstacle: String?) throws(RecordError) {
+        guard try self.obstacle != obstacle else { return }
+        try store.set(Self.obstacleSetting, to: obstacle ?? "")
+    }
+
+    private static let obstacleSetting = "obstacle"
+
+    /// Whether the file with exactly this spelling is known as a twin, and was not written since.
+    func isTwin(_ path: RelativePath, _ signature: FileSignature) -> Bool {
+        twins[Array(path.text.utf8)]?.signature.contentsIdentity == signature.contentsIdentity
+    }
+
+    /// Whether exactly this spelling is that of a twin.
+    func isTwin(_ path: RelativePath) -> Bool { twins[Array(path.text.utf8)] != nil }
+
+    /// Replaces the known twins.
+    func setTwins(_ found: [(path: RelativePath, signature: FileSignature)]) throws(RecordError) {
+        let new = Dictionary(found.map { (Array($0.path.text.utf8), $0) }, uniquingKeysWith: { $1 })
+        for (key, twin) in twins where new[key] == nil { try store.removeTwin(twin.path) }
+        for (key, twin) in new where twins[key]?.signature != twin.signature {
+            try store.saveTwin(twin.path, twin.signature)
+        }
+        twins = new
     }
 
     /// Notes a conflict.

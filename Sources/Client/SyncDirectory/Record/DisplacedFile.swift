@@ -25,6 +25,8 @@ package struct DirectoryConflict: Sendable, Hashable, Codable {
         case bothChanged
         /// Others deleted a file that was changed here; it is kept as a new file.
         case changedAndDeleted
+        /// Others changed a file that was deleted here, or uploaded it again after the server had lost it; it is back.
+        case deletedAndChanged
         /// Two files claimed one path; one of them is now at ``DirectoryConflict/copy``.
         case samePath
     }

@@ -18,8 +18,16 @@ package struct LocalChanges: Sendable, Hashable {
 
     /// The changes, in an order that depends only on the directory.
     package var changes: [Change] = []
-    /// Whether something is changing right now, or may be one half of a move, and is left for the next look.
-    package var hasUnsettled = false
+    /// Files that are changing right now, and are left for the next look.
+    package var changing: [RelativePath] = []
+    /// Whether a file is missing that may have been moved to where something is still changing.
+    package var hasHalfMoves = false
+    /// Whether something is left for the next look.
+    package var hasUnsettled: Bool { hasHalfMoves || !changing.isEmpty }
+    /// The missing files.
+    package var deleted: [FileUUID] {
+        changes.compactMap { change in if case .deleted(let uuid) = change { uuid } else { nil } }
+    }
     /// Files that cannot be read.
     package var unreadable: [RelativePath] = []
 
@@ -29,12 +37,14 @@ package struct LocalChanges: Sendable, Hashable {
     ///   - record: the last known state.
     ///   - scan: the current state.
     ///   - rules: what is ignored; a recorded file that is now ignored counts as unchanged.
+    ///   - restless: files that have been changing for long; no missing file waits for them.
     ///   - quietSince: in nanoseconds since 1970: files that changed after it may still be being written, and are left
     ///     for the next look. Times that are more than a minute ahead of it come from another clock, and are
     ///     disregarded.
     ///   - read: reads a file; nil if it is changing right now.
     package init(
-        from record: DirectoryRecord, to scan: DirectoryScan, ignoring rules: IgnoreRules, quietSince: Int64,
+        from record: DirectoryRecord, to scan: DirectoryScan, ignoring rules: IgnoreRules,
+        restless: Set<RelativePath> = [], quietSince: Int64,
         read: (RelativePath) throws(DiskError) -> DirectoryRoot.Reading?
     ) {
         var missing: [RecordedFile] = []
@@ -61,7 +71,7 @@ package struct LocalChanges: Sendable, Hashable {
             let isMoved = movable.contains(signature.contentsIdentity)
             if let reading = reading(path, signature, isMoved ? .max : quietSince, read) {
                 found.append((path, reading))
-            } else {
+            } else if !restless.contains(path) {
                 unsettled.append(signature)
             }
         }
@@ -85,7 +95,7 @@ package struct LocalChanges: Sendable, Hashable {
                 changes.append(.moved(file.fileUUID, found[match].path, found[match].reading))
             } else if unsettled.contains(where: { file.signature?.resembles($0) ?? true }) {
                 // It may have been moved to where something is still changing.
-                hasUnsettled = true
+                hasHalfMoves = true
             } else {
                 changes.append(.deleted(file.fileUUID))
             }
@@ -101,12 +111,12 @@ package struct LocalChanges: Sendable, Hashable {
     ) -> DirectoryRoot.Reading? {
         let isRecent = signature.changed > quietSince && signature.changed - quietSince < 60_000_000_000
         if isRecent {
-            hasUnsettled = true
+            changing.append(path)
             return nil
         }
         do throws(DiskError) {
             if let reading = try read(path), reading.signature == signature { return reading }
-            hasUnsettled = true
+            changing.append(path)
         } catch {
             unreadable.append(path)
         }

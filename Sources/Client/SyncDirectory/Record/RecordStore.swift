@@ -71,6 +71,20 @@ package final class RecordStore: Sendable {
                     CREATE TABLE setting (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL);
                     """)
         }
+        migrator.registerMigration("second") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE twin (path TEXT PRIMARY KEY NOT NULL, signature TEXT NOT NULL);
+                    CREATE TABLE handedOver (
+                      fileUUID TEXT PRIMARY KEY NOT NULL,
+                      path TEXT NOT NULL,
+                      what INTEGER NOT NULL,
+                      bytes INTEGER NOT NULL,
+                      problem TEXT,
+                      isBlocked INTEGER NOT NULL
+                    );
+                    """)
+        }
         return migrator
     }
 
@@ -128,6 +142,55 @@ package final class RecordStore: Sendable {
 
     func removeDisplaced(_ name: String) throws(RecordError) {
         try write("DELETE FROM displaced WHERE name = ?", [name])
+    }
+
+    func twins() throws(RecordError) -> [(path: RelativePath, signature: FileSignature)] {
+        try Self.translating {
+            try queue.read { db in
+                try Row.fetchAll(db, sql: "SELECT path, signature FROM twin").map { row in
+                    let signature: String = row["signature"]
+                    return (
+                        try Self.known(RelativePath(row["path"])),
+                        try JSONDecoder().decode(FileSignature.self, from: Data(signature.utf8))
+                    )
+                }
+            }
+        }
+    }
+
+    func saveTwin(_ path: RelativePath, _ signature: FileSignature) throws(RecordError) {
+        let signature = try Self.translating { String(decoding: try JSONEncoder().encode(signature), as: UTF8.self) }
+        try write("INSERT OR REPLACE INTO twin (path, signature) VALUES (?, ?)", [path.text, signature])
+    }
+
+    func removeTwin(_ path: RelativePath) throws(RecordError) {
+        try write("DELETE FROM twin WHERE path = ?", [path.text])
+    }
+
+    func handedOver() throws(RecordError) -> [HandedOver] {
+        try Self.translating {
+            try queue.read { db in
+                try Row.fetchAll(db, sql: "SELECT * FROM handedOver").map { row in
+                    HandedOver(
+                        fileUUID: try Self.known(FileUUID(row["fileUUID"])),
+                        path: try Self.known(RelativePath(row["path"])),
+                        what: RecordedFile.Pending(rawValue: row["what"]), bytes: row["bytes"],
+                        problem: row["problem"], isBlocked: row["isBlocked"])
+                }
+            }
+        }
+    }
+
+    func save(_ row: HandedOver) throws(RecordError) {
+        try write(
+            """
+            INSERT OR REPLACE INTO handedOver (fileUUID, path, what, bytes, problem, isBlocked) VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            [row.fileUUID.rawValue, row.path.text, row.what.rawValue, row.bytes, row.problem, row.isBlocked])
+    }
+
+    func removeHandedOver(_ uuid: FileUUID) throws(RecordError) {
+        try write("DELETE FROM handedOver WHERE fileUUID = ?", [uuid.rawValue])
     }
 
     func add(_ conflict: DirectoryConflict) throws(RecordError) {

@@ -19,6 +19,8 @@ package enum EngineAction: Sendable {
     case resolveContentConflict(EngineToken, ContentDownloadConflict)
     /// Ask the app about deletions; answer with ``EngineEvent/deletionConflictsResolved(_:_:)``.
     case resolveDeletionConflicts(EngineToken, [DownloadDeletionConflict])
+    /// Ask the app for the contents of a file that the server lacks; answer with ``EngineEvent/contents(_:_:)``.
+    case askForContents(EngineToken, SyncAttributes, FileVersion)
     /// Deliver a file group to the app; answer with ``EngineEvent/delivered(_:taken:)``.
     case deliver(EngineToken, [DownloadOperation], containsGone: Bool)
     /// Wait for a random time within this range, in seconds; answer with ``EngineEvent/waited(_:)``.
@@ -41,10 +43,22 @@ package enum EngineEvent: Sendable {
     case contentConflictResolved(EngineToken, ContentDownloadResolution?)
     /// The app's answers to conflicts; files without an answer are asked about again in a later sync.
     case deletionConflictsResolved(EngineToken, [FileUUID: DownloadDeletionResolution])
+    /// The app's contents of a file that the server lacks.
+    case contents(EngineToken, SuppliedContents)
     /// The app has, or has not, accepted the delivery.
     case delivered(EngineToken, taken: Bool)
     /// The wait is over.
     case waited(EngineToken)
+}
+
+/// The app's answer when it is asked for contents that the server lacks.
+package enum SuppliedContents: Sendable {
+    /// The contents.
+    case file(UploadSource)
+    /// The app does not have them.
+    case notAvailable
+    /// The app has changed the file since, and will queue that.
+    case differentVersion
 }
 
 /// A sync requested by the app.

@@ -117,7 +117,7 @@ package enum ServerReply: Sendable {
     case committed(numberUploadsTransferred: Int)
     case fileDownloaded(FileDownload)
     case appMetaDataDownloaded(String)
-    /// Permanently out of reach: an upload was refused, or a download has no contents.
+    /// Out of reach: an upload finds no storage, or a download has no contents.
     case gone(GoneReason, appMetaData: String?, CloudStorageType?, awaitsReupload: Bool = false)
     case reuploaded(ReuploadResult)
     /// Whether the server moves files by itself; nil if that is hidden by a proposal that this device does not know.
@@ -169,12 +169,14 @@ package enum ServerReply: Sendable {
 package enum RequestFailure: Error, Sendable, Equatable {
     /// No complete reply; the server may have processed the request.
     case unreachable
-    /// 503, with the message of the server or its stand-in.
-    case serverDown(message: String?)
-    /// Any other status, with the server's code if it gave one.
-    case refused(status: Int, code: String?)
+    /// 503, with the message of the server or its stand-in, and how long to wait if the reply says it.
+    case serverDown(message: String?, retryAfter: Duration? = nil)
+    /// Any other status, with the server's code if it gave one, and how long to wait if the reply says it.
+    case refused(status: Int, code: String?, retryAfter: Duration? = nil)
     /// The credentials are not accepted, and could not be refreshed.
     case signInRequired
+    /// The credentials are good, and the server has no user for them.
+    case noUser
     /// The server is older than the app requires.
     case serverTooOld
     /// The file to upload is missing, unreadable, or not the one that was queued.
@@ -184,14 +186,25 @@ package enum RequestFailure: Error, Sendable, Equatable {
     /// A user other than the store's owner is signed in.
     case differentUser
     /// The user has switched to another account, of that type if the server says it.
-    case accountRetired(AccountType?)
-    /// The server was restored from a backup: it knows fewer switches of accounts than this device.
-    case serverRestored
+    case accountRetired(AccountType?, undoUntil: WireDate? = nil)
 }
 
 extension RequestFailure {
     /// Whether the server refused the request with that code.
-    package func isRefusal(_ code: ErrorCode) -> Bool { self == .refused(status: code.status, code: code.rawValue) }
+    package func isRefusal(_ code: ErrorCode) -> Bool {
+        if case .refused(code.status, code.rawValue, _) = self { true } else { false }
+    }
+
+    /// What the failure is about, which decides what becomes of a change.
+    var refusalClass: RefusalClass {
+        switch self {
+        case .refused(let status, let code, _):
+            code.flatMap(ErrorCode.init(rawValue:))?.refusalClass ?? RefusalClass(status: status)
+        case .localFile: .file
+        case .signInRequired, .noUser, .serverTooOld, .differentUser, .accountRetired: .caller
+        case .unreachable, .serverDown, .localStore: .world
+        }
+    }
 }
 
 extension ErrorCode {

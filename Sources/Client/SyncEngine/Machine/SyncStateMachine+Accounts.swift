@@ -9,7 +9,8 @@ extension SyncStateMachine {
     ///
     /// A greater epoch means that another device has switched accounts, or that the reply to this one's confirmation was
     /// lost. Versions are unchanged then, but storage types are not, and what this user had staged is withdrawn.
-    /// - Throws: `differentUser` for another identity, `serverRestored` for a smaller epoch; then nothing has changed.
+    /// A smaller epoch means that the server was restored from a backup, and has forgotten a switch.
+    /// - Throws: `differentUser` for another identity; then nothing has changed.
     package mutating func adopt(_ identity: AccountIdentity) throws(SyncError) {
         guard let known = account else {
             var account = AccountState(userAppID: identity.userAppId, epoch: identity.accountEpoch)
@@ -18,8 +19,7 @@ extension SyncStateMachine {
             return
         }
         guard known.userAppID == identity.userAppId else { throw SyncError(.differentUser) }
-        guard known.epoch <= identity.accountEpoch else { throw SyncError(.serverRestored) }
-        guard known.epoch < identity.accountEpoch else { return }
+        guard known.epoch != identity.accountEpoch else { return }
         let isOwn = known.phase == .confirming && identity.accountEpoch.rawValue == known.epoch.rawValue + 1
         // Whoever confirmed it, the reply with the server's part in it has not been seen here.
         begin(identity.accountEpoch, isReuploading: isOwn, mayBeMovedByServer: true)

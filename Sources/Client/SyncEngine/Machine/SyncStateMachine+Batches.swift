@@ -106,7 +106,11 @@ extension SyncStateMachine {
     }
 
     mutating func receiveReplayedMember(_ reply: ServerReply, _ id: RowID<UploadItem>) {
-        guard let item = state.items[id] else { return }
+        guard let item = state.items[id] else {
+            // Withdrawn meanwhile.
+            sendIndex()
+            return
+        }
         switch reply {
         case .batchCommitted(let version, _, _):
             completeBatch(item.queueID, version)
@@ -120,7 +124,7 @@ extension SyncStateMachine {
             forgetBatch(of: runGroup)
             resetItems(of: runGroup)
             restart(current: current)
-        case .failed(.localFile), .failed(.refused(status: 400..<500, _)), .gone:
+        case .failed(.localFile), .failed(.refused(status: 400..<600, _, _)), .gone:
             // This says nothing about the batch. The index shows what arrived.
             sendIndex()
         case .failed(let failure): fail(failure)

@@ -11,8 +11,8 @@ extension SyncStateMachine {
         }
         let items = state.items(in: id)
         guard items.contains(where: { $0.isStaged || $0.kind == .groupUpdate }) else {
-            // Nothing is left that others could see.
-            complete(id, raisesMasterVersion: nil)
+            // Nothing is left that others could see: at most the creation of the group.
+            if items.allSatisfy({ $0.kind == .groupCreate }) { complete(id, raisesMasterVersion: nil) }
             finish()
             return
         }
@@ -52,7 +52,10 @@ extension SyncStateMachine {
     }
 
     mutating func receiveCommit(_ reply: ServerReply, _ id: RowID<UploadQueue>) {
-        guard let queue = state.queues[id], let version = queue.commitVersion else { return }
+        guard let queue = state.queues[id], let version = queue.commitVersion else {
+            restart(current: nil)
+            return
+        }
         var isReplay = false
         if case .replayingCommit = run?.step { isReplay = true }
         switch reply {
@@ -76,13 +79,23 @@ extension SyncStateMachine {
             restart(current: current)
         case .failed(let failure) where failure.isRefusal(.notAMember):
             restart(current: nil)
-        case .failed(.refused(status: let status, _)) where isReplay && [400, 404, 409, 410].contains(status):
+        case .failed(.refused(status: let status, _, _)) where isReplay && [400, 404, 409, 410].contains(status):
             // This says nothing about the first copy, which may have arrived while everything was still valid. The
             // index shows which.
             restart(current: nil)
-        case .failed(let failure) where failure.isRefusal(.permissionTooLow): fail(failure)
-        case .failed(.refused(status: let status, _)) where [400, 404, 409, 410].contains(status):
-            // Nothing was carried out. Something staged is not the next version, or its owner has left.
+        case .failed(let failure) where failure.refusalClass == .file && !isReplay && hasOwnParameters(id):
+            // Nothing was carried out: the name, or the message, is not accepted. The files are committed without it.
+            if let name = state.items(in: id).first(where: { $0.kind == .groupUpdate }) {
+                setAsideName(name, failure)
+            } else {
+                state.queues.update(id) { $0.pushNotificationMessage = nil }
+                reportError(Self.error(for: failure, group: runGroup))
+            }
+            forgetCommit(of: id)
+            commit(id)
+        case .failed(.refused(status: let status, _, _)) where [400, 404, 409, 410].contains(status):
+            // Nothing was carried out. Something staged is not the next version, its owner has left, or the user may not
+            // write any more.
             forgetCommit(of: id)
             resetItems(of: runGroup)
             restart(current: nil, isIndexDoubtful: true)
@@ -91,7 +104,12 @@ extension SyncStateMachine {
         }
     }
 
-    private mutating func forgetCommit(of id: RowID<UploadQueue>) {
+    /// Whether a commit sends anything but its versions.
+    private func hasOwnParameters(_ id: RowID<UploadQueue>) -> Bool {
+        state.queues[id]?.pushNotificationMessage != nil || state.items(in: id).contains { $0.kind == .groupUpdate }
+    }
+
+    mutating func forgetCommit(of id: RowID<UploadQueue>) {
         state.queues.update(id) {
             $0.batchUUID = nil
             $0.commitID = nil
@@ -104,8 +122,11 @@ extension SyncStateMachine {
     mutating func complete(_ id: RowID<UploadQueue>, raisesMasterVersion version: MasterVersion?) {
         guard let group = state.queues[id]?.sharingGroupUUID else { return }
         let items = state.items(in: id)
+        let restored = items.compactMap { item in
+            item.kind == .file ? item.fileUUID.flatMap { state.directory[$0] } : nil
+        }.filter { $0.deletedOnServer || $0.newerVersion != nil }.map(\.fileUUID)
         var renamed = false
-        for item in items where item.goneReason == nil { renamed = takeOver(committed: item) || renamed }
+        for item in items { renamed = takeOver(committed: item) || renamed }
         if let version {
             state.groups.update(group) { $0.masterVersion = max($0.masterVersion, version) }
         }
@@ -114,6 +135,7 @@ extension SyncStateMachine {
         let deletions = items.filter { $0.kind == .deletion }.count
         if version != nil, content > 0 { report(.contentUploadsCompleted(numberOfFiles: content)) }
         if version != nil, deletions > 0 { report(.uploadDeletionsCompleted(numberOfFiles: deletions)) }
+        if version != nil, !restored.isEmpty { report(.filesRestored(restored)) }
         if renamed, let entry = state.groups[group] {
             report(.sharingGroupUploadOperationCompleted(entry.sharingGroup, .update))
         }
@@ -130,6 +152,7 @@ extension SyncStateMachine {
         state.directory.update(file) { entry in
             switch item.kind {
             case .file:
+                entry.newerVersion = nil
                 entry.fileVersion = item.stagedFileVersion
                 entry.deletedLocally = false
                 entry.deletedOnServer = false
@@ -140,12 +163,14 @@ extension SyncStateMachine {
                 entry.deletedOnServer = true
                 entry.goneReason = nil
                 entry.forceDownload = false
+                entry.newerVersion = nil
             case .appMetaData, .groupCreate, .groupUpdate, .groupRemoveUser: break
             }
             if item.isContent, let text = item.appMetaData, let version = item.stagedAppMetaDataVersion {
                 entry.appMetaData = AppMetaData(version: version, contents: text)
             }
         }
+        noteSuperseded(item)
         return false
     }
 

@@ -31,7 +31,7 @@ extension SyncStateMachine {
         if let location = item.location {
             let isNewText =
                 item.appMetaData != nil
-                && item.appMetaDataVersion != state.directory[item.fileUUID]?.appMetaData?.version
+                && item.appMetaDataVersion != state.directory[item.fileUUID]?.textVersion
             download = isNewText ? .both(location) : .file(location)
         } else {
             download = .appMetaData
@@ -75,7 +75,9 @@ extension SyncStateMachine {
             fileUUID: item.fileUUID, sharingGroupUUID: entry?.sharingGroupUUID ?? group?.sharingGroupUUID ?? runGroup,
             mimeType: entry?.mimeType ?? item.mimeType, fileGroupUUID: entry?.fileGroupUUID ?? group?.fileGroupUUID,
             creationDate: item.creationDate, updateDate: item.updateDate)
-        attributes.appMetaData = item.appMetaData ?? entry?.appMetaData?.contents
+        // A restored server may have lost a text that the device remembers.
+        let isWithoutText = item.kind == .file && item.goneReason == nil && item.appMetaDataVersion == nil
+        attributes.appMetaData = isWithoutText ? nil : item.appMetaData ?? entry?.appMetaData?.contents
         attributes.gone = item.goneReason
         attributes.awaitingReupload = item.kind == .file ? item.awaitingReupload : entry?.awaitingReupload ?? false
         return attributes

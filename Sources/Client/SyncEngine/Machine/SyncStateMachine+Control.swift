@@ -13,6 +13,7 @@ extension SyncStateMachine {
         guard !isStopping else { return [] }
         if let group = request.sharingGroupUUID {
             try close(group, pushNotificationMessage: request.pushNotificationMessage)
+            heldQueues = heldQueues.filter { state.queues[$0.key]?.sharingGroupUUID != group }
         }
         if let blockingError {
             reportError(blockingError)
@@ -25,13 +26,19 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Asks the active sync to end as soon as the operations under way are done. Delayed requests are dropped.
+    /// Ends the active sync: cancels the requests under way, and waits only for what the app is doing. Delayed requests
+    /// are dropped.
     package mutating func stop() -> [EngineAction] {
-        guard run != nil else { return [] }
+        guard let run, !isStopping else { return [] }
         isStopping = true
         delayedRequests = []
         groupsToReupload = []
-        if case .waiting = run?.step { finish() }
+        for token in run.transfers.keys.sorted() { actions.append(.cancel(token)) }
+        if case .waiting = run.step {
+            finish()
+        } else if let token = run.token, !isAppBusy {
+            actions.append(.cancel(token))
+        }
         return takeActions()
     }
 
@@ -52,8 +59,9 @@ extension SyncStateMachine {
     package mutating func resumePendingUploads(at now: WireDate) -> [EngineAction] {
         self.now = now
         planReuploads()
+        if run == nil { heldQueues = [:] }
         guard run == nil, blockingError == nil else { return [] }
-        if let queue = state.closedQueues().first(where: { !isParked($0) }) {
+        if let queue = nextQueue() {
             begin(SyncRequest(sharingGroupUUID: queue.sharingGroupUUID))
         } else {
             continueAccountSwitch(after: nil)
@@ -63,7 +71,10 @@ extension SyncStateMachine {
 
     /// Whether a group has something to send among the queues that were closed up to this one.
     package func hasUploads(of group: SharingGroupUUID, upTo sequence: Int64) -> Bool {
-        state.closedQueues(of: group).contains { ($0.closedSequence ?? 0) <= sequence && !isParked($0) }
+        let parked = parkedQueues(of: group)
+        return state.closedQueues(of: group).contains {
+            ($0.closedSequence ?? 0) <= sequence && !parked.contains($0.id)
+        }
     }
 
     /// How often the active sync restarted because of a change of the master version.
@@ -106,15 +117,26 @@ extension SyncStateMachine {
             return
         }
         if request.reAttemptGoneDownloads { reAttemptGone(in: group) }
-        let queue = state.closedQueues(of: group).first { !isParked($0) }
-        if let queue, let item = state.items.first(at: .queue(queue.id)), item.kind == .groupCreate,
+        reAttemptAwaited(in: group)
+        if let queue = nextQueue(of: group), let item = state.items.first(at: .queue(queue.id)),
+            item.kind == .groupCreate,
             item.status != .uploaded
         {
             startUploads()
         } else if let queue = state.closedQueues(of: group).first(where: { $0.commitID != nil }) {
             replayCommit(of: queue)
         } else {
+            reportDownloads()
             resumeDownloads()
+        }
+    }
+
+    /// Downloads again what local changes wait for: the owner of the storage may have signed in again. The app gets
+    /// a delivery only if the contents are back.
+    private mutating func reAttemptAwaited(in group: SharingGroupUUID) {
+        for entry in state.directory.rows(at: .gone(group)) where entry.goneReason == .authTokenExpiredOrRevoked {
+            guard state.pendingItems(of: entry.fileUUID).contains(where: \.isContent) else { continue }
+            state.directory.update(entry.key) { $0.forceDownload = true }
         }
     }
 
@@ -143,6 +165,7 @@ extension SyncStateMachine {
     /// Ends the sync without an error, and starts the next one if something waits.
     mutating func finish(isDeferred: Bool = false) {
         let group = run?.group
+        if isStopping { repairInFlight() }
         run = nil
         if isStopping {
             isStopping = false
@@ -153,9 +176,7 @@ extension SyncStateMachine {
         report(.syncDone)
         if !delayedRequests.isEmpty {
             begin(delayedRequests.removeFirst())
-        } else if let next = state.closedQueues().first(where: { queue in
-            !(isDeferred && queue.sharingGroupUUID == group) && !isParked(queue)
-        }) {
+        } else if let next = nextQueue(except: isDeferred ? group : nil) {
             begin(SyncRequest(sharingGroupUUID: next.sharingGroupUUID))
         } else {
             continueAccountSwitch(after: group)
@@ -165,7 +186,10 @@ extension SyncStateMachine {
     /// Ends the sync with an error. Operations under way count as not started; the server is asked whether it has their
     /// results before the next commit.
     mutating func fail(_ error: SyncError) {
-        if let group = run?.group { verifiedGroups.remove(group) }
+        if let group = run?.group {
+            verifiedGroups.remove(group)
+            note(error, onChangesOf: group)
+        }
         repairInFlight()
         run = nil
         isStopping = false
@@ -173,7 +197,7 @@ extension SyncStateMachine {
         groupsToReupload = []
         if error.code == .serverDown { report(.serverDown(message: error.message ?? "")) }
         switch error.code {
-        case .badServerVersion, .differentUser, .serverRestored: blockingError = error
+        case .badServerVersion, .differentUser: blockingError = error
         default: break
         }
         reportError(error)
@@ -183,30 +207,51 @@ extension SyncStateMachine {
         fail(Self.error(for: failure, group: run?.group))
     }
 
+    /// Notes why the pending changes of a group were not sent, for the app's report.
+    private mutating func note(_ error: SyncError, onChangesOf group: SharingGroupUUID) {
+        // What is about one storage or permission is noted with the changes that it concerns.
+        guard ![.storageFull, .storageUnauthorized, .permissionDenied].contains(error.code) else { return }
+        let parked = parkedQueues(of: group)
+        let queues = state.closedQueues(of: group).filter { !parked.contains($0.id) }
+        for queue in queues {
+            for item in state.items(in: queue.id) where !item.isStaged {
+                state.items.update(item.key) {
+                    if queue.id == queues.first?.id { $0.attempts += 1 }
+                    // What is known to last is still true.
+                    guard $0.lastError.map({ $0.error.recovery == .retryLater }) ?? true else { return }
+                    $0.lastError = StoredSyncError(error)
+                }
+            }
+        }
+    }
+
     static func error(for failure: RequestFailure, group: SharingGroupUUID?) -> SyncError {
         switch failure {
         case .unreachable: return SyncError(.networkError, sharingGroupUUID: group)
-        case .serverDown(let message):
+        case .serverDown(let message, let retryAfter):
             var error = SyncError(.serverDown, sharingGroupUUID: group)
             error.message = message
+            error.retryAfter = retryAfter
             return error
-        case .refused(let status, let code):
+        case .refused(let status, let code, let retryAfter):
             var error = SyncError(
                 code == ErrorCode.permissionTooLow.rawValue ? .permissionDenied : .requestRefused,
                 sharingGroupUUID: group)
             error.status = status
             error.serverCode = code
+            error.retryAfter = retryAfter
             return error
         case .signInRequired: return SyncError(.signInRequired)
+        case .noUser: return SyncError(.noUser)
         case .serverTooOld: return SyncError(.badServerVersion)
         case .localFile: return SyncError(.fileManagerError, sharingGroupUUID: group)
         case .localStore: return SyncError(.storeError, sharingGroupUUID: group)
         case .differentUser: return SyncError(.differentUser)
-        case .accountRetired(let type):
+        case .accountRetired(let type, let undoUntil):
             var error = SyncError(.signedOutRemotely)
             error.activeAccountType = type
+            error.undoUntil = undoUntil
             return error
-        case .serverRestored: return SyncError(.serverRestored)
         }
     }
 
@@ -214,7 +259,8 @@ extension SyncStateMachine {
     /// something else contradicts what the client assumed; in that case the whole index is requested.
     mutating func restart(current: MasterVersion?, isIndexDoubtful: Bool = false) {
         state.groups.update(runGroup) {
-            if let current { $0.masterVersion = current }
+            // A smaller version is that of a restored server, which the index will show.
+            if let current { $0.masterVersion = max($0.masterVersion, current) }
             if isIndexDoubtful { $0.indexedVersion = nil }
         }
         run?.restarts += 1
@@ -235,6 +281,11 @@ extension SyncStateMachine {
     /// Handles the reply to the request that the run waits for.
     mutating func receive(_ reply: ServerReply) {
         guard let step = run?.step else { return }
+        if isStopping, case .failed = reply {
+            if let group = run?.group { verifiedGroups.remove(group) }
+            finish()
+            return
+        }
         switch step {
         case .indexing: receiveIndex(reply)
         case .listingStaged(let queue): receiveStaged(reply, queue)
@@ -246,7 +297,7 @@ extension SyncStateMachine {
         case .replayingBatch(let item): receiveReplayedMember(reply, item)
         case .askingForServerMove: receiveServerMove(reply)
         case .starting, .downloading, .reuploading, .uploading, .resolvingContent, .resolvingDeletions, .delivering,
-            .waiting:
+            .askingForContents, .waiting:
             break
         }
     }

@@ -25,7 +25,10 @@ extension SyncStateMachine {
         if item.kind == .deletion {
             guard isDelivered(deletion: item, suppressesDeletions) else { return nil }
             kind = .deletion
-        } else if item.goneReason != nil {
+        } else if let reason = item.goneReason {
+            // The app knows it already, and did not ask for another attempt.
+            let known = state.directory[item.fileUUID]
+            guard known?.goneReason != reason || known?.fileVersion != item.fileVersion else { return nil }
             kind = .fileGone
         } else {
             if case .content(.rejectContentDownload) = item.resolution?.answer { return nil }
@@ -42,7 +45,7 @@ extension SyncStateMachine {
         return true
     }
 
-    private func isToBeDeleted(_ file: FileUUID) -> Bool {
+    func isToBeDeleted(_ file: FileUUID) -> Bool {
         state.pendingItems(of: file).contains { $0.kind == .deletion }
     }
 
@@ -100,11 +103,15 @@ extension SyncStateMachine {
         entry.fileVersion = item.fileVersion
         entry.deletedLocally = false
         entry.deletedOnServer = false
+        if item.goneReason == nil { entry.newerVersion = nil }
         entry.goneReason = item.goneReason
         if item.kind == .file { entry.awaitingReupload = item.awaitingReupload }
         if item.kind == .file, isSettled(item) { entry.forceDownload = false }
         if item.goneReason == nil, let text = item.appMetaData, let version = item.appMetaDataVersion {
             entry.appMetaData = AppMetaData(version: version, contents: text)
+        } else if item.goneReason == nil, item.appMetaDataVersion == nil {
+            // A restored server has lost it.
+            entry.appMetaData = nil
         }
         state.directory.put(entry)
         // Versions of what is still to be sent continue from the new version.
@@ -146,7 +153,7 @@ extension SyncStateMachine {
         guard let resolution = item.resolution, case .deletion(let answer) = resolution.answer else {
             guard pending.isEmpty else { return false }
             if suppressesDeletions {
-                markDeletedOnServer(item)
+                keepFromDeletion(item)
             } else {
                 markDeleted(item)
             }
@@ -174,12 +181,18 @@ extension SyncStateMachine {
             markDeleted(item)
         case .acceptDownloadDeletion, .rejectDownloadDeletion:
             dropItems(covered)
-            markDeletedOnServer(item)
-            // The app still has what it gave up: if the file is undeleted, it gets the server's contents.
-            if !covered.isEmpty { state.directory.update(item.fileUUID) { $0.forceDownload = true } }
+            keepFromDeletion(item)
             keepForUndeletion(state.pendingItems(of: item.fileUUID))
         }
         return true
+    }
+
+    /// Notes the deletion of a file whose file group is kept, because the app rejected the deletion of another file in it.
+    /// The app is asked for the contents, which bring the file back for the others; without them, it is deleted here.
+    private mutating func keepFromDeletion(_ item: DownloadItem) {
+        let version = state.directory[item.fileUUID]?.fileVersion
+        markDeletedOnServer(item)
+        state.directory.update(item.fileUUID) { $0.newerVersion = version ?? item.fileVersion }
     }
 
     private mutating func markDeleted(_ item: DownloadItem) {
@@ -190,6 +203,7 @@ extension SyncStateMachine {
             $0.goneReason = nil
             $0.awaitingReupload = false
             $0.forceDownload = false
+            $0.newerVersion = nil
         }
     }
 

@@ -100,7 +100,8 @@ extension SyncStateMachine {
     private func afterFailedDownload(_ reply: ServerReply) -> AfterTransfers {
         switch reply {
         case .stale(let current): .downloadAnew(current: current, isIndexDoubtful: false)
-        case .failed(.refused(status: 404, _)), .failed(.refused(status: 409, _)), .failed(.refused(status: 410, _)):
+        case .failed(.refused(status: 404, _, _)), .failed(.refused(status: 409, _, _)),
+            .failed(.refused(status: 410, _, _)):
             // Does not happen while the master version is current; a whole index will show the actual state.
             .downloadAnew(current: nil, isIndexDoubtful: true)
         case .failed(let failure): .failAfterDeliveries(Self.error(for: failure, group: runGroup))

@@ -17,6 +17,7 @@ extension SyncStateMachine {
                 confirmCreation(of: group)
             }
             guard var entry = state.groups[group] else { continue }
+            noteRestore(info, in: &entry)
             entry.name = info.sharingGroupName
             entry.permission = info.permission
             if entry.masterVersion != info.masterVersion {
@@ -53,8 +54,26 @@ extension SyncStateMachine {
         entry.masterVersion = info.masterVersion
         entry.cloudStorageType = info.cloudStorageType
         entry.syncNeeded = true
+        entry.restoreMark = info.restoreMark
         state.groups.put(entry)
+        reviveQueues(of: info.sharingGroupUUID)
         return entry.sharingGroup
+    }
+
+    /// The user is a member again: what could not be sent before the group was lost is sent now.
+    private mutating func reviveQueues(of group: SharingGroupUUID) {
+        for queue in state.queues.rows(where: { $0.sharingGroupUUID == group && $0.state == .dead }) {
+            guard state.items(in: queue.id).allSatisfy({ $0.lastError?.error.code == .notAMember }) else { continue }
+            state.queues.update(queue.key) { $0.state = .closed }
+            for item in state.items(in: queue.id) {
+                guard let file = item.fileUUID, state.directory[file] == nil else { continue }
+                // Only what the library still knows can be sent.
+                var entry = DirectoryEntry(fileUUID: file, sharingGroupUUID: group)
+                entry.fileGroupUUID = item.fileGroupUUID
+                entry.mimeType = item.mimeType
+                state.directory.put(entry)
+            }
+        }
     }
 
     /// Ends the active sync because the user is no longer a member of its group.
@@ -128,7 +147,10 @@ extension SyncStateMachine {
             $0.commitVersion = nil
         }
         for item in state.items(in: queue.id) {
-            state.items.update(item.key) { $0.status = .notStarted }
+            state.items.update(item.key) {
+                $0.resetStaging()
+                $0.lastError = StoredSyncError(SyncError(.notAMember))
+            }
         }
     }
 

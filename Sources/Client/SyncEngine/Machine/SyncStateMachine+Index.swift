@@ -40,7 +40,7 @@ extension SyncStateMachine {
                 return
             }
             receiveIndex(response, of: group)
-        case .failed(.refused(status: 404, _)), .failed(.refused(status: 410, _)):
+        case .failed(.refused(status: 404, _, _)), .failed(.refused(status: 410, _, _)):
             guard let group = run?.group else {
                 fail(SyncError(.inconsistentServer))
                 return
@@ -65,14 +65,12 @@ extension SyncStateMachine {
         }
         if entry.creationPending { confirmCreation(of: group) }
         state.groups.update(group) { $0.masterVersion = files.masterVersion }
+        if needsOtherIndex(than: files, of: group) { return }
         settleCommit(with: files.fileIndex, in: group)
+        reconcile(with: files.fileIndex, in: group)
+        if askForContents() { return }
         compare(files.fileIndex, in: group)
-        let pending = state.downloadGroups(of: group).flatMap { state.downloads(in: $0.id) }
-        guard pending.isEmpty else {
-            let deletions = pending.filter { $0.kind == .deletion }.count
-            report(
-                .willStartDownloads(
-                    numberContentDownloads: pending.count - deletions, numberDownloadDeletions: deletions))
+        if reportDownloads() {
             resumeDownloads()
             return
         }
@@ -81,6 +79,18 @@ extension SyncStateMachine {
             $0.syncNeeded = false
         }
         startReuploads()
+    }
+
+    /// Reports how many downloads the active sync begins with; false without any.
+    @discardableResult
+    mutating func reportDownloads() -> Bool {
+        let pending = state.downloadGroups(of: runGroup).flatMap { state.downloads(in: $0.id) }
+        guard !pending.isEmpty else { return false }
+        let deletions = pending.filter { $0.kind == .deletion }.count
+        report(
+            .willStartDownloads(
+                numberContentDownloads: pending.count - deletions, numberDownloadDeletions: deletions))
+        return true
     }
 
     /// Counts the differences between an index of a group and the directory, without acting on them.
@@ -107,6 +117,7 @@ extension SyncStateMachine {
         var groupIDs: [FileGroupUUID: RowID<DownloadGroup>] = [:]
         for row in rows {
             guard let version = row.fileVersion else { continue }
+            restoreDeletion(with: row, version)
             let entry = state.directory[row.fileUUID]
             if let entry, entry.sharingGroupUUID != group {
                 reportError(SyncError(.inconsistentServer, fileUUID: row.fileUUID, sharingGroupUUID: group))
@@ -132,9 +143,13 @@ extension SyncStateMachine {
         guard let entry else { return row.deleted ? nil : .file }
         if entry.deletedOnServer { return row.deleted ? nil : .file }
         if row.deleted { return .deletion }
-        if entry.goneReason != nil { return entry.awaitingReupload && !row.awaitingReupload ? .file : nil }
+        if entry.goneReason != nil {
+            // Another version has contents of its own, which may be within reach.
+            let isOther = entry.fileVersion != version && !isToBeDeleted(entry.fileUUID)
+            return entry.forceDownload || isOther || (entry.awaitingReupload && !row.awaitingReupload) ? .file : nil
+        }
         if entry.fileVersion != version { return .file }
-        if entry.appMetaData?.version != row.appMetaDataVersion { return entry.forceDownload ? .file : .appMetaData }
+        if entry.textVersion != row.appMetaDataVersion { return entry.forceDownload ? .file : .appMetaData }
         return entry.forceDownload ? .file : nil
     }
 

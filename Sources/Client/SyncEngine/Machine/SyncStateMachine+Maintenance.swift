@@ -10,6 +10,8 @@ public struct LocalConsistencyResults: Sendable, Equatable {
     public var directoryMissing: Set<FileUUID> = []
     /// Known to the app, and deleted.
     public var clientHasDeleted: Set<FileUUID> = []
+    /// Known to the app, deleted by others, and not on its way back to the server. The next sync of the group repairs that.
+    public var deletedByOthers: Set<FileUUID> = []
 
     /// No differences.
     public init() {}
@@ -65,7 +67,10 @@ extension SyncStateMachine {
             case (true, true): results.clientHasDeleted.insert(entry.fileUUID)
             case (false, true): results.clientMissingAndDeleted.insert(entry.fileUUID)
             case (false, false): results.clientMissingNotDeleted.insert(entry.fileUUID)
-            case (true, false): break
+            case (true, false):
+                if entry.deletedOnServer, !state.items.contains(at: .file(entry.fileUUID)) {
+                    results.deletedByOthers.insert(entry.fileUUID)
+                }
             }
         }
         return results
@@ -103,20 +108,24 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Forgets a group that the user is no longer a member of: its files, and what could not be sent to it. The app's
+    /// Forgets a group that the user is not, or is no longer, a member of: its files, and what could not be sent to it. The app's
     /// own data is not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member.
     package mutating func forget(_ group: SharingGroupUUID) throws(SyncError) -> [EngineAction] {
         guard let entry = state.groups[group] else {
             throw SyncError(.unknownSharingGroup, sharingGroupUUID: group)
         }
-        guard entry.removedFromGroup else { throw SyncError(.syncIsOperating, sharingGroupUUID: group) }
+        // A creation that the server refuses can be given up as well.
+        guard entry.removedFromGroup || (entry.creationPending && !isSyncing) else {
+            throw SyncError(.syncIsOperating, sharingGroupUUID: group)
+        }
         for queue in state.queues.rows(where: { $0.sharingGroupUUID == group }) { removeQueue(queue.id) }
         for file in state.directory.rows(where: { $0.sharingGroupUUID == group }) {
             state.directory[file.key] = nil
             state.reuploads[file.key] = nil
         }
         state.groups[group] = nil
+        if state.openQueue == nil { openQueue() }
         return takeActions()
     }
 }

@@ -26,7 +26,7 @@ extension SyncStateMachine {
     /// was set aside.
     /// - Throws: `noMimeType`, `mimeTypeOfFileChanged`, `fileGroupUUIDChanged`, `fileAlreadyDeleted`,
     ///   `fileQueuedForDeletion`, `fileIsGone`, `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`,
-    ///   `openQueueNotEmpty` if the user is about to leave the group.
+    ///   `permissionDenied`, `openQueueNotEmpty` if the user is about to leave the group.
     package mutating func upload(
         _ source: UploadSource, _ attributes: SyncAttributes, at now: WireDate
     ) throws(SyncError) -> [EngineAction] {
@@ -46,12 +46,16 @@ extension SyncStateMachine {
         item.fileGroupUUID = state.directory[attributes.fileUUID]?.fileGroupUUID
         item.mimeType = mimeType
         item.appMetaData = attributes.appMetaData
+        if let entry = state.directory[attributes.fileUUID], entry.newerVersion != nil, entry.fileVersion == nil {
+            // The server has lost the file, with its text.
+            item.appMetaData = attributes.appMetaData ?? entry.appMetaData?.contents
+        }
         item.source = source.location
         item.ownsFile = source.isOwned
         item.fileSize = source.size
         item.fileModified = source.modified
         state.items.put(item)
-        dropItems(uploadsSetAside(of: attributes.fileUUID))
+        dropItems(changesSetAside(of: attributes.fileUUID))
         return takeActions()
     }
 
@@ -67,7 +71,7 @@ extension SyncStateMachine {
         guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
         try checkContent(attributes)
         let closedItems = state.pendingItems(of: file).filter { $0.queueID != state.openQueue?.id }
-        let comesFirst = !closedItems.contains { $0.kind == .file && $0.goneReason == nil }
+        let comesFirst = !closedItems.contains { $0.kind == .file }
         guard !comesFirst || entry.fileVersion != nil else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
         guard !comesFirst || !entry.deletedOnServer else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
         var item = replaceContent(of: attributes, kind: .appMetaData)
@@ -78,10 +82,10 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues deletions: all of them, or none. What is queued for the files and not yet closed is dropped; a file that
-    /// therefore never reached the server is deleted at once.
+    /// Queues deletions: all of them, or none. What is queued for the files and not yet closed is dropped, and so is what
+    /// waits for a storage or was set aside; a file that therefore never reached the server is deleted at once.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
-    ///   `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`.
+    ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`.
     package mutating func delete(_ files: [FileUUID], at now: WireDate) throws(SyncError) -> [EngineAction] {
         self.now = now
         var seen: Set<FileUUID> = []
@@ -97,6 +101,10 @@ extension SyncStateMachine {
             }
             group = entry.sharingGroupUUID
             try checkOpenQueue(takes: entry.sharingGroupUUID)
+            // What never reached the server is only withdrawn.
+            guard entry.fileVersion == nil || state.groups[entry.sharingGroupUUID]?.permission != .read else {
+                throw SyncError(.permissionDenied, fileUUID: file, sharingGroupUUID: entry.sharingGroupUUID)
+            }
         }
         for file in files { delete(file) }
         return takeActions()
@@ -104,12 +112,15 @@ extension SyncStateMachine {
 
     private mutating func delete(_ file: FileUUID) {
         guard let entry = state.directory[file], let open = state.openQueue else { return }
-        // An upload to a file that is out of reach cannot be sent, and would keep the deletion from being sent.
-        let dropped = state.pendingItems(of: file).filter {
-            $0.queueID == open.id || (entry.goneReason != nil && $0.isContent)
+        // What cannot be sent would keep the deletion from being sent.
+        let dropped = state.pendingItems(of: file).filter { item in
+            guard item.queueID != open.id else { return true }
+            let cannotBeSent = entry.goneReason != nil || item.lastError?.isAboutStorage == true
+            return item.isContent && cannotBeSent && mayBeWithdrawn(item)
         }
-        dropItems(dropped + uploadsSetAside(of: file))
+        abandon(dropped + changesSetAside(of: file))
         if entry.fileVersion == nil, state.pendingItems(of: file).isEmpty {
+            // Another device may upload again what a restored server has lost; then the app is asked.
             state.directory.update(file) {
                 $0.deletedLocally = true
                 $0.deletedOnServer = true
@@ -155,6 +166,10 @@ extension SyncStateMachine {
         if let open = state.openQueue {
             for item in state.items(in: open.id) where item.kind == .groupUpdate { removeItem(item) }
         }
+        let refused = state.items.rows { $0.kind == .groupUpdate && $0.sharingGroupUUID == group }.filter {
+            state.queues[$0.queueID]?.state == .dead
+        }
+        dropItems(refused)
         var item = addItem(.groupUpdate, group, nil)
         item.newGroupName = newName
         state.items.put(item)
@@ -193,6 +208,9 @@ extension SyncStateMachine {
     func checkContent(_ attributes: SyncAttributes) throws(SyncError) {
         let file = attributes.fileUUID
         try checkOpenQueue(takes: attributes.sharingGroupUUID)
+        guard state.groups[attributes.sharingGroupUUID]?.permission != .read else {
+            throw SyncError(.permissionDenied, fileUUID: file, sharingGroupUUID: attributes.sharingGroupUUID)
+        }
         guard let entry = state.directory[file] else { return }
         guard entry.sharingGroupUUID == attributes.sharingGroupUUID else {
             throw SyncError(
@@ -200,7 +218,10 @@ extension SyncStateMachine {
         }
         guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
         guard !hasDeletion(file) else { throw SyncError(.fileQueuedForDeletion, fileUUID: file) }
-        if let reason = entry.goneReason { throw SyncError(.fileIsGone, fileUUID: file, goneReason: reason) }
+        // What the owner's storage keeps back waits for the owner.
+        if let reason = entry.goneReason, reason != .authTokenExpiredOrRevoked {
+            throw SyncError(.fileIsGone, fileUUID: file, goneReason: reason)
+        }
         if let known = entry.mimeType, let mimeType = attributes.mimeType, known != mimeType {
             throw SyncError(.mimeTypeOfFileChanged, fileUUID: file)
         }

@@ -72,7 +72,7 @@ extension SyncStateMachine {
         case .serverMove(isUnderWay: true):
             for item in ownReuploads { state.reuploads[item.key] = nil }
         case .serverMove(isUnderWay: nil): break
-        case .serverMove(isUnderWay: false), .failed(.refused(status: 404, _)):
+        case .serverMove(isUnderWay: false), .failed(.refused(status: 404, _, _)):
             state.account.update(AccountState.only) { $0.mayBeMovedByServer = false }
         case .failed(let failure):
             fail(failure)
@@ -133,7 +133,7 @@ extension SyncStateMachine {
         case .failed(let failure) where failure.isRefusal(.cloudQuotaExceeded):
             endTransfers(.fail(SyncError(.storageFull)))
             again(file)
-        case .failed(.refused(status: 404, _)): state.reuploads[file] = nil
+        case .failed(.refused(status: 404, _, _)): state.reuploads[file] = nil
         case .failed(let failure): noteFailure(failure, file)
         default: endTransfers(.fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup)))
         }
@@ -157,7 +157,7 @@ extension SyncStateMachine {
     private mutating func noteFailure(_ failure: RequestFailure, _ file: FileUUID) {
         let error = Self.error(for: failure, group: runGroup)
         // Without a reply, and after a switch on another device, the file is not to blame.
-        guard case .refused(let status, _) = failure, status != 429, !failure.isRefusal(.staleEpoch) else {
+        guard case .refused(let status, _, _) = failure, status != 429, !failure.isRefusal(.staleEpoch) else {
             again(file, error.description)
             endTransfers(.fail(error))
             return
@@ -170,6 +170,13 @@ extension SyncStateMachine {
             again(file, error.description)
             endTransfers(.fail(error))
         }
+    }
+
+    /// The next version of a file that was to be uploaded again is committed: it no longer waits.
+    mutating func noteSuperseded(_ item: UploadItem) {
+        guard item.kind == .file, let file = item.fileUUID, let known = state.reuploads[file], known.status != .done
+        else { return }
+        end(file, as: .done, nil)
     }
 
     private mutating func again(_ file: FileUUID, _ error: String? = nil) {

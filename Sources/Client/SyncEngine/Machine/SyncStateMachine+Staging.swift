@@ -5,10 +5,15 @@ extension SyncStateMachine {
     mutating func receiveStaged(_ reply: ServerReply, _ queue: RowID<UploadQueue>) {
         switch reply {
         case .uploads(let rows): compareStaged(rows, with: queue)
-        case .failed(.refused(status: 410, _)): restart(current: nil)
-        case .failed(let failure): fail(failure)
+        case .failed(.refused(status: 410, _, _)): restart(current: nil)
+        case .failed(let failure): failStaging(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }
+    }
+
+    /// Somebody who may no longer write learns that from the index.
+    private mutating func failStaging(_ failure: RequestFailure) {
+        if failure.isRefusal(.permissionTooLow) { restart(current: nil) } else { fail(failure) }
     }
 
     private mutating func compareStaged(_ rows: [FileInfo], with queue: RowID<UploadQueue>) {
@@ -56,7 +61,7 @@ extension SyncStateMachine {
     mutating func receiveDiscarded(_ reply: ServerReply, _ queue: RowID<UploadQueue>) {
         switch reply {
         case .done: send(.getUploads(runGroup), .listingStaged(queue))
-        case .failed(let failure): fail(failure)
+        case .failed(let failure): failStaging(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }
     }
@@ -90,7 +95,7 @@ extension SyncStateMachine {
         case .stale(let current):
             resetItems(of: runGroup)
             restart(current: current)
-        case .failed(let failure): fail(failure)
+        case .failed(let failure): failStaging(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }
     }

@@ -2,7 +2,7 @@ internal import SyncProtocol
 
 /// A request that runs concurrently with others of its kind.
 enum Transfer: Sendable {
-    case upload(RowID<UploadItem>)
+    case upload(RowID<UploadItem>, of: RowID<UploadQueue>)
     case download(RowID<DownloadItem>)
     case reupload(FileUUID)
 }
@@ -20,6 +20,8 @@ enum AfterTransfers: Sendable {
     /// The sync cannot continue, but what has arrived is delivered before it ends.
     case failAfterDeliveries(SyncError)
     case fail(SyncError)
+    /// A queue cannot be sent now; others can.
+    case postpone(RowID<UploadQueue>, SyncError)
     /// The app has postponed an answer.
     case finish
 }
@@ -39,7 +41,7 @@ extension SyncStateMachine {
     /// Whether the app has a pending question, or a delivery that it has not acknowledged.
     var isAppBusy: Bool {
         switch run?.step {
-        case .resolvingContent, .resolvingDeletions, .delivering: true
+        case .resolvingContent, .resolvingDeletions, .delivering, .askingForContents: true
         default: false
         }
     }
@@ -51,8 +53,13 @@ extension SyncStateMachine {
     }
 
     mutating func receive(_ reply: ServerReply, of transfer: Transfer) {
+        if isStopping, case .failed = reply {
+            if let group = run?.group { verifiedGroups.remove(group) }
+            _ = endsTransfers()
+            return
+        }
         switch transfer {
-        case .upload(let item): receiveUpload(reply, item)
+        case .upload(let item, let queue): receiveUpload(reply, item, of: queue)
         case .download(let item): receiveDownload(reply, item)
         case .reupload(let file): receiveReupload(reply, file)
         }
@@ -70,7 +77,7 @@ extension SyncStateMachine {
         case .downloadAnew, .uploadAnew:
             // Their results would be discarded.
             for token in run?.transfers.keys.sorted() ?? [] { actions.append(.cancel(token)) }
-        case .takeBatchOver, .sendWithoutBatch, .failAfterDeliveries, .fail, .finish: break
+        case .takeBatchOver, .sendWithoutBatch, .failAfterDeliveries, .fail, .postpone, .finish: break
         }
     }
 
@@ -101,6 +108,7 @@ extension SyncStateMachine {
         case .takeBatchOver(let queue, let version): takeBatchOver(queue, version)
         case .sendWithoutBatch(let queue): sendWithoutBatch(queue)
         case .failAfterDeliveries(let error), .fail(let error): fail(error)
+        case .postpone(let queue, let error): postpone(queue, error)
         case .finish: finish(isDeferred: true)
         }
         return true

@@ -5,13 +5,11 @@ extension SyncStateMachine {
     mutating func startUploads() {
         if stopsHere() { return }
         dropWhatIsDeletedAnyway()
-        let queues = state.closedQueues(of: runGroup)
-        guard let queue = queues.first(where: { !isParked($0) }) else {
-            if !queues.isEmpty, state.groups[runGroup]?.permission == .read {
-                fail(SyncError(.permissionDenied, sharingGroupUUID: runGroup))
-            } else {
-                finish()
-            }
+        dropWhatIsReplaced()
+        noteWaiting()
+        separateWaiting()
+        guard let queue = nextQueue(of: runGroup) else {
+            finish()
             return
         }
         if queue.batchUUID == nil { resetOutdated(in: queue.id) }
@@ -51,34 +49,81 @@ extension SyncStateMachine {
         return entry.appMetaData.map { $0.version.next } ?? .first
     }
 
-    /// Whether a closed queue has to wait for something that a sync alone cannot provide: a file that is out of reach,
-    /// an earlier queue that waits and changes one of the same files, or the permission to write.
-    func isParked(_ queue: UploadQueue) -> Bool {
-        guard let group = queue.sharingGroupUUID else { return true }
+    /// The closed queues of a group that have to wait for something that a sync alone cannot provide: a storage, a file
+    /// that is out of reach, an earlier queue that waits and changes one of the same files, or the permission to write.
+    func parkedQueues(of group: SharingGroupUUID) -> Set<RowID<UploadQueue>> {
+        Set(parking(in: group).map(\.queue.id))
+    }
+
+    /// The oldest closed queue that can be sent: of a group, or of any.
+    func nextQueue(of group: SharingGroupUUID? = nil, except other: SharingGroupUUID? = nil) -> UploadQueue? {
+        var parked: [SharingGroupUUID: Set<RowID<UploadQueue>>] = [:]
+        return state.closedQueues(of: group).first { queue in
+            guard let group = queue.sharingGroupUUID, group != other else { return false }
+            if parked[group] == nil { parked[group] = parkedQueues(of: group) }
+            return parked[group]?.contains(queue.id) == false
+        }
+    }
+
+    /// The parked queues of a group, each with the items for which it has to wait.
+    private func parking(in group: SharingGroupUUID) -> [(queue: UploadQueue, waiting: [UploadItem])] {
+        let isReader = state.groups[group]?.permission == .read
         var parkedFiles: Set<FileUUID> = []
         var parksNames = false
-        for candidate in state.closedQueues(of: group) {
-            let items = state.items(in: candidate.id)
-            let isParked =
-                !items.contains { $0.kind == .groupRemoveUser }
-                && (state.groups[group]?.permission == .read
-                    || items.contains { item in
-                        guard let file = item.fileUUID else { return parksNames && item.kind == .groupUpdate }
-                        return parkedFiles.contains(file)
-                            || (item.isContent && state.directory[file]?.goneReason != nil)
-                    })
-            if candidate.id == queue.id { return isParked }
-            guard isParked else { continue }
+        var parking: [(queue: UploadQueue, waiting: [UploadItem])] = []
+        for queue in state.closedQueues(of: group) {
+            let items = state.items(in: queue.id)
+            guard !items.contains(where: { $0.kind == .groupRemoveUser }) else { continue }
+            let waiting =
+                isReader || heldQueues[queue.id] != nil
+                ? items
+                : items.filter { item in
+                    guard let file = item.fileUUID else { return parksNames && item.kind == .groupUpdate }
+                    return parkedFiles.contains(file)
+                        || (item.isContent && state.directory[file]?.goneReason != nil)
+                }
+            guard !waiting.isEmpty else { continue }
+            parking.append((queue, waiting))
             parkedFiles.formUnion(items.compactMap(\.fileUUID))
             parksNames = parksNames || items.contains { $0.kind == .groupUpdate }
         }
-        return false
+        return parking
+    }
+
+    /// Moves the changes that have to wait to a queue of their own, so that the rest of their queue can be sent.
+    private mutating func separateWaiting() {
+        for (queue, waiting) in parking(in: runGroup) where queue.commitID == nil {
+            guard waiting.count < state.items(in: queue.id).count,
+                !waiting.contains(where: { $0.kind == .groupCreate || $0.kind == .groupUpdate })
+            else { continue }
+            if queue.batchUUID != nil {
+                // The server may still complete a batch of the present version.
+                guard queue.commitVersion != state.groups[runGroup]?.masterVersion else { continue }
+                forgetCommit(of: queue.id)
+            }
+            var separate = UploadQueue(id: state.nextQueueID(), createdAt: now)
+            separate.state = .closed
+            separate.closedSequence = queue.closedSequence
+            separate.sharingGroupUUID = runGroup
+            state.queues.put(separate)
+            for item in waiting {
+                state.items.update(item.key) {
+                    $0.queueID = separate.id
+                    $0.resetStaging()
+                }
+            }
+            verifiedGroups.remove(runGroup)
+        }
     }
 
     mutating func continueUploads(of queue: RowID<UploadQueue>) {
         run?.step = .uploading
         run?.token = nil
         if endsTransfers() { return }
+        if heldQueues[queue] != nil {
+            if isLineFree { finish() }
+            return
+        }
         if let item = state.items.first(at: .queue(queue)), item.status != .uploaded {
             if item.kind == .groupCreate {
                 state.items.update(item.key) { $0.status = .uploading }
@@ -100,7 +145,7 @@ extension SyncStateMachine {
         var last: RowID<UploadItem>?
         while mayTransfer, let item = state.items.first(at: .waiting(queue), after: last) {
             last = item.id
-            stage(item)
+            if !waitsForRefusedStorage(item) { stage(item) }
         }
         if !endsTransfers(), isLineFree { commit(queue) }
     }
@@ -129,13 +174,8 @@ extension SyncStateMachine {
         case .file: break
         case .appMetaData:
             guard entry.fileVersion != nil, !entry.deletedOnServer else {
-                breakBatch(of: item)
-                // The upload that would have created the file, or undeleted it, was permanently refused.
-                if uploadsSetAside(of: file).contains(where: { $0.kind == .file }) {
-                    setAside(item, SyncError(.couldNotFindFileUUID))
-                } else {
-                    refuse(item, entry, .userRemoved)
-                }
+                // The upload that would have created the file, or undeleted it, was refused, withdrawn or dropped.
+                setAside(item, SyncError(.couldNotFindFileUUID))
                 return
             }
         case .deletion:
@@ -144,9 +184,10 @@ extension SyncStateMachine {
                 state.directory.update(file) {
                     $0.deletedLocally = true
                     $0.deletedOnServer = true
+                    $0.newerVersion = nil
                 }
                 breakBatch(of: item)
-                refuse(item, entry, nil)
+                dropItems([item])
                 return
             }
         case .groupCreate, .groupUpdate, .groupRemoveUser: return
@@ -154,7 +195,7 @@ extension SyncStateMachine {
         guard let request = stagingRequest(staged, in: queue, from: group.masterVersion) else { return }
         state.items.put(staged)
         noteLastOfBatch(queue.id)
-        transfer(.upload(item.id), request)
+        transfer(.upload(item.id, of: item.queueID), request)
     }
 
     /// The request that stages an item with the versions assigned to it.
@@ -194,22 +235,13 @@ extension SyncStateMachine {
         }
     }
 
-    /// Finishes an item that cannot be sent; informs the app if this loses its changes.
-    private mutating func refuse(_ item: UploadItem, _ entry: DirectoryEntry, _ reason: GoneReason?) {
-        state.items.update(item.key) {
-            $0.status = .uploaded
-            $0.goneReason = reason ?? .userRemoved
+    mutating func receiveUpload(_ reply: ServerReply, _ id: RowID<UploadItem>, of queue: RowID<UploadQueue>) {
+        guard let item = state.items[id], let file = item.fileUUID, let entry = state.directory[file] else {
+            // Withdrawn meanwhile. If it was the last of its batch, the index shows that it was committed all the same.
+            if case .batchCommitted(let version, _, _) = reply { endTransfers(.takeBatchOver(queue, version)) }
+            continueUploads(of: queue)
+            return
         }
-        if let reason {
-            var attributes = entry.attributes
-            attributes.gone = reason
-            report(.singleFileUploadGone(attributes))
-            forgetUndeletion(of: entry.fileUUID)
-        }
-    }
-
-    mutating func receiveUpload(_ reply: ServerReply, _ id: RowID<UploadItem>) {
-        guard let item = state.items[id], let file = item.fileUUID, let entry = state.directory[file] else { return }
         switch reply {
         case .fileStaged(let creationDate, let updateDate):
             stagingSucceeded(item, entry, creationDate, updateDate)
@@ -219,46 +251,24 @@ extension SyncStateMachine {
             stagingSucceeded(item, entry, creationDate, updateDate)
             endTransfers(.takeBatchOver(item.queueID, version))
         case .gone(let reason, _, _, _):
-            state.items.update(id) {
-                $0.status = .uploaded
-                $0.goneReason = reason
-            }
-            var attributes = entry.attributes
-            attributes.gone = reason
-            report(.singleFileUploadGone(attributes))
-            forgetUndeletion(of: file)
-            breakBatch(of: item)
+            let code = reason == .authTokenExpiredOrRevoked ? ErrorCode.cloudAuthorizationRevoked : .ownerRemoved
+            refuse(item, .refused(status: code.status, code: code.rawValue))
         case .stale(let current):
             endTransfers(.uploadAnew(current: current, isIndexDoubtful: false))
         case .failed where run?.afterTransfers != nil:
             // Cancelled, or superseded by something that takes precedence.
             break
-        case .failed(let failure) where failure.isRefusal(.notAMember):
-            endTransfers(.uploadAnew(current: nil, isIndexDoubtful: false))
         case .failed(let failure) where failure.isRefusal(.batchMismatch):
             endTransfers(.sendWithoutBatch(item.queueID))
-        case .failed(.refused(status: 409, let code)) where Self.refusalsOfWrongVersions.contains(code ?? ""):
-            // Does not happen while the master version is current; a whole index will show the actual state.
-            noteFailure(.refused(status: 409, code: code), of: id)
-            endTransfers(.uploadAnew(current: nil, isIndexDoubtful: true))
-        case .failed(let failure):
-            noteFailure(failure, of: id)
-            if item.isContent, Self.isFinal(failure) {
-                // An earlier attempt may be staged.
-                verifiedGroups.remove(runGroup)
-                breakBatch(of: item)
-                setAside(item, Self.error(for: failure, group: runGroup))
-            } else {
-                endTransfers(.fail(Self.error(for: failure, group: runGroup)))
-            }
+        case .failed(let failure): refuse(item, failure)
         default:
             endTransfers(.fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup)))
         }
-        continueUploads(of: item.queueID)
+        continueUploads(of: queue)
     }
 
     /// If the item belongs to a batch, sends the others without a batch: a batch must be complete.
-    private mutating func breakBatch(of item: UploadItem) {
+    mutating func breakBatch(of item: UploadItem) {
         if state.queues[item.queueID]?.batchUUID != nil { endTransfers(.sendWithoutBatch(item.queueID)) }
     }
 
@@ -288,14 +298,6 @@ extension SyncStateMachine {
         .fileVersionMismatch, .appMetaDataVersionMismatch, .fileDeleted, .fileNotDeleted, .uploadConflict,
     ])
 
-    private mutating func noteFailure(_ failure: RequestFailure, of id: RowID<UploadItem>) {
-        let error = Self.error(for: failure, group: nil)
-        state.items.update(id) {
-            $0.attempts += 1
-            $0.lastError = error.description
-        }
-    }
-
     /// An upload that should have undeleted a file was refused, and nothing else will undelete it: then the deletion
     /// counts, and the next index shows it again.
     mutating func forgetUndeletion(of file: FileUUID) {
@@ -311,7 +313,7 @@ extension SyncStateMachine {
         verifiedGroups.remove(group)
         for queue in state.closedQueues(of: group) where queue.commitID == nil {
             for item in state.items(in: queue.id)
-            where item.status != .notStarted && item.goneReason == nil && item.kind != .groupCreate {
+            where item.status != .notStarted && item.kind != .groupCreate {
                 state.items.update(item.key) { $0.resetStaging() }
             }
         }
@@ -347,7 +349,7 @@ extension SyncStateMachine {
 
     mutating func receiveLeaving(_ reply: ServerReply, _ id: RowID<UploadItem>) {
         switch reply {
-        case .done, .gone, .failed(.refused(status: 410, _)):
+        case .done, .gone, .failed(.refused(status: 410, _, _)):
             groupIsLost(runGroup)
         case .stale(let current):
             state.items.update(id) { $0.status = .notStarted }

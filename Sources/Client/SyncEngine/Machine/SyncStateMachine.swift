@@ -54,6 +54,11 @@ package struct SyncStateMachine: Sendable {
     var delayedRequests: [SyncRequest] = []
     /// Groups that are still to be synced because files in them may have to be uploaded again.
     var groupsToReupload: [SharingGroupUUID] = []
+    /// Closed queues that wait until the app requests another sync, or for the next process: a storage does not take
+    /// them now. With the error.
+    var heldQueues: [RowID<UploadQueue>: SyncError] = [:]
+    /// Files whose contents the app has been asked for in this process, and does not have.
+    var unavailableFiles: Set<FileUUID> = []
     /// The request that settles a switch of accounts, which no sync waits for.
     var settlement: (token: EngineToken, switchID: AccountSwitchID)?
     var isStopping = false
@@ -100,6 +105,8 @@ package struct SyncStateMachine: Sendable {
             if run?.token == token { contentConflictResolved(resolution) }
         case .deletionConflictsResolved(let token, let resolutions):
             if run?.token == token { deletionConflictsResolved(resolutions) }
+        case .contents(let token, let contents):
+            if run?.token == token { receiveContents(contents) }
         case .delivered(let token, let isTaken):
             if run?.token == token { delivered(isTaken: isTaken) }
         case .waited(let token):
@@ -149,6 +156,7 @@ struct Run: Sendable {
         case resolvingContent(RowID<DownloadItem>, lastItem: RowID<UploadItem>)
         case resolvingDeletions(RowID<DownloadGroup>, lastItem: RowID<UploadItem>)
         case delivering(RowID<DownloadGroup>)
+        case askingForContents(FileUUID)
         case waiting
         case listingStaged(RowID<UploadQueue>)
         case discarding(RowID<UploadQueue>)
@@ -180,6 +188,18 @@ struct Run: Sendable {
     var begunBatch: BatchUUID?
     /// A queue that cannot be sent as a batch, because one of its changes was refused.
     var queueWithoutBatch: RowID<UploadQueue>?
+    /// Storages that have refused a change in this sync: nothing that they would refuse, too, is sent to them.
+    var refusals: [StorageKey: StorageRefusal] = [:]
+    /// Changes that the server has called outdated once, although the whole index does not show that.
+    var contradicted: Set<RowID<UploadItem>> = []
+    /// Files that changed since the server was restored; nil until the server has listed them.
+    var changedSinceRestore: (files: Set<FileUUID>, masterVersion: MasterVersion)?
+    /// The master version after which changes are being listed, to learn that.
+    var listsChangesSince: MasterVersion?
+    /// Whether the index has been requested again because it seems to have gone back.
+    var confirmsRestore = false
+    /// The queue for contents that the app has supplied in this sync.
+    var suppliedQueue: RowID<UploadQueue>?
     /// The file group of the file that was uploaded again last.
     var reuploadedGroup: FileGroupUUID?
     /// Whether the user has left the group, as requested.

@@ -82,7 +82,7 @@ extension ClientState {
                 found.append("file \(entry.fileUUID) is deleted here, and lives on the server")
             }
             if entry.deletedOnServer, !entry.deletedLocally {
-                if pendingItems(of: entry.fileUUID).isEmpty, entry.fileGroupUUID == nil {
+                if pendingItems(of: entry.fileUUID).isEmpty, entry.newerVersion == nil {
                     found.append("file \(entry.fileUUID) is deleted on the server, and nothing is done about it")
                 }
             }

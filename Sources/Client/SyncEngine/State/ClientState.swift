@@ -136,7 +136,7 @@ extension ClientState {
     /// The closed queues, of one group or of all, in the order in which they were closed.
     package func closedQueues(of group: SharingGroupUUID? = nil) -> [UploadQueue] {
         queues.rows(at: .closed).filter { group == nil || $0.sharingGroupUUID == group }
-            .sorted { ($0.closedSequence ?? 0) < ($1.closedSequence ?? 0) }
+            .sorted { ($0.closedSequence ?? 0, $0.id) < ($1.closedSequence ?? 0, $1.id) }
     }
 
     /// The sequence number of the next queue to be closed.
@@ -147,10 +147,9 @@ extension ClientState {
         items.rows(at: .queue(queue))
     }
 
-    /// The pending changes of a file across all queues that are not dead, oldest first. What was permanently refused is
-    /// no longer pending, even while its queue is.
+    /// The pending changes of a file across all queues that are not dead, oldest first.
     package func pendingItems(of file: FileUUID) -> [UploadItem] {
-        items.rows(at: .file(file)).filter { $0.goneReason == nil && queues[$0.queueID]?.state != .dead }
+        items.rows(at: .file(file)).filter { queues[$0.queueID]?.state != .dead }
     }
 
     /// The pending downloads of one group of downloads.

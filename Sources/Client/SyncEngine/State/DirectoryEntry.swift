@@ -33,6 +33,10 @@ package struct DirectoryEntry: TableRow {
     package var awaitingReupload = false
     /// Whether the contents have to be downloaded whatever their version.
     package var forceDownload = false
+    /// The version that the app has, if that counts as newer than what the server has: the server was restored from a
+    /// backup, or others deleted the file while its file group is kept here. The app is asked for the contents, and they are
+    /// uploaded after ``fileVersion``. For a file that is deleted here: the version that was deleted.
+    package var newerVersion: FileVersion?
 
     /// Creates an entry for a file that the client has just learned about.
     package init(fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID) {
@@ -52,11 +56,14 @@ package struct DirectoryEntry: TableRow {
         case awaited(SharingGroupUUID)
         /// Files of a sharing group whose contents the server lacks, but not this device.
         case waiting(SharingGroupUUID)
+        /// Files of a sharing group that the app has in a newer state than the server.
+        case newer(SharingGroupUUID)
     }
 
     package var indexKeys: [IndexKey] {
         (forceDownload ? [.wanted(sharingGroupUUID)] : []) + (goneReason != nil ? [.gone(sharingGroupUUID)] : [])
             + (isAwaited ? [.awaited(sharingGroupUUID)] : []) + (isWaiting ? [.waiting(sharingGroupUUID)] : [])
+            + (newerVersion != nil ? [.newer(sharingGroupUUID)] : [])
     }
 
     /// Whether the contents are out of reach only until they are uploaded again.
@@ -64,6 +71,14 @@ package struct DirectoryEntry: TableRow {
 
     /// Whether the server lacks contents that this device may have.
     private var isWaiting: Bool { awaitingReupload && goneReason == nil && !deletedOnServer && fileVersion != nil }
+
+    /// The version of the text that the server has; nil if it has none.
+    package var textVersion: AppMetaDataVersion? {
+        appMetaData.flatMap { $0.version == Self.noTextVersion ? nil : $0.version }
+    }
+
+    /// The version of a text that the server does not have any more: the next one is the first.
+    package static let noTextVersion = AppMetaDataVersion(AppMetaDataVersion.first.rawValue - 1)
 
     /// The file as apps see it.
     package var attributes: SyncAttributes {

@@ -21,6 +21,13 @@ package struct SharingEntry: TableRow {
     package var creationPending = false
     /// All changes up to this master version are in the directory; nil if the next index must be complete.
     package var indexedVersion: MasterVersion?
+    /// The server's restore mark, as last reported.
+    package var restoreMark: RestoreMark?
+    /// If the server was restored from a backup, and the files have not been compared since: the last master version that
+    /// was known before.
+    package var versionBeforeRestore: MasterVersion?
+    /// With it: the master version that the backup had; nil if the server does not report it.
+    package var restoredVersion: MasterVersion?
 
     /// Creates an entry for a group that the client has just learned about.
     package init(sharingGroupUUID: SharingGroupUUID, name: String?, permission: Permission) {

@@ -15,7 +15,7 @@ package struct UploadItem: TableRow {
         case delayed
         /// Its request is under way.
         case uploading
-        /// Staged on the server, or permanently refused.
+        /// Staged on the server.
         case uploaded
     }
 
@@ -51,14 +51,12 @@ package struct UploadItem: TableRow {
     package var fileModified: Double?
     /// Whether it undeletes a deleted file.
     package var uploadUndeletion = false
-    /// Why it was permanently refused.
-    package var goneReason: GoneReason?
     /// The group's new name.
     package var newGroupName: String?
     /// The number of failed requests for it.
     package var attempts: Int32 = 0
-    /// The error of the last failed request.
-    package var lastError: String?
+    /// The error of the last failed request, or of the last sync that could not send it.
+    package var lastError: StoredSyncError?
 
     /// Creates a newly queued change.
     package init(
@@ -104,7 +102,15 @@ package struct UploadItem: TableRow {
     package var isContent: Bool { kind == .file || kind == .appMetaData }
 
     /// Whether it is staged, and takes part in the commit.
-    package var isStaged: Bool { status == .uploaded && goneReason == nil && fileUUID != nil }
+    package var isStaged: Bool { status == .uploaded && fileUUID != nil }
+
+    /// Why the last sync did not send it, with its file; nil if no sync has tried.
+    package var failure: SyncError? {
+        guard var error = lastError?.error else { return nil }
+        error.fileUUID = fileUUID
+        error.sharingGroupUUID = sharingGroupUUID
+        return error
+    }
 
     /// The same change as if it were queued now: later than all others, and never sent.
     func requeued(as id: RowID<UploadItem>, in queue: RowID<UploadQueue>) -> UploadItem {

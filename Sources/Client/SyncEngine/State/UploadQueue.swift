@@ -8,7 +8,8 @@ package struct UploadQueue: TableRow {
         case open
         /// Waits for its turn to be sent.
         case closed
-        /// Its group was lost, or the server permanently refused its contents. Not sent unless the app queues it again.
+        /// Its group was lost, or the server refuses its contents. Not sent unless the app queues it again, or the user
+        /// becomes a member of the group again.
         case dead
     }
 
@@ -16,7 +17,8 @@ package struct UploadQueue: TableRow {
     package let id: RowID<UploadQueue>
     /// The queue's state in its life cycle.
     package var state = State.open
-    /// The sequence number among the closed queues; nil while open.
+    /// The sequence number among the closed queues; nil while open. What waits apart from the rest of its queue has the
+    /// same number.
     package var closedSequence: Int64?
     /// The group of all its items; nil while it has none.
     package var sharingGroupUUID: SharingGroupUUID?

@@ -105,6 +105,7 @@ public enum DownloadDeletionResolution: Sendable, Hashable {
 
     /// The uploads are dropped and the deletion is delivered.
     case acceptDownloadDeletion
-    /// The deletion is not delivered now, nor those of other files of the same file group.
+    /// The deletion is not delivered now, nor those of other files of the same file group: with
+    /// ``ContentUploadResolution/keepContentUpload`` the app is asked for their contents, which are uploaded again.
     case rejectDownloadDeletion(ContentUploadResolution)
 }

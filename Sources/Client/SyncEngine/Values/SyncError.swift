@@ -68,11 +68,13 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let badServerVersion = Self(rawValue: "badServerVersion")
         /// The credentials are no longer accepted.
         public static let signInRequired = Self(rawValue: "signInRequired")
+        /// The account has no user on this server: create one, or redeem an invitation.
+        public static let noUser = Self(rawValue: "noUser")
         /// The user has switched to another account, on another device: sign in with that one, of the type
         /// ``SyncError/activeAccountType``. What is stored and queued is kept.
         public static let signedOutRemotely = Self(rawValue: "signedOutRemotely")
-        /// The server knows an older state of the user's account than this device does, as after it was restored from a
-        /// backup. Nothing is sent until the store is reset.
+        /// The server was restored from a backup that is older than what this device has, and the app did not supply the
+        /// contents of a file that must be uploaded again (``SyncServerDelegate``): upload the file.
         public static let serverRestored = Self(rawValue: "serverRestored")
         /// The account that is to be switched to is, or was, that of another user.
         public static let accountInUse = Self(rawValue: "accountInUse")
@@ -81,6 +83,14 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         /// This device cannot prove that it belongs to the user: it never signed in to this server, or the proof has
         /// been revoked or has expired. Switch on another device, or sign in with the former account first.
         public static let deviceGrantInvalid = Self(rawValue: "deviceGrantInvalid")
+        /// This device has its proof for too short a time to begin a switch. Use another device, propose the switch with
+        /// credentials of the former account that have a new authorization code, or sign in with the former account again
+        /// after ``SyncError/usableFrom``.
+        public static let deviceGrantTooYoung = Self(rawValue: "deviceGrantTooYoung")
+        /// Sign in with the account again, and try it with those credentials: they must have a new authorization code.
+        public static let freshSignInRequired = Self(rawValue: "freshSignInRequired")
+        /// The switch of accounts was made too long ago to be undone.
+        public static let undoExpired = Self(rawValue: "undoExpired")
         /// A switch to a different account has been proposed. Cancel it there, or wait until it expires.
         public static let switchInProgress = Self(rawValue: "switchInProgress")
         /// The server requires credentials of the account that is to be left.
@@ -89,10 +99,18 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let noAccountSwitch = Self(rawValue: "noAccountSwitch")
         /// The switch of accounts is confirmed, so that it cannot be cancelled.
         public static let switchConfirmed = Self(rawValue: "switchConfirmed")
-        /// The user's storage has no room left.
+        /// The storage has no room left; ``SyncError/storage`` says whose it is. The change waits; smaller ones are sent.
         public static let storageFull = Self(rawValue: "storageFull")
-        /// The user's storage does not admit the server any more.
+        /// The storage no longer admits the server; ``SyncError/storage`` says whose it is. The change waits until its
+        /// owner signs in again.
         public static let storageUnauthorized = Self(rawValue: "storageUnauthorized")
+        /// The storage cannot be reached at the moment; ``SyncError/storage`` says whose it is.
+        public static let storageUnavailable = Self(rawValue: "storageUnavailable")
+        /// The member whose storage would take the file has left the group. The change waits for another one.
+        public static let storageOwnerMissing = Self(rawValue: "storageOwnerMissing")
+        /// The commit that contains the change has been sent, and its outcome is not known yet: sync, then call again,
+        /// or delete the file.
+        public static let commitUnderWay = Self(rawValue: "commitUnderWay")
         /// A user other than the store's owner is signed in. Sign in as the store's user again, or reset all.
         public static let differentUser = Self(rawValue: "differentUser")
         /// The library's own database cannot be read or written: is the disk full?
@@ -122,10 +140,14 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Recovery: Sendable, Hashable {
         /// A later sync may succeed by itself.
         case retryLater
-        /// The user must sign in.
+        /// The user must sign in, or sign up.
         case signInAgain
         /// The user must make room in their storage.
         case freeSpace
+        /// The server or the storage does not accept the file as it is: replace it, delete it, or withdraw the change.
+        case replaceFile
+        /// The owner of the storage must make room or sign in again: another member of the group.
+        case askOwner
         /// A newer app, or a newer server, is required.
         case upgradeApp
         /// The call was invalid, and will fail again.
@@ -144,12 +166,29 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     public var goneReason: GoneReason?
     /// The type of the account to sign in with, if the server says it; only with ``Code/signedOutRemotely``.
     public var activeAccountType: AccountType?
+    /// Until when this device can undo the switch to that account, if it was not the user who has switched; only with
+    /// ``Code/signedOutRemotely``, and nil if it cannot.
+    public var undoUntil: WireDate?
+    /// From when on this device can begin a switch; only with ``Code/deviceGrantTooYoung``.
+    public var usableFrom: WireDate?
     /// The status of the server's reply, if there was one.
     public var status: Int?
     /// The server's own code for the refusal, if it gave one.
     public var serverCode: String?
     /// The message of the server, or of its stand-in; only with ``Code/serverDown``.
     public var message: String?
+    /// How long to wait before the next attempt, if the server says it.
+    public var retryAfter: Duration?
+    /// Whose storage it is; only with the codes that begin with `storage`.
+    public var storage: StorageOwner?
+
+    /// Whose storage a file is, or would be, in.
+    public enum StorageOwner: Sendable, Hashable {
+        /// The user's own.
+        case own
+        /// Another member's; nil if the server has not said whose.
+        case other(UserID?)
+    }
 
     /// Creates an error.
     public init(
@@ -166,15 +205,27 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     public var recovery: Recovery {
         switch code {
         case .networkError, .serverDown, .tooManyRestarts, .syncIsOperating, .stagedChangesCannotBeWithdrawn,
-            .deliveryRefused, .requestRefused, .inconsistentServer, .storeError:
+            .deliveryRefused, .inconsistentServer, .storeError, .storageUnavailable, .commitUnderWay:
             .retryLater
-        case .signInRequired, .differentUser, .signedOutRemotely, .storageUnauthorized, .oldAccountProofRequired:
+        case .requestRefused:
+            switch serverCode.flatMap(ErrorCode.init(rawValue:))?.refusalClass ?? RefusalClass(status: status ?? 500) {
+            case .file: .replaceFile
+            case .storage, .caller, .knowledge, .world: .retryLater
+            }
+        case .fileManagerError: .replaceFile
+        case .storageFull, .storageUnauthorized, .storageOwnerMissing:
+            switch (code, storage) {
+            case (.storageOwnerMissing, _), (_, .other): .askOwner
+            case (.storageFull, _): .freeSpace
+            default: .signInAgain
+            }
+        case .signInRequired, .noUser, .differentUser, .signedOutRemotely, .oldAccountProofRequired,
+            .deviceGrantTooYoung, .freshSignInRequired:
             .signInAgain
-        case .storageFull: .freeSpace
         case .badServerVersion, .notSupported: .upgradeApp
         case .notAMember, .permissionDenied, .fileIsGone, .socialAcceptanceNotAllowed, .noInvitationFound,
             .serverRestored, .accountInUse, .owningAccountRequired, .deviceGrantInvalid, .switchInProgress,
-            .noAccountSwitch, .switchConfirmed:
+            .noAccountSwitch, .switchConfirmed, .undoExpired:
             .none
         default: .fixCall
         }
@@ -185,5 +236,54 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         var text = code.rawValue
         if let status { text += " (\(status)\(serverCode.map { " " + $0 } ?? ""))" }
         return text
+    }
+}
+
+/// The part of an error that is kept with a change until the change is sent: everything but the file, the group, and
+/// what is true only for a moment.
+package struct StoredSyncError: Sendable, Hashable {
+    /// The error.
+    package let error: SyncError
+
+    /// Keeps an error.
+    package init(_ error: SyncError) {
+        var kept = SyncError(error.code)
+        kept.status = error.status
+        // A code is one word; the server may be another one than expected.
+        kept.serverCode = error.serverCode.flatMap { $0.isEmpty || $0.contains(" ") || $0 == "-" ? nil : $0 }
+        kept.storage = error.storage
+        self.error = kept
+    }
+
+    /// Whether a storage refused the change.
+    package var isAboutStorage: Bool { error.storage != nil }
+
+    /// The stored form: the code, the status and code of the server or `-`, and whose storage it is.
+    package var text: String {
+        let storage =
+            switch error.storage {
+            case nil: "-"
+            case .own: "own"
+            case .other(nil): "other"
+            case .other(let user?): "\(user.rawValue)"
+            }
+        return "\(error.code.rawValue) \(error.status.map { "\($0)" } ?? "-") \(error.serverCode ?? "-") \(storage)"
+    }
+
+    /// Parses the stored form. Of any other text, which older stores have, the first word is the code.
+    package init(text: String) {
+        let parts = text.split(separator: " ").map(String.init)
+        var error = SyncError(SyncError.Code(rawValue: parts.first ?? ""))
+        if parts.count == 4 {
+            error.status = Int(parts[1])
+            error.serverCode = parts[2] == "-" ? nil : parts[2]
+            switch parts[3] {
+            case "-": break
+            case "own": error.storage = .own
+            case "other": error.storage = .other(nil)
+            default: error.storage = .other(Int64(parts[3]).map { UserID($0) })
+            }
+        }
+        self.error = error
     }
 }

@@ -32,8 +32,14 @@ public enum SyncEvent: Sendable, Hashable {
     /// A file is staged; others do not see it before ``contentUploadsCompleted(numberOfFiles:)``. Repeated whenever the
     /// library stages it again because of a change by others.
     case singleFileUploadComplete(SyncAttributes)
-    /// An upload was permanently refused; the attributes' `gone` says why. The library will not retry it.
-    case singleFileUploadGone(SyncAttributes)
+    /// A change waits, while others are sent: the storage of the file's owner does not take it, or the user may no longer
+    /// write. The library tries it again with each sync that the app requests. Sent again only if the reason changes.
+    case singleFileUploadWaiting(SyncAttributes, SyncError)
+    /// Files are back that others had deleted, or that a restored server had lost: this device has uploaded them again.
+    case filesRestored([FileUUID])
+    /// The server was restored from a backup that is older than what this device has of the group. What the device has
+    /// counts as newer; what others have changed since is a conflict.
+    case serverRestored(SharingGroup)
     /// A text is staged.
     case singleAppMetaDataUploadComplete(FileUUID)
     /// A deletion is staged.
@@ -46,9 +52,9 @@ public enum SyncEvent: Sendable, Hashable {
     case sharingGroupUploadOperationCompleted(SharingGroup, SharingGroupOperation)
     /// For users without storage of their own: the user who hosted their new files in this group has left.
     case sharingGroupOwningUserRemoved(SharingGroup)
-    /// An upload of contents or of a text was set aside, since it would always fail: the server does not accept such a
-    /// file, or the file is missing, unreadable, or not the one that was queued. The rest of the queue continues
-    /// without it. The library keeps it until the app queues it again, discards it, or uploads or deletes the file.
+    /// A change was set aside, since it would always fail: the server or the storage does not accept such a file, or the
+    /// file is missing, unreadable, or not the one that was queued. The rest of the queue continues without it. The
+    /// library keeps it until the app queues it again, withdraws it, or uploads or deletes the file.
     case singleFileUploadFailed(SyncAttributes, SyncError)
     /// A sync was requested during a sync, and will follow.
     case syncDelayed

@@ -8,7 +8,7 @@ public import SyncProtocol
 public struct Credentials: Sendable, Hashable {
     /// The type of the account.
     public var accountType: AccountType
-    /// The token of `access_token`: Google, Dropbox, Facebook an access token, Microsoft and Apple an ID token, WebDAV a
+    /// The token of `access-token`: Google, Dropbox, Facebook an access token, Microsoft and Apple an ID token, WebDAV a
     /// password or a bearer token, S3 the secret access key.
     public var accessToken: Secret
     /// A code that the server may exchange, once; sent until new credentials omit it.
@@ -60,12 +60,41 @@ public struct Credentials: Sendable, Hashable {
             writer.field("accountID", text: accountID)
             writer.field("microsoftAccessToken", text: microsoftAccessToken?.value)
             writer.field("accountDetails", text: accountDetails?.headerText)
+            writer.field("authorizationCode", text: authorizationCode?.value)
+            writer.field("redirectURI", text: redirectURI)
+            writer.field("codeVerifier", text: codeVerifier?.value)
         }
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    func add(to fields: inout HTTPFields) {
-        for (header, value) in headers { fields[header.fieldName] = value }
+    func add(to fields: inout HTTPFields, _ spelling: TokenSpelling) {
+        for (header, value) in headers { fields[spelling.name(of: header)] = value }
+    }
+}
+
+/// How the names of headers with an underscore are spelled.
+///
+/// Our servers take both spellings, and Caddy and others pass only the hyphen on. SyncServerII takes the underscore alone. Both in
+/// one request would be a token twice behind nginx 1.23 and later, which joins the values.
+enum TokenSpelling: Sendable, Hashable {
+    case hyphenated
+    case underscored
+
+    func name(of header: RequestHeader) -> HTTPField.Name {
+        guard self == .hyphenated, let name = header.hyphenatedName.flatMap({ HTTPField.Name($0) }) else {
+            return header.fieldName
+        }
+        return name
+    }
+
+    /// The spelling to try after a refusal; nil if the spelling is not what was refused.
+    func alternative(after error: ServerConnectionError) -> TokenSpelling? {
+        guard error.code == .signInRequired, error.status == 401 else { return nil }
+        switch self {
+        // Servers that know the hyphen send codes.
+        case .hyphenated: return error.serverCode == nil ? .underscored : nil
+        case .underscored: return error.serverCode == .credentialsMissing ? .hyphenated : nil
+        }
     }
 }
 

@@ -17,9 +17,10 @@ public struct KnownIdentity: Sendable, Hashable {
     /// Adds the headers that an endpoint reads.
     func add(to fields: inout HTTPFields, for endpoint: EndpointName) {
         switch endpoint {
-        case .checkCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch:
+        case .checkCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch, .undoAccountSwitch:
             fields[RequestHeader.deviceGrant.fieldName] = deviceGrant?.secret
         default:
+            if endpoint == .revokeDeviceGrants { fields[RequestHeader.deviceGrant.fieldName] = deviceGrant?.secret }
             guard endpoint.route.authentication == .secondary else { return }
             fields[RequestHeader.accountEpoch.fieldName] = accountEpoch.map { String($0.rawValue) }
         }

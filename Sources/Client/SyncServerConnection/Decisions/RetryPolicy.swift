@@ -1,7 +1,8 @@
 /// How often and when a failed request is retried.
 ///
 /// Exponential backoff with full jitter: before attempt n + 1 a random time between zero and `baseDelay` · 2^(n - 1),
-/// at most `maximumDelay`.
+/// at most `maximumDelay`. A request that has waited in vain for its reply is repeated once at most, see
+/// ``ServerConnection``.
 public struct RetryPolicy: Sendable, Hashable {
     /// Maximum number of attempts, including the first; at least 1.
     public var maximumAttempts: Int
@@ -73,11 +74,12 @@ struct AttemptDecisions: Sendable {
     /// - Parameters:
     ///   - hasCredentials: Whether the request had credentials.
     ///   - wasSent: Whether the server may have seen the request.
+    ///   - isSilentAgain: Whether the server has not replied in time, as to an earlier request.
     mutating func decide(
-        after error: ServerConnectionError, hasCredentials: Bool, wasSent: Bool, extensions: ServerExtensions,
-        fraction: Double
+        after error: ServerConnectionError, hasCredentials: Bool, wasSent: Bool, isSilentAgain: Bool = false,
+        extensions: ServerExtensions, fraction: Double
     ) -> Decision {
-        guard repetition != .never else { return .fail }
+        guard repetition != .never, !isSilentAgain else { return .fail }
         if error.code == .signInRequired {
             // A refresh does not help if the token is valid but belongs to no user, or not any more.
             guard hasCredentials, !hasRefreshed, error.serverCode != .userUnknown,

@@ -9,7 +9,8 @@ extension ServerConnection {
     ///
     /// The device's grant comes from ``ServerConnectionConfiguration/identity``.
     /// - Parameter oldAccount: Credentials of the account that is to be left, for people who can still use it; only some
-    ///   servers ask for them.
+    ///   servers ask for them. With a new authorization code in them, a device may begin a switch that has its grant for too
+    ///   short a time.
     public func beginAccountSwitch(
         _ request: BeginAccountSwitchRequest, proving oldAccount: Credentials? = nil
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<BeginAccountSwitchResponse> {
@@ -59,6 +60,14 @@ extension ServerConnection {
         }
     }
 
+    /// Undoes a switch away from the account whose credentials the connection has, which must include a new authorization code
+    /// or a password. The device's grant comes from ``ServerConnectionConfiguration/identity``.
+    public func undoAccountSwitch(
+        _ request: UndoAccountSwitchRequest
+    ) async throws(ServerConnectionError) -> AccountSwitchOutcome<UndoAccountSwitchResponse> {
+        try await switching { () throws(ServerConnectionError) in try await perform(request, repetition: .always) }
+    }
+
     /// Uploads again the bytes of a version that waits for them; large files in pieces, as
     /// ``uploadFile(_:from:label:progress:)`` does.
     /// - Parameters:
@@ -82,9 +91,13 @@ extension ServerConnection {
         }
     }
 
-    /// Revokes the grants of a device that was lost, or with nil those of all devices but this one.
-    public func revokeDeviceGrants(of device: DeviceUUID? = nil) async throws(ServerConnectionError) {
-        _ = try await perform(RevokeDeviceGrantsRequest(grantDeviceUUID: device), repetition: .always)
+    /// Revokes the grants of a device that was lost, or with nil those of all devices but this one: those that are younger
+    /// than this device's, or all of them if the credentials include a new authorization code or a password.
+    @discardableResult
+    public func revokeDeviceGrants(
+        of device: DeviceUUID? = nil
+    ) async throws(ServerConnectionError) -> RevokeDeviceGrantsResponse {
+        try await perform(RevokeDeviceGrantsRequest(grantDeviceUUID: device), repetition: .always)
     }
 
     /// Turns the refusals that concern switches into outcomes.

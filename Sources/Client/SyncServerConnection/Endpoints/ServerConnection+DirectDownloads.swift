@@ -36,7 +36,7 @@ extension ServerConnection {
                 guard error.kind != .cancelled else {
                     throw ServerConnectionError(.cancelled, endpoint: .downloadFile, isRetryable: true)
                 }
-                if error.kind.isBeforeSending, partial.receivedBytes == 0 {
+                if error.kind.isBeforeSending || error.kind == .timedOut, partial.receivedBytes == 0 {
                     // It would be tried again, in vain, for each of the group's files.
                     pieces.withoutDirectDownloads.insert(group)
                     return nil
@@ -70,8 +70,9 @@ extension ServerConnection {
             let length = try await verify(file, of: reply, remote.checkSum, in: remote.cloudStorageType)
             return .success(
                 DownloadedFile(
-                    appMetaData: remote.appMetaData, cloudStorageType: remote.cloudStorageType,
-                    checkSum: remote.checkSum, contentsChanged: remote.contentsChanged, length: length))
+                    appMetaData: remote.appMetaData.contents, cloudStorageType: remote.cloudStorageType,
+                    checkSum: remote.checkSum, contentsChanged: remote.contentsChanged, length: length,
+                    lacksAppMetaData: remote.appMetaData == .omitted))
         } catch {
             guard error.code == .contentMismatch else { throw error }
             return nil

@@ -68,12 +68,14 @@ extension ServerConnection {
         var position: Int64?
         var furthest: Int64 = 0
         var failures = 0
+        var silences = 0
         var isKnown = false
         while true {
             let range = position.map { session.range(from: $0) }
             let answer = try await sendOrAsk(range, of: upload, in: session, mayBeOutOfReach: isKnown)
             var pause: Duration?
             position = nil
+            silences = answer == .silent ? silences + 1 : 0
             switch answer {
             case .finished: return true
             case .refused: return false
@@ -89,6 +91,9 @@ extension ServerConnection {
                 }
                 if range == nil { continue }
             case .unclear(let retryAfter): pause = retryAfter
+            // As with the server: once more, perhaps on another connection.
+            case .silent where silences > 1: return false
+            case .silent: break
             }
             failures += 1
             guard
@@ -124,7 +129,7 @@ extension ServerConnection {
             guard mayBeOutOfReach && error.kind != .fileUnreadable || !error.kind.isBeforeSending else {
                 return .refused
             }
-            return .unclear(retryAfter: nil)
+            return error.kind == .timedOut ? .silent : .unclear(retryAfter: nil)
         }
     }
 

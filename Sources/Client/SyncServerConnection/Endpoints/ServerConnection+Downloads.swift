@@ -11,9 +11,8 @@ extension ServerConnection {
     /// file. With ``ServerConnectionConfiguration/directDownloads`` the bytes come from the owner's storage, if that is possible,
     /// and are verified in the same way; if anything goes wrong with that, they come through the server.
     ///
-    /// The file's metadata arrive in a header. `URLSession` on Linux accepts no header of more than 64 KiB over HTTP/2
-    /// (a limit of nghttp2) and 100 KiB over HTTP/1.1 (one of libcurl): a file with longer metadata, escaped, cannot be
-    /// downloaded there, and the error is ``ServerConnectionError/Code/connectionLost``.
+    /// Metadata that are too long for a header are read in a second request, after the bytes. A server of an older release sends
+    /// them in the header nevertheless, where proxies refuse them, from 4 KiB on, and libcurl does from 100 KiB on (7.88).
     /// - Parameters:
     ///   - file: Where the bytes are written; an existing file is replaced. After an error, or an outcome other than
     ///     success, it does not exist.
@@ -28,16 +27,16 @@ extension ServerConnection {
                 if mayDownloadDirectly(in: request.sharingGroupUUID) {
                     let asking = request.asking(isDirect: true)
                     switch try await delivery(of: asking, to: file, label: label, progress) {
-                    case .outcome(let outcome): return outcome
+                    case .outcome(let outcome): return try await completed(outcome, by: request)
                     case .elsewhere(let place):
                         if let outcome = try await fetch(place, in: request.sharingGroupUUID, to: file, progress) {
-                            return outcome
+                            return try await completed(outcome, by: request)
                         }
                     }
                 }
                 let asking = request.asking(isDirect: false)
                 switch try await delivery(of: asking, to: file, label: label, progress) {
-                case .outcome(let outcome): return outcome
+                case .outcome(let outcome): return try await completed(outcome, by: request)
                 case .elsewhere: throw Self.mismatch("the bytes are elsewhere")
                 }
             }
@@ -56,10 +55,52 @@ extension ServerConnection {
         case elsewhere(RemoteFile)
     }
 
+    /// Adds the metadata that a reply has omitted.
+    ///
+    /// The group may have moved on since the download began. That does not matter as long as the file's metadata still have
+    /// the requested version, which the server verifies.
+    private func completed(
+        _ outcome: Outcome<DownloadedFile>, by request: DownloadFileRequest
+    ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
+        var outcome = outcome
+        let isOmitted =
+            switch outcome {
+            case .success(let file): file.lacksAppMetaData
+            case .gone(let gone): gone.lacksAppMetaData
+            case .stale: false
+            }
+        guard isOmitted, let version = request.appMetaDataVersion else { return outcome }
+        var masterVersion = request.masterVersion
+        for _ in 1...Self.maximumMetaDataRequests {
+            let contents: Outcome<String>
+            do throws(ServerConnectionError) {
+                contents = try await downloadAppMetaData(
+                    DownloadAppMetaDataRequest(
+                        fileUUID: request.fileUUID, appMetaDataVersion: version, masterVersion: masterVersion,
+                        sharingGroupUUID: request.sharingGroupUUID))
+            } catch {
+                // Replaced or deleted: the index tells what there is now.
+                guard error.code == .refused, masterVersion != request.masterVersion else { throw error }
+                return .stale(current: masterVersion)
+            }
+            switch contents {
+            case .success(let contents):
+                outcome.fill(contents)
+                return outcome
+            case .stale(let current): masterVersion = current
+            case .gone(let gone): return .gone(gone)
+            }
+        }
+        return .stale(current: masterVersion)
+    }
+
+    /// How often the metadata of one download are asked for while the group moves on.
+    private static let maximumMetaDataRequests = 10
+
     /// Bytes at an address in their owner's storage.
     struct RemoteFile: Sendable {
         var address: DirectDownload
-        var appMetaData: String?
+        var appMetaData: HeaderMetaData
         var cloudStorageType: CloudStorageType
         var checkSum: CheckSum
         var contentsChanged: Bool
@@ -89,7 +130,7 @@ extension ServerConnection {
     }
 
     /// The outcome of a download whose reply was kept, such as that of an ``UnattendedTransfer``; its bytes are
-    /// verified.
+    /// verified. Metadata that were too long for the reply are not part of it: ``DownloadedFile/lacksAppMetaData``.
     /// - Throws: ``ServerConnectionError`` as ``downloadFile(_:to:label:progress:)``, without another attempt.
     public static func downloadOutcome(
         of reply: HTTPReply, in file: URL
@@ -123,8 +164,8 @@ extension ServerConnection {
             return .outcome(
                 .gone(
                     Gone(
-                        reason, appMetaData: appMetaData, cloudStorageType: storage,
-                        isAwaitingReupload: detail == .awaitingReupload)))
+                        reason, appMetaData: appMetaData.contents, cloudStorageType: storage,
+                        isAwaitingReupload: detail == .awaitingReupload, lacksAppMetaData: appMetaData == .omitted)))
         case .elsewhere(let address, let appMetaData, let storage, let announced, let contentsChanged):
             return .elsewhere(
                 RemoteFile(
@@ -135,8 +176,8 @@ extension ServerConnection {
             return .outcome(
                 .success(
                     DownloadedFile(
-                        appMetaData: appMetaData, cloudStorageType: storage, checkSum: announced,
-                        contentsChanged: contentsChanged, length: length)))
+                        appMetaData: appMetaData.contents, cloudStorageType: storage, checkSum: announced,
+                        contentsChanged: contentsChanged, length: length, lacksAppMetaData: appMetaData == .omitted)))
         }
     }
 
@@ -173,7 +214,23 @@ extension DownloadFileRequest {
     fileprivate func asking(isDirect: Bool) -> DownloadFileRequest {
         DownloadFileRequest(
             fileUUID: fileUUID, fileVersion: fileVersion, masterVersion: masterVersion,
-            sharingGroupUUID: sharingGroupUUID, appMetaDataVersion: appMetaDataVersion, isDirect: isDirect)
+            sharingGroupUUID: sharingGroupUUID, appMetaDataVersion: appMetaDataVersion, isDirect: isDirect,
+            mayOmitAppMetaData: appMetaDataVersion != nil)
+    }
+}
+
+extension Outcome<DownloadedFile> {
+    /// Adds metadata that the reply has omitted.
+    fileprivate mutating func fill(_ contents: String) {
+        switch self {
+        case .success(var file):
+            (file.appMetaData, file.lacksAppMetaData) = (contents, false)
+            self = .success(file)
+        case .gone(var gone):
+            (gone.appMetaData, gone.lacksAppMetaData) = (contents, false)
+            self = .gone(gone)
+        case .stale: break
+        }
     }
 }
 

@@ -51,8 +51,9 @@ extension ServerConnection {
         }
     }
 
-    /// Maximum size of percent-encoded metadata in the query: query and headers together must not exceed 60,000 bytes.
-    static let maximumQueryMetadataBytes = 30_000
+    /// Maximum size of a query with metadata: with the headers it passes proxies that take 8 KiB of request line (Apache) or
+    /// 16 KiB of request (HAProxy). The server itself takes 60,000 bytes of query and headers.
+    static let maximumQueryMetadataBytes = 6_000
 
     /// Stages a change of a committed file's app metadata. Long metadata are sent as the body, if the server supports
     /// that.

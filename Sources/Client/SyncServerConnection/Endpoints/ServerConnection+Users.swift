@@ -15,7 +15,9 @@ extension ServerConnection {
             return .user(try await signedIn(request, repetition: .never) { ($0.userId, $0.identity) }.user)
         } catch {
             guard error.code == .signInRequired, error.status == 401 else { throw error }
-            if error.serverCode == .accountRetired { return .retired(activeAccountType: error.activeAccountType) }
+            if error.serverCode == .accountRetired {
+                return .retired(activeAccountType: error.activeAccountType, undoUntil: error.undoUntil)
+            }
             return .noUser(error.serverCode)
         }
     }

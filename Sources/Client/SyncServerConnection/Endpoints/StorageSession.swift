@@ -29,6 +29,8 @@ struct StorageSession: Sendable {
         case unknown
         /// The storage may be asked later where to go on.
         case unclear(retryAfter: Duration?)
+        /// It has not answered in time.
+        case silent
         /// Nothing can come in this way.
         case refused
     }

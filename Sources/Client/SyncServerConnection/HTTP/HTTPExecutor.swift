@@ -3,7 +3,7 @@ public import HTTPTypes
 
 /// Performs HTTP requests for a ``ServerConnection``.
 ///
-/// ``URLSessionExecutor`` is the implementation for apps; tests script their own. An executor makes one attempt and
+/// ``PlatformExecutor`` is the implementation for apps; tests script their own. An executor makes one attempt and
 /// does not interpret statuses. It follows no redirects, keeps no cookies and caches nothing: requests carry
 /// credentials.
 public protocol HTTPExecutor: Sendable {
@@ -25,6 +25,16 @@ extension HTTPExecutor {
     /// Files are sent whole.
     public var sendsParts: Bool { false }
 }
+
+#if os(Linux)
+    /// The executor for apps on this platform: libcurl on Linux, `URLSession` elsewhere. `PlatformExecutor()` and
+    /// `PlatformExecutor(maximumTransfers:)` work everywhere.
+    public typealias PlatformExecutor = CurlExecutor
+#else
+    /// The executor for apps on this platform: libcurl on Linux, `URLSession` elsewhere. `PlatformExecutor()` and
+    /// `PlatformExecutor(maximumTransfers:)` work everywhere.
+    public typealias PlatformExecutor = URLSessionExecutor
+#endif
 
 /// A request with its body, and the destination of the reply's body.
 public struct HTTPExchange: Sendable {
@@ -49,7 +59,7 @@ public struct HTTPExchange: Sendable {
     /// What keeps the body for ``destination`` if the connection is lost. An executor may ignore it, and so does
     /// ``URLSessionExecutor`` in background sessions, whose downloads the system resumes.
     public var partial: PartialDownload?
-    /// Maximum time without progress.
+    /// Maximum time without progress, the wait for the reply's head included.
     public var idleTimeout: Duration
     /// Identifies a transfer if it outlives the process; see ``UnattendedTransfer``.
     public var label: String?
@@ -68,8 +78,21 @@ public struct HTTPExchange: Sendable {
     }
 }
 
+extension HTTPExchange {
+    /// Whether the request's or the reply's body is in a file.
+    var movesFile: Bool {
+        switch body {
+        case .file, .part: true
+        case .none, .bytes: destination != nil
+        }
+    }
+}
+
 /// A complete reply. It can be stored beyond the lifetime of the process.
 public struct HTTPReply: Sendable, Hashable, Codable {
+    /// Maximum size of a body kept in memory: an index of half a million files.
+    static let maximumBodyBytes = 256 << 20
+
     /// Status and headers.
     public var response: HTTPResponse
     /// The body; empty if it was written to a file.
@@ -145,5 +168,22 @@ public struct TransportFailure: Error, Sendable {
     public init(_ kind: Kind, underlying: (any Error)? = nil) {
         self.kind = kind
         self.underlying = underlying
+    }
+}
+
+extension TransportFailure {
+    /// The failure to take over what arrives.
+    init(storing error: any Error) {
+        self = error as? TransportFailure ?? TransportFailure(.fileUnwritable, underlying: error)
+    }
+}
+
+extension FileManager {
+    /// Moves a file to its destination and returns its length; an existing file is replaced.
+    func replace(_ destination: URL, with file: URL) throws -> Int64 {
+        try? removeItem(at: destination)
+        try moveItem(at: file, to: destination)
+        let size = try attributesOfItem(atPath: destination.path)[.size] as? NSNumber
+        return size?.int64Value ?? 0
     }
 }

@@ -8,8 +8,6 @@ import Synchronization
 
 /// A task in progress, and the caller that waits for it.
 struct RunningTask {
-    /// Maximum size of a reply body kept in memory: an index of half a million files.
-    static let maximumBodyBytes = 256 << 20
     /// Maximum size of an error reply's body that is read from a file.
     static let maximumErrorBytes = 64 << 10
 
@@ -182,7 +180,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         }
         let isTooLong = tasks.update(dataTask) { running in
             running.body.append(data)
-            guard running.body.count > RunningTask.maximumBodyBytes else { return false }
+            guard running.body.count > HTTPReply.maximumBodyBytes else { return false }
             running.body = Data()
             running.failure = TransportFailure(.malformed)
             return true
@@ -208,7 +206,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         let status = (downloadTask.response as? HTTPURLResponse)?.statusCode
         // 206: the system has resumed the download by itself, and the file is complete.
         if status == 200 || status == 206 {
-            let moved = Result { try Self.move(location, to: destination) }
+            let moved = Result { try FileManager.default.replace(destination, with: location) }
             tasks.update(downloadTask) { running in
                 switch moved {
                 case .success(let length): running.fileLength = length
@@ -225,7 +223,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         running.partial?.end()
         if running.isFile, error == nil, let partial = running.partial, let destination = running.destination {
             do {
-                running.fileLength = try Self.move(partial.file, to: destination)
+                running.fileLength = try FileManager.default.replace(destination, with: partial.file)
                 partial.complete()
             } catch {
                 running.failure = TransportFailure(.fileUnwritable, underlying: error)
@@ -255,15 +253,6 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         if let report { report.0?(report.1) }
     }
 
-    /// Moves a file to its destination and returns its length; an existing file is replaced.
-    private static func move(_ location: URL, to destination: URL) throws -> Int64 {
-        let files = FileManager.default
-        try? files.removeItem(at: destination)
-        try files.moveItem(at: location, to: destination)
-        let size = try files.attributesOfItem(atPath: destination.path)[.size] as? NSNumber
-        return size?.int64Value ?? 0
-    }
-
     private static func beginning(of file: URL) throws -> Data {
         let handle = try FileHandle(forReadingFrom: file)
         defer { try? handle.close() }
@@ -286,11 +275,6 @@ extension HTTPResponse {
 }
 
 extension TransportFailure {
-    /// The failure to take over what arrives.
-    fileprivate init(storing error: any Error) {
-        self = error as? TransportFailure ?? TransportFailure(.fileUnwritable, underlying: error)
-    }
-
     /// Classifies the errors of `URLSession` (URLError.Code in Apple's documentation of Foundation).
     init(_ error: any Error) {
         let kind: Kind =

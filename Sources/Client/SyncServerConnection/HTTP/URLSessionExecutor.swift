@@ -7,7 +7,12 @@ import HTTPTypes
     public import Foundation
 #endif
 
-/// Performs requests with `URLSession`: uploads from files, downloads to files.
+/// Performs requests with `URLSession`: uploads from files, downloads to files. The implementation for apps on Apple's
+/// platforms.
+///
+/// On Linux use ``CurlExecutor``: FoundationNetworking (Swift 6.3) keeps a processor busy while it waits, does not return from
+/// some authentication challenges, and ends the process if a connection is closed within a reply's header line. This class is
+/// there for tests of what Apple's platforms do.
 ///
 /// At most 6 short requests, and the configured number of transfers, are in progress at once; others wait for their
 /// turn, which does not count towards any timeout.
@@ -161,16 +166,6 @@ public final class URLSessionExecutor: HTTPExecutor {
             return transfers.downloadTask(with: request)
         }
         return transfers.dataTask(with: request)
-    }
-}
-
-extension HTTPExchange {
-    /// Whether the request's or the reply's body is in a file.
-    fileprivate var movesFile: Bool {
-        switch body {
-        case .file, .part: true
-        case .none, .bytes: destination != nil
-        }
     }
 }
 

@@ -18,6 +18,12 @@ public enum AccountSwitchRefusal: Sendable, Hashable {
     case owningAccountRequired
     /// The device has no valid grant of the identity.
     case grantInvalid
+    /// The device has its grant for too short a time; from then on it counts, once the device has signed in again.
+    case grantTooYoung(usableFrom: WireDate?)
+    /// The request takes a new authorization code of the account, or its password.
+    case freshSignInRequired
+    /// The switch can no longer be undone.
+    case undoExpired
     /// A switch to another account has been begun; the server may name it.
     case inProgress(AccountSwitchID?)
     /// The server asks for credentials of the account that is to be left.
@@ -35,6 +41,9 @@ public enum AccountSwitchRefusal: Sendable, Hashable {
         case .accountInUse: self = .accountInUse
         case .owningAccountRequired: self = .owningAccountRequired
         case .grantInvalid: self = .grantInvalid
+        case .grantTooYoung: self = .grantTooYoung(usableFrom: error.usableFrom)
+        case .freshSignInRequired, .authorizationCodeRejected: self = .freshSignInRequired
+        case .undoExpired: self = .undoExpired
         case .switchInProgress: self = .inProgress(error.accountSwitchID)
         case .oldAccountProofRequired: self = .oldAccountProofRequired
         case .switchUnknown: self = .unknown

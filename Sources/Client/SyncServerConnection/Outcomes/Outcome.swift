@@ -30,17 +30,20 @@ public struct Gone: Sendable, Hashable {
     public var cloudStorageType: CloudStorageType?
     /// Whether the contents are to be uploaded again, for a download: their owner has switched accounts.
     public var isAwaitingReupload: Bool
+    /// Whether the file has metadata that are not here; only in the outcome of a reply that was kept.
+    public var lacksAppMetaData: Bool
 
     /// Creates a value.
     public init(
         _ reason: GoneReason, serverCode: ServerErrorCode? = nil, appMetaData: String? = nil,
-        cloudStorageType: CloudStorageType? = nil, isAwaitingReupload: Bool = false
+        cloudStorageType: CloudStorageType? = nil, isAwaitingReupload: Bool = false, lacksAppMetaData: Bool = false
     ) {
         self.reason = reason
         self.serverCode = serverCode
         self.appMetaData = appMetaData
         self.cloudStorageType = cloudStorageType
         self.isAwaitingReupload = isAwaitingReupload
+        self.lacksAppMetaData = lacksAppMetaData
     }
 }
 
@@ -84,17 +87,20 @@ public struct DownloadedFile: Sendable, Hashable {
     public var contentsChanged: Bool
     /// The number of bytes.
     public var length: Int64
+    /// Whether the file has metadata that are not here; only in the outcome of a reply that was kept.
+    public var lacksAppMetaData: Bool
 
     /// Creates a value.
     public init(
         appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool,
-        length: Int64
+        length: Int64, lacksAppMetaData: Bool = false
     ) {
         self.appMetaData = appMetaData
         self.cloudStorageType = cloudStorageType
         self.checkSum = checkSum
         self.contentsChanged = contentsChanged
         self.length = length
+        self.lacksAppMetaData = lacksAppMetaData
     }
 }
 
@@ -136,8 +142,9 @@ public enum SignInOutcome: Sendable, Hashable {
     case user(SignedInUser)
     /// The account has no user, or the token is not accepted; servers of older generations do not say which.
     case noUser(ServerErrorCode?)
-    /// The person has switched to another account, of that type if the server says it: sign in with that one.
-    case retired(activeAccountType: AccountType?)
+    /// The person has switched to another account, of that type if the server says it: sign in with that one. If it was not
+    /// that person who has switched, this device can undo it until then.
+    case retired(activeAccountType: AccountType?, undoUntil: WireDate? = nil)
 }
 
 /// The outcome of redeeming an invitation.

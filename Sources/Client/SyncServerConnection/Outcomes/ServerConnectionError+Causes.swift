@@ -32,6 +32,22 @@ extension ServerConnectionError {
             goneReason: body?.goneReason, detail: body?.error ?? body?.detail)
         activeAccountType = reply.header(.activeAccountType).flatMap(AccountType.init(rawValue:))
         accountSwitchID = body?.switchId
+        undoUntil = body?.undoUntil
+        usableFrom = body?.usableFrom
+        // The sentences of other codes are for developers.
+        if code == .serverUnavailable, serverCode.map({ $0 == ErrorCode.maintenance.rawValue }) ?? true {
+            maintenanceMessage = ServiceMessage(reply)?.text
+        }
+    }
+
+    /// The error for a reply that something between the client and the server has made: it says nothing about the user, the
+    /// file or the group.
+    init(foreign reply: HTTPReply, endpoint: EndpointName) {
+        let status = reply.response.status.code
+        // 413, 414, 431: the proxy's limits, and the same request has the same size next time.
+        self.init(
+            .invalidReply, endpoint: endpoint, status: status, isRetryable: ![413, 414, 431].contains(status),
+            detail: "the reply is not from a SyncServer")
     }
 
     /// Classifies the statuses of docs/protocol.md, section 4.1.
@@ -69,9 +85,46 @@ extension EndpointName {
         case .discardUploads, .getSharingInvitations, .revokeSharingInvitation, .getSharingGroupMembers,
             .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants,
             .beginAccountSwitch, .confirmAccountSwitch, .getAccountSwitchStatus, .reuploadFile, .finishAccountSwitch,
-            .cancelAccountSwitch, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload, .abandonUpload:
+            .cancelAccountSwitch, .undoAccountSwitch, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload,
+            .abandonUpload:
             true
         default: false
+        }
+    }
+}
+
+extension HTTPReply {
+    /// The message of a reply with the status 200.
+    /// - Throws: ``ServerConnectionError/Code/invalidReply``.
+    func message<Message: ResponseMessage>(
+        of endpoint: EndpointName, as type: Message.Type = Message.self
+    ) throws(ServerConnectionError) -> Message {
+        let json: Data
+        switch endpoint.route.responseKind {
+        case .json: json = body
+        case .header, .data: json = Data((header(.messageParams) ?? "").utf8)
+        }
+        do {
+            return try JSONDecoder().decode(Message.self, from: json)
+        } catch {
+            throw ServerConnectionError(
+                .invalidReply, endpoint: endpoint, status: response.status.code, isRetryable: true,
+                underlyingError: error)
+        }
+    }
+
+    /// Whether a reply is to be taken for the server's, although something in front of it may have made it: a proxy, or the
+    /// sign-in page of a network.
+    ///
+    /// Servers send their version with every reply. SyncServerII leaves it out of a 401, and sends no body with it. The library
+    /// believes everybody who says that the service is closed, busy or broken.
+    /// - Parameter extensions: What is known of the server.
+    func isFromServer(of extensions: ServerExtensions) -> Bool {
+        guard header(.serverVersion) == nil, header(.errorCode) == nil else { return true }
+        switch response.status.code {
+        case 401: return extensions != .present && body.isEmpty && response.headerFields[.wwwAuthenticate] == nil
+        case 408, 429, 500...: return true
+        default: return false
         }
     }
 }

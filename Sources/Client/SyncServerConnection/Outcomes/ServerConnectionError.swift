@@ -33,7 +33,7 @@ public struct ServerConnectionError: Error, Sendable {
         public static let signInRequired = Self(rawValue: "signInRequired")
         /// New credentials are needed, and their provider cannot be reached now.
         public static let credentialsUnavailable = Self(rawValue: "credentialsUnavailable")
-        /// The server is older than the app requires, or not a SyncServer. All further requests fail with this error
+        /// The server is older than the app requires. All further requests fail with this error
         /// until ``ServerConnection/checkServerVersion()`` succeeds.
         public static let serverVersionTooOld = Self(rawValue: "serverVersionTooOld")
         /// The server is temporarily closed (503); ``ServerConnectionError/maintenanceMessage`` may say why.
@@ -48,7 +48,7 @@ public struct ServerConnectionError: Error, Sendable {
         public static let gone = Self(rawValue: "gone")
         /// The server is of an older generation, which does not support this.
         public static let notSupported = Self(rawValue: "notSupported")
-        /// The reply does not conform to the protocol.
+        /// The reply does not conform to the protocol, or something between the client and the server has made it.
         public static let invalidReply = Self(rawValue: "invalidReply")
         /// The received bytes are not those that the server announced.
         public static let contentMismatch = Self(rawValue: "contentMismatch")
@@ -74,13 +74,20 @@ public struct ServerConnectionError: Error, Sendable {
     public var activeAccountType: AccountType?
     /// The account switch that is in progress; only with ``ServerErrorCode/switchInProgress``.
     public var accountSwitchID: AccountSwitchID?
+    /// Until when this device can undo the switch that retired the account; only with ``ServerErrorCode/accountRetired``, and
+    /// nil if it cannot.
+    public var undoUntil: WireDate?
+    /// From when on the device's grant can begin a switch; only with ``ServerErrorCode/grantTooYoung``.
+    public var usableFrom: WireDate?
     /// Whether the same request may succeed later without any other change.
     public var isRetryable: Bool
-    /// The minimum time to wait before a retry, if the server specifies one.
+    /// The minimum time to wait before a retry, if the server, or what answers in its place, specifies one; mostly with
+    /// ``Code/busy`` and ``Code/serverUnavailable``.
     public var retryAfter: Duration?
     /// Why something is gone, with ``Code/gone``.
     public var goneReason: GoneReason?
-    /// The operator's message, with ``Code/serverUnavailable``.
+    /// With ``Code/serverUnavailable``: the operator's message, or what the reply says to people; nil if there is neither.
+    /// One line of at most 1,000 characters, without markup.
     public var maintenanceMessage: String?
     /// The underlying error, for the developer's log.
     public var underlyingError: (any Error)?

@@ -17,6 +17,8 @@ public struct ServerErrorCode: RawRepresentable, Sendable, Hashable, CustomStrin
     /// The code as received.
     public var description: String { rawValue }
 
+    /// 401: no token has arrived.
+    static let credentialsMissing = Self(.credentialsMissing)
     /// 401: a valid token, but no such user.
     public static let userUnknown = Self(.userUnknown)
     /// 401: the person has switched to another account, of the type that the reply's header names.
@@ -27,6 +29,14 @@ public struct ServerErrorCode: RawRepresentable, Sendable, Hashable, CustomStrin
     public static let accountInUse = Self(.accountInUse)
     /// 409: the device has no valid grant of the identity.
     public static let grantInvalid = Self(.grantInvalid)
+    /// 409: the device has its grant for too short a time to begin a switch.
+    public static let grantTooYoung = Self(.grantTooYoung)
+    /// 409: the request takes a new authorization code of the account, or its password.
+    public static let freshSignInRequired = Self(.freshSignInRequired)
+    /// 409: the authorization code is spent, expired, or another person's.
+    public static let authorizationCodeRejected = Self(.authorizationCodeRejected)
+    /// 409: the switch can no longer be undone.
+    public static let undoExpired = Self(.undoExpired)
     /// 409: a switch to another account has been begun.
     public static let switchInProgress = Self(.switchInProgress)
     /// 409: the switch is confirmed, and cannot be withdrawn any more.

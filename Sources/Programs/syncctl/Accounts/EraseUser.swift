@@ -5,14 +5,14 @@ import SyncProtocol
 /// Removes a person for good.
 struct EraseUser: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "erase-user", abstract: "Removes a user and everything about them, with a receipt.",
+        commandName: "erase", abstract: "Removes a user and everything about them, with a receipt.",
         discussion: """
             Does what the app's own removal of an account does. Files in the person's storage stay there; others see them \
             as deleted. Without --yes it only says what would happen. The receipt names nobody; keep it.
             """)
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The user's number.") var user: Int64
+    @Argument(help: ArgumentHelp("The user's number.", valueName: "number")) var user: Int64
     @Flag(name: .customLong("yes"), help: "Does it; it cannot be undone.") var isConfirmed = false
 
     func report() throws -> any Report {

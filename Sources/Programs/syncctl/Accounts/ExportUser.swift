@@ -11,16 +11,17 @@ import Vault
 /// Exports all data about one person.
 struct ExportUser: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export-user", abstract: "Writes down everything that is stored about a user, for them.",
+        commandName: "export", abstract: "Writes down everything that is stored about a user, for them.",
         discussion: """
             JSON without tokens and without what belongs to others. With --files also the bytes of the person's own files, \
             fetched from their storage.
             """)
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The user's number.") var user: Int64
+    @Argument(help: ArgumentHelp("The user's number.", valueName: "number")) var user: Int64
     @Option(
-        help: "A new folder to write user.json, and files, into; without it the JSON is printed.",
+        help: ArgumentHelp(
+            "A new folder to write user.json, and files, into; without it the JSON is printed.", valueName: "folder"),
         completion: .directory)
     var to: String?
     @Flag(help: "Also fetches the bytes of the person's files; needs --to.") var files = false

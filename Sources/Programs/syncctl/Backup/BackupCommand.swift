@@ -6,32 +6,69 @@ import Posix
 import Store
 import SyncProtocol
 
+/// Backups of the database, and what becomes of them.
+struct Backups: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup", abstract: "Makes, lists, verifies, copies and restores backups.",
+        subcommands: [
+            BackupCommand.self, ListBackups.self, VerifyBackup.self, CopyBackup.self, Restore.self, MarkRestored.self,
+        ])
+}
+
+/// Lists the backups of a folder.
+struct ListBackups: ReportingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the backups of this host, the newest last.",
+        discussion: """
+            Each can be verified (syncctl backup verify) and restored (syncctl backup restore). All of the two days before \
+            the newest one stay, then the last one of each day and week; syncctl help backup make says more.
+            """)
+
+    @OptionGroup var options: CommonOptions
+    @Option(help: ArgumentHelp("The folder of backups.", valueName: "folder"), completion: .directory)
+    var from = HostedApp.current.backupFolder
+    @Option(help: ArgumentHelp("The folder in which copies are noted.", valueName: "folder"), completion: .directory)
+    var record = BackupCopy.usualRecord
+
+    func report() throws -> any Report {
+        guard AtomicFile.exists(from) else { throw CommandFailure(.foundSomething, "there is no folder \(from)") }
+        return try BackupListing(
+            of: BackupFolder(path: from), lastCopied: try? BackupRecord(.copied, in: record),
+            now: WireDate(secondsSince1970: WallClock.secondsSince1970()))
+    }
+}
+
 /// Writes a backup.
 struct BackupCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backup", abstract: "Writes a backup of the whole database while the server works.",
+        commandName: "make", abstract: "Writes a backup of the whole database while the server works.",
         discussion: """
             One file with the rows of one moment and, for the server of the package, its configuration, nginx's site and \
             the settings of units. It is read again before it counts. The sealing key and the other secrets are NOT in it: \
             without the key all stored tokens are lost. Neither are people's files, which are in their own storage.
 
             With --into, backups are named after their time, and after each good one those are deleted that need not be \
-            kept: the last one of each day and of each week stays, for as many days and weeks with a backup as \
-            backup.keepDays and backup.keepWeeks say. That is what syncd-backup.timer does every night.
+            kept: all of the two days before the new one stay, then the last one of each day and of each week, for as many \
+            days and weeks with a backup as backup.keepDays and backup.keepWeeks say. That is what syncd-backup.timer does \
+            every hour.
             """)
 
     @OptionGroup var options: CommonOptions
     @Argument(
-        help: """
+        help: ArgumentHelp(
+            """
             The file to make, such as sync-2026-11-21.backup.gz, which must not exist; - for standard output, whose receiver \
-            has to verify it (syncctl verify-backup -).
-            """, completion: .file())
+            has to verify it (syncctl backup verify -).
+            """, valueName: "file"), completion: .file())
     var path: String?
-    @Option(help: "A folder of backups, in place of a file.", completion: .directory) var into: String?
+    @Option(help: ArgumentHelp("A folder of backups, in place of a file.", valueName: "folder"), completion: .directory)
+    var into: String?
     @Option(help: ArgumentHelp("Of how many days the last backup stays.", valueName: "days")) var keepDays: Int?
     @Option(help: ArgumentHelp("Of how many weeks the last backup stays.", valueName: "weeks")) var keepWeeks: Int?
     @Option(
-        help: "A folder in which to note the backup for doctor and metrics; with --into.", completion: .directory)
+        help: ArgumentHelp(
+            "A folder in which to note the backup for doctor and metrics; with --into.", valueName: "folder"),
+        completion: .directory)
     var record: String?
 
     func validate() throws {
@@ -87,6 +124,7 @@ struct BackupCommand: ReportingCommand {
         return try folder.withLock {
             let path = folder.path(of: now)
             var report = try write(path)
+            try RegularFile.giveToOwnerOfFolder(path)
             if let record {
                 let name = String(path.split(separator: "/").last ?? "")
                 try BackupRecord(name: name, takenAt: now).write(.made, in: record)

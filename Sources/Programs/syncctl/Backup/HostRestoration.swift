@@ -10,11 +10,11 @@ import Store
 ///
 /// What is there already stays as it is. It may be repeated after a failure.
 struct HostRestoration {
-    private static let path = SetupPaths.configuration
+    private static var path: String { SetupPaths.configuration }
     private static let healthTime: Duration = .seconds(30)
-    private static let sockets = [
-        ("apiSocket", "/run/syncd/api.sock"), ("transferSocket", "/run/syncd/transfer.sock"),
-    ]
+    private static var sockets: [(String, String)] {
+        [("apiSocket", SetupPaths.apiSocket), ("transferSocket", SetupPaths.transferSocket)]
+    }
 
     private let manifest: BackupFormat.Manifest
     private let files: [HostFile]
@@ -42,6 +42,7 @@ struct HostRestoration {
         let passwords = try missingPasswords(text)
         try requireKeys(try ServerConfiguration(proposed: text, at: Self.path, secrets: passwords))
 
+        try addApp()
         for (name, password) in passwords.sorted(by: { $0.key < $1.key }) {
             let place = ServerConfiguration.path(ofSecret: name, beside: Self.path)
             try Directory.make(SetupPaths.secrets)
@@ -52,6 +53,15 @@ struct HostRestoration {
         let configuration = try ServerConfiguration(readingFrom: Self.path)
         try createAccounts(configuration)
         return configuration
+    }
+
+    /// An added app gets its units, users and folders, as with setup.
+    private mutating func addApp() throws {
+        let app = HostedApp.current
+        guard app.name != nil else { return }
+        let isNew = !AppFiles(of: app).isInstalled
+        try AppInstallation(app: app).install()
+        report.add(isNew ? .done : .kept, "units, users and folders of the app \(app.label)")
     }
 
     /// The database's passwords that the configuration names and that are not here, with new ones.
@@ -144,18 +154,21 @@ struct HostRestoration {
             fail("the rights of the roles' accounts: \(error)", then: "syncctl migrate")
         }
         guard AtomicFile.exists("/run/systemd/system") else {
-            report.remaining.append("This is no running system: on the host, systemctl enable --now syncd.target")
+            report.remaining.append(
+                "This is no running system: on the host, systemctl enable --now \(SetupPaths.target)")
             return
         }
-        step("syncd.target is started, and with the host", then: "systemctl enable --now syncd.target") {
+        step(
+            "\(SetupPaths.target) is started, and with the host", then: "systemctl enable --now \(SetupPaths.target)"
+        ) {
             try Self.call("systemctl", "daemon-reload")
-            try Self.call("systemctl", "enable", "--now", "syncd.target")
+            try Self.call("systemctl", "enable", "--now", SetupPaths.target)
             try Self.waitUntilHealthy()
         }
         enableSite()
         report.remaining.append(
             "systemctl enable --now \(SetupPaths.backupTimer)    # this host is to make backups, too")
-        report.remaining.append("syncctl fsck; syncctl doctor")
+        report.remaining.append(AppText().named("syncctl fsck; syncctl doctor"))
     }
 
     /// Leaves nginx as it was if it cannot start with the site, as without the certificate.
@@ -172,6 +185,8 @@ struct HostRestoration {
                 "get the certificate that the site names, then: \(enabling); nginx -t && systemctl reload-or-restart nginx"
         ) {
             do {
+                // The host that the backup is of may have another release of nginx.
+                _ = try SetupHost(root: "", administrator: nil).refreshSite()
                 if isNew { try AtomicFile.link(SetupPaths.siteLink, to: SetupPaths.siteLinkTarget) }
                 try Self.call("nginx", "-t", "-q")
             } catch {
@@ -195,7 +210,7 @@ struct HostRestoration {
 
     private mutating func fail(_ sentence: String, then remaining: String) {
         report.add(.failed, sentence)
-        report.remaining.append(remaining)
+        report.remaining.append(AppText().named(remaining))
     }
 
     private static func call(_ arguments: String...) throws {
@@ -208,7 +223,7 @@ struct HostRestoration {
     private static func waitUntilHealthy() throws {
         let deadline = ContinuousClock.now + healthTime
         while true {
-            let findings = sockets.flatMap { RespondersCheck.examine($0, $1, within: .seconds(5)) }
+            let findings = sockets.flatMap { RespondersCheck.examine($0, $1, asUser: nil, within: .seconds(5)) }
             guard let trouble = findings.first(where: { $0.verdict != .good }) else { return }
             guard ContinuousClock.now < deadline else { throw CommandFailure(.unavailable, trouble.finding) }
             Pause.sleep(.milliseconds(500))

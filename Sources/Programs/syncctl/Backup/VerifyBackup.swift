@@ -8,7 +8,7 @@ import Vault
 /// Verifies a backup.
 struct VerifyBackup: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "verify-backup", abstract: "Checks that a backup is whole, or that it can be restored.",
+        commandName: "verify", abstract: "Checks that a backup is whole, or that it can be restored.",
         discussion: """
             Without an option it reads the file and compares all sums and counts; no database is needed. With \
             --scratch-database it restores it there, runs fsck, and removes all of it again. A backup on standard input is \
@@ -16,8 +16,11 @@ struct VerifyBackup: ReportingCommand {
             """)
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The backup; - for standard input.", completion: .file(extensions: ["gz"])) var path: String
-    @Option(help: "An empty database of the same server and user, to restore into.") var scratchDatabase: String?
+    @Argument(
+        help: ArgumentHelp("The backup; - for standard input.", valueName: "file"),
+        completion: .file(extensions: ["gz"])) var path: String
+    @Option(help: ArgumentHelp("An empty database of the same server and user, to restore into.", valueName: "name"))
+    var scratchDatabase: String?
 
     func validate() throws {
         guard path != "-" || scratchDatabase == nil else {

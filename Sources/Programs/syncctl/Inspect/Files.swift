@@ -17,11 +17,12 @@ struct FilesList: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
-    @Argument(help: "The group's UUID.") var group: String
-    @Option(help: "Only files in this user's storage, by their number.") var owner: Int64?
+    @Argument(help: ArgumentHelp("The group's UUID.", valueName: "group-uuid")) var group: String
+    @Option(help: ArgumentHelp("Only files in this user's storage, by their number.", valueName: "number")) var owner:
+        Int64?
     @Flag(help: "Only deleted files.") var deleted = false
     @Flag(help: "Only files that are not deleted.") var living = false
-    @Option(help: "Begin after this file's UUID.") var after: String?
+    @Option(help: ArgumentHelp("Begin after this file's UUID.", valueName: "file-uuid")) var after: String?
 
     func validate() throws {
         guard !deleted || !living else { throw ValidationError("--deleted and --living exclude each other.") }
@@ -53,9 +54,9 @@ struct FilesExplain: ReportingCommand {
             """)
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The file's UUID.") var file: String
+    @Argument(help: ArgumentHelp("The file's UUID.", valueName: "file-uuid")) var file: String
     @Flag(inversion: .prefixedNo, help: "Asks the owner's storage whether the contents are there.") var clouds = true
-    @Option(help: "Seconds that the storage may take in all.") var deadline = 10
+    @Option(help: ArgumentHelp("Seconds that the storage may take in all.", valueName: "seconds")) var deadline = 10
 
     func validate() throws {
         guard (1...600).contains(deadline) else { throw ValidationError("--deadline must be from 1 to 600.") }

@@ -22,8 +22,11 @@ struct FsckCommand: ReportingCommand {
             those to which nothing refers.
             """)
     var clouds = false
-    @Option(help: "With --clouds: only this user's folder, by their number.") var owner: Int64?
-    @Option(help: "With --clouds: only the objects of this group's files, by its UUID.") var group: String?
+    @Option(help: ArgumentHelp("With --clouds: only this user's folder, by their number.", valueName: "number"))
+    var owner: Int64?
+    @Option(
+        help: ArgumentHelp("With --clouds: only the objects of this group's files, by its UUID.", valueName: "uuid"))
+    var group: String?
     @Option(
         help: ArgumentHelp(
             "With --clouds: only the objects of files chosen at random, so many or so many percent.",
@@ -31,13 +34,18 @@ struct FsckCommand: ReportingCommand {
     var sample: String?
     @Flag(help: "With --clouds: goes on where a check of all folders was interrupted, or begins one.")
     var resume = false
-    @Option(help: "With --clouds: requests to providers a second, one at a time.") var pace = 10
+    @Option(
+        help: ArgumentHelp(
+            "With --clouds: requests to providers a second, at most four at a time.", valueName: "requests")) var pace =
+        10
+    @Flag(help: "With --clouds: reads the bytes of all objects, which tells changes that a storage does not tell.")
+    var read = false
     @Flag(help: "Sets right what can be without losing anything.") var repair = false
-    @Option(help: "Rows to name for each finding.") var rows = 10
+    @Option(help: ArgumentHelp("Rows to name for each finding.", valueName: "count")) var rows = 10
 
     func validate() throws {
-        guard clouds || (owner == nil && group == nil && sample == nil && !resume) else {
-            throw ValidationError("--owner, --group, --sample and --resume go with --clouds.")
+        guard clouds || (owner == nil && group == nil && sample == nil && !resume && !read) else {
+            throw ValidationError("--owner, --group, --sample, --read and --resume go with --clouds.")
         }
         guard group == nil || (owner == nil && sample == nil) else {
             throw ValidationError("--group goes with neither --owner nor --sample.")
@@ -70,13 +78,13 @@ struct FsckCommand: ReportingCommand {
         _ scope: CloudScope, of installation: Installation, into report: inout FsckReport
     ) throws {
         let pace = SteadyPace(callsPerSecond: pace, pause: { Pause.sleep($0) })
-        let check = CloudCheck(
+        var check = CloudCheck(
             store: installation.store, storage: try installation.storage(),
-            transport: installation.transport().decorated(by: pace), rowLimit: rows, repairs: repair,
+            transport: { [senders = installation.senders()] in senders.transport.decorated(by: pace) }, rowLimit: rows,
+            repairs: repair,
             ownNames: Set([installation.configuration.warningFile?.name].compactMap(\.self)))
-        let outcome = try check.run(scope, resumes: resume) { files, folders in
-            if files > 0, files.isMultiple(of: 1_000) { progress("\(files) objects checked, \(folders) folders done") }
-        }
+        check.reads = read
+        let outcome = try check.run(scope, resumes: resume) { progress($0.text) }
         report.findings = (report.findings + outcome.findings).sorted { $1.severity < $0.severity }
         report.repairs += outcome.repairs
         report.objectsChecked = outcome.objects

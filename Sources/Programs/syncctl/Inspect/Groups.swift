@@ -15,10 +15,10 @@ struct GroupsList: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
-    @Option(help: "Only names with this text in them.") var name: String?
-    @Option(help: "Only groups of this user, by their number.") var member: Int64?
+    @Option(help: ArgumentHelp("Only names with this text in them.", valueName: "text")) var name: String?
+    @Option(help: ArgumentHelp("Only groups of this user, by their number.", valueName: "number")) var member: Int64?
     @Flag(help: "Groups that have ended too.") var ended = false
-    @Option(help: "Begin after this UUID.") var after: String?
+    @Option(help: ArgumentHelp("Begin after this UUID.", valueName: "uuid")) var after: String?
 
     func report() throws -> any Report {
         let installation = try Installation(options)
@@ -37,7 +37,7 @@ struct GroupsShow: ReportingCommand {
         discussion: "The codes of invitations are not shown: whoever has one can join.")
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The group's UUID.") var group: String
+    @Argument(help: ArgumentHelp("The group's UUID.", valueName: "uuid")) var group: String
 
     func report() throws -> any Report {
         let installation = try Installation(options)

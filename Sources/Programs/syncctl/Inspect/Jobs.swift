@@ -16,10 +16,10 @@ struct JobsList: ReportingCommand {
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Option(help: "Only work of this kind.") var kind: OutboxItem.Kind?
-    @Option(help: "Only work for this user, by their number.") var user: Int64?
+    @Option(help: ArgumentHelp("Only work for this user, by their number.", valueName: "number")) var user: Int64?
     @Flag(help: "Only work that may be done now.") var due = false
     @Flag(help: "Only work that has failed before.") var failing = false
-    @Option(help: "Begin after this number.") var after: Int64?
+    @Option(help: ArgumentHelp("Begin after this number.", valueName: "number")) var after: Int64?
 
     func report() throws -> any Report {
         let installation = try Installation(options)
@@ -36,7 +36,7 @@ struct JobsShow: ReportingCommand {
     static let configuration = CommandConfiguration(commandName: "show", abstract: "Shows one piece of work.")
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The job's number.") var job: Int64
+    @Argument(help: ArgumentHelp("The job's number.", valueName: "number")) var job: Int64
 
     func report() throws -> any Report {
         let installation = try Installation(options)
@@ -53,7 +53,7 @@ struct JobsShow: ReportingCommand {
 
 /// Which jobs a command applies to.
 struct JobSelection: ParsableArguments {
-    @Argument(help: "The jobs' numbers.") var jobs: [Int64] = []
+    @Argument(help: ArgumentHelp("The jobs' numbers.", valueName: "number")) var jobs: [Int64] = []
     @Flag(name: .customLong("failing"), help: "All that have failed before.") var areFailing = false
 
     func validate() throws {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Operations
 import Posix
+import SyncProtocol
 
 /// Shows a report again and again, until the process is interrupted.
 ///
@@ -22,7 +23,7 @@ struct StatusWatch {
                 lines = report.lines
             } catch {
                 guard let failure = CommandFailure(error), failure.status == .unavailable else { throw error }
-                if asJSON { Output.complain(text: "syncctl: \(failure.message)") }
+                if asJSON { Output.complain(FailureReport(failure)) }
                 lines = ["not available: \(failure.message)"]
             }
             if !asJSON { show(lines, former) }

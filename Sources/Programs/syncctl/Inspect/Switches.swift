@@ -1,13 +1,17 @@
 import ArgumentParser
+import Configuration
+import Logging
+import OpenSSLCrypto
 import Operations
 import Store
 import SyncProtocol
+import Vault
 
 /// Switches of accounts.
 struct Switches: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists switches of accounts, or shows one, and how far the server is with moving files.",
-        subcommands: [SwitchesList.self, SwitchesShow.self], defaultSubcommand: SwitchesList.self)
+        abstract: "Lists switches of accounts, shows one, and how far the server is with moving files, or undoes one.",
+        subcommands: [SwitchesList.self, SwitchesShow.self, SwitchesUndo.self], defaultSubcommand: SwitchesList.self)
 }
 
 struct SwitchesList: ReportingCommand {
@@ -16,9 +20,9 @@ struct SwitchesList: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
-    @Option(help: "Only switches of this user, by their number.") var user: Int64?
+    @Option(help: ArgumentHelp("Only switches of this user, by their number.", valueName: "number")) var user: Int64?
     @Flag(help: "Switches that are over too.") var finished = false
-    @Option(help: "Begin after this UUID.") var after: String?
+    @Option(help: ArgumentHelp("Begin after this UUID.", valueName: "uuid")) var after: String?
 
     func report() throws -> any Report {
         let installation = try Installation(options)
@@ -41,7 +45,7 @@ struct SwitchesShow: ReportingCommand {
         commandName: "show", abstract: "Shows a switch, with the files that the server could not move.")
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The switch's UUID.") var number: String
+    @Argument(help: ArgumentHelp("The switch's UUID.", valueName: "uuid")) var number: String
 
     func report() throws -> any Report {
         let installation = try Installation(options)
@@ -50,5 +54,64 @@ struct SwitchesShow: ReportingCommand {
             throw CommandFailure(.foundSomething, "there is no switch \(number)")
         }
         return details
+    }
+}
+
+struct SwitchesUndo: ReportingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "undo",
+        abstract: "Undoes a confirmed switch, and those that followed it, for a person whose account was taken over.",
+        discussion: """
+            The account that the switch has left is the person's again: they sign in with it once. Make sure beforehand that \
+            this person asks for it, and not somebody who has got hold of an old account of theirs. Files whose versions are those of \
+            before the switch have their bytes again at once; the jobs role moves the others, if it still can. Devices that \
+            came with the switch, or after it, lose their grants and notifications.
+            """)
+
+    @OptionGroup var options: CommonOptions
+    @Argument(help: ArgumentHelp("The switch's UUID.", valueName: "uuid")) var number: String
+
+    func report() throws -> any Report {
+        let installation = try Installation(options)
+        let id = try SwitchesList.number(number)
+        let found = try installation.store.snapshot { session -> (UndoableSwitch, UserRecord)? in
+            guard let undone = try session.undoableSwitch(id), let user = try session.user(undone.userID) else {
+                return nil
+            }
+            return (undone, user)
+        }
+        guard let (undone, user) = found else {
+            throw CommandFailure(
+                .foundSomething,
+                "there is no switch \(number) that can be undone: it is not confirmed, or an undo itself")
+        }
+        guard !undone.isUndone else { throw CommandFailure(.foundSomething, "switch \(number) was undone already") }
+        let days = installation.configuration.undoDays
+        let age = installation.now.secondsSince1970 - undone.confirmedAt.secondsSince1970
+        guard age < Int64(days) * 86_400 else {
+            throw CommandFailure(.foundSomething, "switch \(number) was confirmed more than \(days) days ago")
+        }
+        guard let undoID = AccountSwitchID(try RandomBytes.uuidText()) else { preconditionFailure("a UUID") }
+        let logger = Logger(label: "syncctl", factory: { _ in SwiftLogNoOpLogHandler() })
+        let move =
+            installation.configuration.moveThreads == 0
+            ? nil
+            : RequestedMove(former: try installation.storage().vault.sealedForMove(outOfAccountOf: user, logger))
+        do {
+            return try installation.store.transaction { session in
+                let undo = try session.undoSwitch(
+                    undone, expecting: user.accountEpoch,
+                    by: SwitchUndo(id: undoID, credentials: nil, hasOfflineAccess: false, grant: nil, move: move),
+                    at: installation.now)
+                return UndoneSwitch(
+                    undo, of: undone, movesContents: try session.movesContents(of: undo.userID, since: undo.id))
+            }
+        } catch SwitchRefusal.accountInUse {
+            throw CommandFailure(
+                .foundSomething,
+                "the account that switch \(number) has left is another user's now; that user has to be removed first")
+        } catch SwitchRefusal.staleEpoch {
+            throw CommandFailure(.foundSomething, "the person has switched accounts this moment; try again")
+        }
     }
 }

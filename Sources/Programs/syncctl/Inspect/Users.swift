@@ -7,7 +7,8 @@ public import SyncProtocol
 /// People with an account.
 struct Users: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists users, or shows one.", subcommands: [UsersList.self, UsersShow.self],
+        abstract: "Lists users, shows one, and does what people have a right to.",
+        subcommands: [UsersList.self, UsersShow.self, ExportUser.self, EraseUser.self],
         defaultSubcommand: UsersList.self)
 }
 
@@ -17,11 +18,12 @@ struct UsersList: ReportingCommand {
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Option(help: "Only accounts of this type.") var type: AccountType?
-    @Option(help: "Only names with this text in them.") var name: String?
-    @Option(help: "Only this account, by the provider's own identifier.") var account: String?
-    @Option(help: "Only members of this group, by its UUID.") var group: String?
+    @Option(help: ArgumentHelp("Only names with this text in them.", valueName: "text")) var name: String?
+    @Option(help: ArgumentHelp("Only this account, by the provider's own identifier.", valueName: "identifier"))
+    var account: String?
+    @Option(help: ArgumentHelp("Only members of this group, by its UUID.", valueName: "uuid")) var group: String?
     @Flag(help: "Only users who have used 80 percent of a quota or more; looks at every user.") var nearQuota = false
-    @Option(help: "Begin after this number.") var after: Int64?
+    @Option(help: ArgumentHelp("Begin after this number.", valueName: "number")) var after: Int64?
 
     func report() throws -> any Report {
         let installation = try Installation(options)
@@ -45,7 +47,7 @@ struct UsersShow: ReportingCommand {
         commandName: "show", abstract: "Shows a user with devices, groups and what they own.")
 
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The user's number.") var user: Int64
+    @Argument(help: ArgumentHelp("The user's number.", valueName: "number")) var user: Int64
 
     func report() throws -> any Report {
         let installation = try Installation(options)

@@ -61,7 +61,7 @@ struct KeyRotationSteps {
             return report
         case .switched:
             throw CommandFailure(
-                .foundSomething, "an earlier rotation is not finished: take syncctl rotate-keys finish first")
+                .foundSomething, "an earlier rotation is not finished: take syncctl keys rotate finish first")
         case .none: break
         }
         let key = try given.map(Self.text(ofKeyIn:)) ?? Self.newKey()
@@ -98,7 +98,7 @@ struct KeyRotationSteps {
                 report.remarks = ["The new key is the sealing one already; nothing was changed."]
                 return report
             }
-            throw CommandFailure(.foundSomething, "no rotation has been begun: syncctl rotate-keys begin")
+            throw CommandFailure(.foundSomething, "no rotation has been begun: syncctl keys rotate begin")
         }
         let name = try nextKey().name
         let waiting = try lacking(name, try holders())
@@ -120,8 +120,8 @@ struct KeyRotationSteps {
             throw CommandFailure(
                 .foundSomething,
                 phase == .begun
-                    ? "the services do not seal with the new key yet: syncctl rotate-keys switch, and reload them"
-                    : "no rotation is under way: syncctl rotate-keys begin starts one")
+                    ? "the services do not seal with the new key yet: syncctl keys rotate switch, and reload them"
+                    : "no rotation is under way: syncctl keys rotate begin starts one")
         }
         let waiting = try holders().filter { $0.sealingKey != keys.current.name }
         guard waiting.isEmpty else { return report(.switched, waitingFor: waiting, isRefused: true) }
@@ -174,7 +174,7 @@ struct KeyRotationSteps {
     /// - Throws: ``CommandFailure`` if the configuration names none.
     private func nextKey() throws -> SealingKey {
         guard let next = installation.configuration.nextSealingKey else {
-            throw CommandFailure(.foundSomething, "no rotation has been begun: syncctl rotate-keys begin")
+            throw CommandFailure(.foundSomething, "no rotation has been begun: syncctl keys rotate begin")
         }
         return try SealingKey(base64: next.value)
     }

@@ -1,20 +1,39 @@
 import ArgumentParser
+import FoundationEssentials
+import OpenSSLCrypto
 import Operations
+
+/// The keys with which people's tokens are sealed.
+struct Keys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Makes and replaces the key that seals stored tokens.",
+        subcommands: [GenerateKey.self, RotateKeys.self, RotateKeysReseal.self])
+}
+
+/// Prints a new sealing key.
+struct GenerateKey: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "generate", abstract: "Prints a new sealing key, for the file that sealing.keyFile names.",
+        discussion: "Keep a copy elsewhere: without it all stored tokens are lost, and all owners must sign in again.")
+
+    func run() throws {
+        Output.write([Data(try RandomBytes.generate(count: SealingKey.byteCount)).base64EncodedString()])
+    }
+}
 
 /// Replaces the sealing key, in steps that refuse to be taken in the wrong order.
 struct RotateKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rotate-keys", abstract: "Replaces the sealing key, step by step.",
+        commandName: "rotate", abstract: "Replaces the sealing key, step by step.",
         discussion: """
             begin makes a key, which every service then learns to open tokens with; switch lets them seal with it; finish \
             seals all stored tokens anew and gives up the former key. Between two steps: systemctl reload syncd. The server \
-            works meanwhile; each step may be interrupted and taken again. Without a step, tokens are only sealed anew.
+            works meanwhile; each step may be interrupted and taken again.
             """,
         subcommands: [
             RotateKeysBegin.self, RotateKeysSwitch.self, RotateKeysFinish.self, RotateKeysStatus.self,
-            RotateKeysReseal.self,
         ],
-        defaultSubcommand: RotateKeysReseal.self)
+        defaultSubcommand: RotateKeysStatus.self)
 }
 
 struct RotateKeysBegin: ReportingCommand {
@@ -26,7 +45,9 @@ struct RotateKeysBegin: ReportingCommand {
             """)
 
     @OptionGroup var options: CommonOptions
-    @Option(help: "A key that another host has made, in place of a new one.", completion: .file()) var key: String?
+    @Option(
+        help: ArgumentHelp("A key that another host has made, in place of a new one.", valueName: "file"),
+        completion: .file()) var key: String?
 
     func report() throws -> any Report { try KeyRotationSteps(options).begin(withKeyIn: key) }
 }

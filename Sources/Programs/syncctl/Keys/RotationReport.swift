@@ -77,20 +77,20 @@ struct RotationReport: Report {
             lines += waitingFor.map { "  \($0.role), process \($0.processID) on \($0.host)" }
             lines.append("One that ended without saying so is forgotten after two minutes.")
         }
-        return lines + next
+        return lines + next.map(AppText().named)
     }
 
     private var next: [String] {
         switch phase {
         case .none where formerKeyFiles != nil:
-            ["Next: systemctl reload syncd; and syncctl rotate-keys finish on every other host of this database."]
+            ["Next: systemctl reload syncd; and syncctl keys rotate finish on every other host of this database."]
         case .none: []
         case .begun:
             [
-                "Next, on every other host of this database: copy the file there, syncctl rotate-keys begin --key FILE.",
-                "Then, on every host: systemctl reload syncd; then syncctl rotate-keys switch.",
+                "Next, on every other host of this database: copy the file there, syncctl keys rotate begin --key FILE.",
+                "Then, on every host: systemctl reload syncd; then syncctl keys rotate switch.",
             ]
-        case .switched: ["Next, on every host: systemctl reload syncd; then syncctl rotate-keys finish."]
+        case .switched: ["Next, on every host: systemctl reload syncd; then syncctl keys rotate finish."]
         }
     }
 }

@@ -16,6 +16,7 @@ struct LastSetup {
     /// Takes over what the answers leave open.
     func complete(_ answers: inout SetupAnswers, certificateIsOpen: Bool) {
         if answers.host.isEmpty, let host = site?.host { answers.host = host }
+        if answers.balancers == nil { answers.balancers = site?.balancers }
         if certificateIsOpen, let certificate = site?.certificate { answers.certificate = certificate }
     }
 

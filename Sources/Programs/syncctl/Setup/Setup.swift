@@ -4,6 +4,7 @@ import MariaDB
 import Operations
 import Posix
 import Providers
+import Store
 
 /// Turns a host with the packages installed into a server.
 struct Setup: ParsableCommand {
@@ -49,7 +50,11 @@ struct Setup: ParsableCommand {
         do {
             try setUp()
         } catch let failure as SetupFailure {
-            Output.complain(text: "syncctl: \(failure.sentence)")
+            if isJSON {
+                Output.complain(FailureReport(failure.status, failure.sentence))
+            } else {
+                Output.complain(text: "syncctl: \(failure.sentence)")
+            }
             throw ExitCode(failure.status)
         }
     }
@@ -67,7 +72,9 @@ struct Setup: ParsableCommand {
             if answers.host.isEmpty { throw SetupFailure("--host: the name of this server is missing", status: 64) }
         } else {
             guard Terminal.isThere else { throw ValidationError("There is nobody to ask: use --unattended.") }
-            var questions = SetupQuestions(check, last: last, isRunningHost: host.isRunning)
+            var questions = SetupQuestions(
+                check, last: last, otherApps: host.otherApps, isRunningHost: host.isRunning,
+                nginxConnections: host.nginxConnections)
             try questions.complete(
                 &answers, certificateIsOpen: options.leavesCertificateOpen, isChange: options.isChange)
             check = questions.check
@@ -76,6 +83,7 @@ struct Setup: ParsableCommand {
         host.administrator = try administrator(answers)
         var report = SetupReport(asJSON: isJSON)
         let outcome = Result {
+            try addApp(&report)
             let plan = try plan(for: &answers, on: host)
             for sentence in plan.kept { report.add(.kept, sentence) }
             report.remaining = plan.remaining
@@ -89,6 +97,17 @@ struct Setup: ParsableCommand {
         if case .failure = outcome { report.remaining = [] }
         if !report.steps.isEmpty { try report.finish() }
         try outcome.get()
+    }
+
+    /// An added app gets its units, users and folders first.
+    private func addApp(_ report: inout SetupReport) throws {
+        let app = HostedApp.current
+        guard app.name != nil, root.isEmpty, !isDryRun else { return }
+        let isNew = !AppFiles(of: app).isInstalled
+        do { try AppInstallation(app: app).install() } catch {
+            throw SetupFailure(CommandFailure(error)?.message ?? "\(error)")
+        }
+        report.add(isNew ? .done : .kept, "the app \(app.label) has units, users and folders")
     }
 
     private func plan(for answers: inout SetupAnswers, on host: SetupHost) throws -> SetupPlan {

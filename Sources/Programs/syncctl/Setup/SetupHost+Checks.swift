@@ -7,6 +7,8 @@ import Posix
 extension SetupHost {
     private static let healthTime: Duration = .seconds(30)
     private static let httpsPort = 443
+    /// Of this host's own checks behind a load balancer, as the site's template has it.
+    private static let ownPort = 9181
 
     func perform(_ check: SetupPlan.Check, _ answers: SetupAnswers) throws -> String? {
         switch check {
@@ -39,7 +41,7 @@ extension SetupHost {
         try poll {
             do throws(CurlError) {
                 var handle = try EasyHandle(allowsPlainHTTP: true)
-                return Self.problem(try handle.perform(Request(url: "http://127.0.0.1:9180/metrics")))
+                return Self.problem(try handle.perform(Request(url: SetupPaths.metricsURL)))
             } catch {
                 return String(reflecting: error)
             }
@@ -92,7 +94,9 @@ extension SetupHost {
     }
 
     private func health(_ answers: SetupAnswers, caFile: String?) throws(CurlError) -> Response {
-        var handle = try EasyHandle(routing: Routing(connectTo: "127.0.0.1:\(Self.httpsPort)", caFile: caFile))
+        // At the other port nginx expects the PROXY protocol then.
+        let port = answers.balancers?.isEmpty == false ? Self.ownPort : Self.httpsPort
+        var handle = try EasyHandle(routing: Routing(connectTo: "127.0.0.1:\(port)", caFile: caFile))
         return try handle.perform(Request(url: "https://\(answers.host)/HealthCheck"))
     }
 }

@@ -3,6 +3,7 @@ import MariaDB
 import Operations
 import Posix
 import Providers
+import Store
 
 extension SetupHost {
     /// What was set up last time: the site, and what the configuration says.
@@ -26,6 +27,8 @@ extension SetupHost {
             state.configuration = try described(configuration)
             state.hasUnreadChanges = hasUnreadChanges(configuration)
         }
+        state.otherApps = otherApps
+        state.trials = Set(try LocalAuthority.all(root: root).filter(\.isToldOf).map(\.host))
         state.hasSecretsFolder = AtomicFile.exists(place(SetupPaths.secrets))
         state.secrets = Set(SecretName.all.filter { AtomicFile.exists(place($0.path)) })
         state.replacedSecrets = replacedSecrets(answers, among: state.secrets)
@@ -34,20 +37,46 @@ extension SetupHost {
         state.hasSandboxSite = AtomicFile.exists(place(SetupPaths.sandboxSite))
         state.isSandboxSiteEnabled = AtomicFile.exists(place(SetupPaths.sandboxSiteLink))
         state.makesBackups = AtomicFile.exists(place(SetupPaths.backupTimerLink))
-        state.nginxConnections = NginxSite.read(folder: place("/etc/nginx")).workerConnections
+        state.http2Form = http2Form
+        state.nginxConnections = nginxConnections
         guard let template = text(of: SetupPaths.siteTemplate) else {
             throw SetupFailure("\(place(SetupPaths.siteTemplate)) cannot be read; it belongs to the package syncserver")
         }
-        state.siteTemplate = template
+        do { state.siteTemplate = try AppText().site(template) } catch { throw SetupFailure("\(error)") }
+        state.nginxConfiguration = text(of: SetupPaths.nginxConfiguration) ?? ""
         let files = SiteText.files(of: answers.certificate, host: answers.host)
         state.hasCertificate = AtomicFile.exists(place(files.certificate)) && AtomicFile.exists(place(files.key))
-        if state.hasCertificate {
+        if answers.certificate == .ownAuthority {
+            let authority = LocalAuthority(root: root, host: answers.host)
+            state.hasCertificate = authority.hasCertificate
+            state.trustsOwnAuthority = authority.isTrustedHere
+            state.knowsName = authority.isNameKnown
+        } else if state.hasCertificate {
             let outcome = try? ChildProcess.run(
                 ["openssl", "x509", "-in", place(files.certificate), "-noout", "-ocsp_uri"])
             state.certificateNamesResponder = outcome?.status == 0 && outcome?.output.contains("://") == true
         }
         if administrator != nil { state.database = try observeDatabase(answers) }
         return state
+    }
+
+    /// Of one whose configuration has mistakes, the database is not known.
+    var otherApps: [OtherApp] {
+        ([.package] + AppFiles.added(root: root)).filter { $0 != .current }.map { app in
+            let site = text(of: "/etc/nginx/sites-enabled/\(app.siteName)").map(SitePresence.init)
+            let database = try? AppDatabase(of: app, root: root)
+            return OtherApp(label: app.label, host: site?.host, database: database)
+        }
+    }
+
+    /// How many each of nginx's processes takes; `nil` if its configuration does not say so.
+    var nginxConnections: Int? { NginxSite.read(folder: place("/etc/nginx")).workerConnections }
+
+    /// Of the nginx of this host, or of the root folder if it has one.
+    var http2Form: HTTP2Form {
+        let inside = root.isEmpty || !AtomicFile.exists(place("/usr/sbin/nginx")) ? [] : ["chroot", root]
+        let outcome = try? ChildProcess.run(inside + ["nginx", "-v"], within: Self.patience)
+        return HTTP2Form(ofNginx: outcome?.output ?? "")
     }
 
     private func presentConfiguration() throws -> ServerConfiguration {
@@ -83,6 +112,7 @@ extension SetupHost {
             Company.signIns.filter { configuration.accounts[$0.accountType] != nil }.map(\.enablingKey))
         described.hasMetrics = edit.has("metrics") || edit.has("metrics.directory")
         described.keepsMetrics = configuration.metricsDirectory != nil
+        described.publicURL = configuration.publicURL
         described.hasSandbox = configuration.sandbox != nil
         return described
     }
@@ -159,7 +189,7 @@ extension SetupHost {
         }
     }
 
-    private func text(of path: String) -> String? {
+    func text(of path: String) -> String? {
         (try? TextFile.read(place(path))).map { String(decoding: $0, as: UTF8.self) }
     }
 }

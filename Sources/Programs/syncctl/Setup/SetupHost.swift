@@ -57,6 +57,20 @@ struct SetupHost {
                 let remark = try keepPrevious(SetupPaths.configuration)
                 try AtomicFile.write(Array(text.utf8), to: path, like: path)
                 return remark
+            case .issueCertificate:
+                let isNew = try LocalAuthority(root: root, host: answers.host).issue()
+                guard isRunning else { return isNew ? nil : "the authority is as it was" }
+                // The certificate is replaced before it ends.
+                return try call(["systemctl", "enable", "--now", SetupPaths.authorityTimer])
+            case .trustAuthority: try LocalAuthority(root: root, host: answers.host).trust()
+            case .makeNameKnown: try LocalAuthority(root: root, host: answers.host).makeNameKnown()
+            case .forgetTrials(let hosts):
+                for host in hosts.sorted() { try LocalAuthority(root: root, host: host).withdraw() }
+            case .raiseNginxConnections(let text):
+                let path = place(SetupPaths.nginxConfiguration)
+                let remark = try keepPrevious(SetupPaths.nginxConfiguration)
+                try AtomicFile.write(Array(text.utf8), to: path, like: path)
+                return remark
             case .enableSite: try link(SetupPaths.siteLink, to: SetupPaths.siteLinkTarget)
             case .enableSandboxSite: try link(SetupPaths.sandboxSiteLink, to: SetupPaths.sandboxSiteLinkTarget)
             case .createDatabase, .createDatabaseUser, .createRoleUsers: try administer(action, answers)
@@ -64,20 +78,21 @@ struct SetupHost {
             case .reloadNginx: return try call(["systemctl", "reload-or-restart", "nginx.service"])
             case .obtainCertificate(let request): return try obtainCertificate(request, host: answers.host)
             case .reloadServer:
-                do { return try call(["systemctl", "reload", "syncd.service"]) } catch let failure as SetupFailure {
+                do { return try call(["systemctl", "reload", SetupPaths.service]) } catch let failure as SetupFailure {
                     throw SetupFailure(
-                        "\(failure.sentence)\nThe server runs on as before; journalctl -u syncd has the reason, and "
-                            + "\(SetupPaths.previous(SetupPaths.configuration)) the configuration as it was. Once it is "
-                            + "right: systemctl reload syncd")
+                        "\(failure.sentence)\nThe server runs on as before; journalctl -u \(SetupPaths.service) has the reason, "
+                            + "and \(SetupPaths.previous(SetupPaths.configuration)) the configuration as it was. Once it is "
+                            + "right: systemctl reload \(SetupPaths.service)")
                 }
             case .startUnits:
                 // The generator updates the units from the configuration.
                 _ = try call(["systemctl", "daemon-reload"])
-                return try call(["systemctl", "enable", "--now", "syncd.target"])
+                return try call(["systemctl", "enable", "--now", SetupPaths.target])
             case .startBackups:
                 _ = try call(["systemctl", "enable", "--now", SetupPaths.backupTimer])
-                _ = try call(["systemctl", "start", "syncd-backup.service"])
-                return "in /var/backups/syncd; copies on another host, and of the secrets, are for you to arrange"
+                _ = try call(["systemctl", "start", SetupPaths.backupService])
+                return
+                    "in \(HostedApp.current.backupFolder); copies on another host, and of the secrets, are for you to arrange"
             case .check(let check): return try perform(check, answers)
             }
         } catch let error as PosixError {

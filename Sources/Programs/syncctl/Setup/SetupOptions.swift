@@ -2,12 +2,23 @@ import ArgumentParser
 import Configuration
 import Operations
 import Providers
+import Store
 
 /// The options of `syncctl setup` about the server. Secrets are passed as files, since other users can read a command
 /// line.
 struct SetupOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The name in DNS by which phones reach this server.", valueName: "name"))
     var host: String?
+    @Option(
+        help: ArgumentHelp(
+            "The address by which phones reach this server, if another proxy in front of it has another name or path; else "
+                + "https:// and the name.", valueName: "url"))
+    var publicURL: String?
+    @Option(
+        help: ArgumentHelp(
+            "The address or network of a TCP load balancer in front that sends the PROXY protocol; may be repeated. "
+                + "The word none removes all of them.", valueName: "network"))
+    var proxyProtocolFrom: [String] = []
     @Option(
         help: ArgumentHelp(
             "The certificate with its chain, in PEM. Without it, one of Let's Encrypt where certbot puts it; setup "
@@ -24,7 +35,25 @@ struct SetupOptions: ParsableArguments {
     var acmeMail: String?
     @Option(help: ArgumentHelp("The directory of another authority that speaks ACME.", valueName: "url"))
     var acmeServer: String?
-    @Flag(help: "Make a backup every night, into /var/backups/syncd, and one now.") var nightlyBackups = false
+    @Flag(
+        help: ArgumentHelp(
+            "For a trial without DNS and Let's Encrypt: make a certificate with an authority of this host's own. Phones refuse it "
+                + "until they trust that authority."))
+    var trial = false
+    @Flag(
+        help: ArgumentHelp(
+            "With --trial: let programs on this host trust the authority, and find the host's name by /etc/hosts if DNS has none. "
+                + "syncctl authority distrust takes both back."))
+    var trustOnThisHost = false
+    @Flag(
+        help: ArgumentHelp(
+            "Let each of nginx's processes take 4,096 connections instead of Debian's 768; changes /etc/nginx/nginx.conf."
+        ))
+    var nginxConnections = false
+    @Flag(
+        name: [.customLong("backups"), .customLong("nightly-backups")],
+        help: "Make a backup every hour, into /var/backups/syncd, and one now.")
+    var makesBackups = false
     @Option(
         help: ArgumentHelp(
             "A SyncServerII's Server.json, whose ids and secrets of providers are taken where no option gives others.",
@@ -94,9 +123,9 @@ struct SetupOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Its port.", valueName: "number"))
     var databasePort = 3306
     @Option(help: ArgumentHelp("The name of the server's database.", valueName: "name"))
-    var databaseName = "syncserver"
+    var databaseName = HostedApp.current.databaseName
     @Option(help: ArgumentHelp("The server's account in it.", valueName: "name"))
-    var databaseUser = "syncd"
+    var databaseUser = HostedApp.current.databaseUser
     @Option(help: ArgumentHelp("Who may make databases and accounts.", valueName: "name"))
     var databaseAdminUser = "root"
     @Option(
@@ -120,6 +149,10 @@ struct SetupOptions: ParsableArguments {
         guard !certbot || certificate == nil else {
             throw ValidationError("--certbot gets a certificate; --certificate names one.")
         }
+        guard !trial || certificate == nil && !certbot else {
+            throw ValidationError("--trial makes a certificate; --certificate names one, and --certbot gets one.")
+        }
+        guard trial || !trustOnThisHost else { throw ValidationError("--trust-on-this-host is for --trial.") }
         guard !sandbox || older == nil else { throw ValidationError("--sandbox has ids and secrets of its own.") }
         let companions: [(values: [String?], names: String)] = [
             ([appleClientId, appleTeamId, appleKeyId], "--apple-client-id, --apple-team-id and --apple-key-id"),
@@ -155,10 +188,15 @@ struct SetupOptions: ParsableArguments {
     var answers: SetupAnswers {
         var answers = SetupAnswers()
         answers.host = host ?? ""
-        answers.makesBackups = nightlyBackups
+        answers.publicURL = publicURL
+        answers.balancers = proxyProtocolFrom.isEmpty ? nil : proxyProtocolFrom.filter { $0 != "none" }
+        answers.makesBackups = makesBackups
         if certbot {
             answers.certificateRequest = SetupAnswers.CertificateRequest(mailAddress: acmeMail, directory: acmeServer)
         }
+        if trial { answers.certificate = .ownAuthority }
+        answers.trustsOwnAuthority = trustOnThisHost
+        answers.raisesNginxConnections = nginxConnections
         if let certificate, let key { answers.certificate = .files(certificate: certificate, key: key) }
         answers.database =
             databaseHost.map { .tcp(host: $0, port: databasePort) } ?? .socket(databaseSocket)
@@ -171,11 +209,12 @@ struct SetupOptions: ParsableArguments {
     }
 
     /// Whether the options leave open which certificate is used.
-    var leavesCertificateOpen: Bool { certificate == nil && !certbot }
+    var leavesCertificateOpen: Bool { certificate == nil && !certbot && !trial }
 
     /// Whether the options say what is to be set up, or to be changed on a host that is.
     var isChange: Bool {
-        host != nil || !leavesCertificateOpen || sandbox || nightlyBackups || older != nil || !answers.settings.isEmpty
+        host != nil || publicURL != nil || !proxyProtocolFrom.isEmpty || !leavesCertificateOpen || sandbox
+            || makesBackups || nginxConnections || older != nil || !answers.settings.isEmpty
     }
 
     /// What the operator knows the answers by, by the keys of the settings.

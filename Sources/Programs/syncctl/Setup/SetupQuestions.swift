@@ -2,6 +2,7 @@ import Configuration
 import Operations
 import Posix
 import Providers
+import Store
 import SyncProtocol
 
 /// Asks the person at the terminal for what the options leave open. Each answer is judged when it is given, and asked for
@@ -14,13 +15,20 @@ struct SetupQuestions {
     /// Judges the answers, and keeps the secrets that are typed in.
     private(set) var check: SetupCheck
     private let last: LastSetup
+    private let otherApps: [OtherApp]
     /// Whether units can be started, and certbot can be run.
     private let isRunningHost: Bool
+    /// `nil` if nginx's configuration does not say so.
+    private let nginxConnections: Int?
 
-    init(_ check: SetupCheck, last: LastSetup, isRunningHost: Bool) {
+    init(
+        _ check: SetupCheck, last: LastSetup, otherApps: [OtherApp], isRunningHost: Bool, nginxConnections: Int?
+    ) {
         self.check = check
         self.last = last
+        self.otherApps = otherApps
         self.isRunningHost = isRunningHost
+        self.nginxConnections = nginxConnections
     }
 
     /// Asks for everything on a new host. On one that is set up, asks only what is to be changed, unless the options say.
@@ -37,16 +45,26 @@ struct SetupQuestions {
             asksForHost = changes.contains(Self.hostChange)
             asksForCertificate = changes.contains(Self.certificateChange)
         }
-        if asksForHost { try askForHost(&answers) }
+        if asksForHost { try askForHost(&answers, isTrial: answers.certificate == .ownAuthority) }
         last.complete(&answers, certificateIsOpen: certificateIsOpen && !asksForCertificate)
         if asksForCertificate { try askForCertificate(&answers) }
         if certificateIsOpen { try keepFitting(&answers) }
+        if answers.certificate == .ownAuthority, !answers.trustsOwnAuthority, last.site?.certificate != .ownAuthority {
+            answers.trustsOwnAuthority = try confirm(
+                "Let programs on this host trust the authority that signs it, and find \(answers.host) if DNS has no such name: "
+                    + "yes or no")
+        }
         if answers.certificate == .letsEncrypt, answers.certificateRequest == nil { try offerCertbot(&answers) }
         if last.configuration == nil {
             if !answers.hasStorage { try askForAccounts(&answers) }
             if !answers.hasPush, answers.sandbox == nil { try askForPush(&answers) }
+            if let nginxConnections, nginxConnections < SetupPlan.leastConnections, !answers.raisesNginxConnections {
+                answers.raisesNginxConnections = try confirm(
+                    "Let each of nginx's processes take \(SetupPlan.leastConnections) connections instead of "
+                        + "\(nginxConnections), in \(SetupPaths.nginxConfiguration): yes or no")
+            }
             if isRunningHost, !answers.makesBackups {
-                answers.makesBackups = try confirm("Make a backup every night: yes or no")
+                answers.makesBackups = try confirm("Make a backup every hour: yes or no")
             }
         }
         for offer in LastSetup.offers where services.contains(offer.name) { try ask(offer.settings, &answers) }
@@ -77,27 +95,34 @@ struct SetupQuestions {
         }
     }
 
-    private func askForHost(_ answers: inout SetupAnswers) throws {
+    private func askForHost(_ answers: inout SetupAnswers, isTrial: Bool) throws {
+        let example = "\(HostedApp.current.name ?? "sync").example.com"
         answers.host = try ask(
-            "The name in DNS by which phones will reach this server", example: "sync.example.com",
-            standard: last.site?.host
-        ) { text in SetupAnswers.objection(toHost: text).map { "it \($0)" } }
+            isTrial ? "The name of this server" : "The name in DNS by which phones will reach this server",
+            example: example,
+            standard: last.site?.host ?? (isTrial ? example : nil)
+        ) { text in
+            (SetupAnswers.objection(toHost: text) ?? OtherApp.objection(toHost: text, among: otherApps)).map {
+                "it \($0)"
+            }
+        }
     }
 
     private func askForCertificate(_ answers: inout SetupAnswers) throws {
         var present: (certificate: String, key: String)?
         if case .files(let certificate, let key)? = last.site?.certificate { present = (certificate, key) }
         let none = "letsencrypt"
+        let trial = "trial"
         let host = answers.host
         let check = check
         let file = try ask(
-            "File of its certificate with chain, or \(none) for one of Let's Encrypt",
-            standard: present?.certificate ?? none
+            "File of its certificate with chain, or \(none) for one of Let's Encrypt, or \(trial) for one of this host's own",
+            standard: present?.certificate ?? (last.site?.certificate == .ownAuthority ? trial : none)
         ) { text in
-            text == none ? nil : check.objections(toCertificate: text, key: nil, host: host).first
+            text == none || text == trial ? nil : check.objections(toCertificate: text, key: nil, host: host).first
         }
-        guard file != none else {
-            answers.certificate = .letsEncrypt
+        guard file != none, file != trial else {
+            answers.certificate = file == none ? .letsEncrypt : .ownAuthority
             return
         }
         let key = try ask(

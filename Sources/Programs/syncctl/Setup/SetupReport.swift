@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Operations
 
 /// What setup did, and what remains; reported step by step to people, or at the end to programs.
 struct SetupReport: Encodable {
@@ -51,7 +52,7 @@ struct SetupReport: Encodable {
         }
         guard !remaining.isEmpty else { return }
         Output.write(["", "What remains for you:"])
-        for sentence in remaining { Output.write(Self.lines("  - " + sentence, indentedBy: 4)) }
+        for sentence in remaining { Output.write(Self.lines("  - " + AppText().named(sentence), indentedBy: 4)) }
     }
 
     /// The lines of a text, all but the first indented.

@@ -46,6 +46,26 @@ struct AccountFiles {
         try JSONEncoder().encode(account).write(to: file, options: .atomic)
     }
 
+    /// What is in the files; nil for a file that does not exist.
+    var contents: [URL: Data?] {
+        Dictionary(uniqueKeysWithValues: [file, credentials].map { ($0, try? Data(contentsOf: $0)) })
+    }
+
+    /// Restores what was in the files.
+    func restore(_ contents: [URL: Data?]) throws {
+        for (file, bytes) in contents {
+            if let bytes {
+                // The file is there, and keeps its permissions.
+                let handle = try FileHandle(forWritingTo: file)
+                try handle.truncate(atOffset: 0)
+                try handle.write(contentsOf: bytes)
+                try handle.close()
+            } else if FileManager.default.fileExists(atPath: file.path) {
+                try FileManager.default.removeItem(at: file)
+            }
+        }
+    }
+
     func remove() throws {
         for file in [file, credentials] where FileManager.default.fileExists(atPath: file.path) {
             try FileManager.default.removeItem(at: file)

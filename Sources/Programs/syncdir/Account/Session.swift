@@ -1,6 +1,7 @@
 import Foundation
 import SyncAccounts
 import SyncClient
+import SyncErrorSentences
 
 /// The signed-in account, and the client of its server.
 struct Session {
@@ -99,15 +100,29 @@ struct Session {
         }
     }
 
-    /// The group that `text` means: its UUID, or its name if only one has it.
+    /// The shortest beginning of a UUID that names a group.
+    private static let shortestPrefix = 4
+
+    /// The group that `text` means: its UUID, or its name, or the beginning of its UUID, if only one has it.
     static func group(_ text: String, of groups: [SharingGroup]) throws -> SharingGroup {
         if let uuid = SharingGroupUUID(text), let group = groups.first(where: { $0.sharingGroupUUID == uuid }) {
             return group
         }
-        let named = groups.filter { $0.sharingGroupName == text }
-        guard named.count < 2 else { throw Failure(.failed, "several groups have that name; use the UUID") }
-        guard let group = named.first else {
+        var meant = groups.filter { $0.sharingGroupName == text }
+        if meant.isEmpty, text.count >= shortestPrefix {
+            meant = groups.filter { $0.sharingGroupUUID.rawValue.lowercased().hasPrefix(text.lowercased()) }
+        }
+        guard let group = meant.first else {
             throw Failure(.failed, "you are in no group \(Output.printable(text)); syncdir groups shows yours")
+        }
+        guard meant.count == 1 else {
+            let lines = meant.map {
+                "  \($0.sharingGroupUUID.rawValue)  \(Output.printable($0.sharingGroupName ?? ""))"
+            }
+            throw Failure(
+                .failed,
+                "\(meant.count) groups are called \(Output.printable(text)); choose one by its UUID, or the beginning of "
+                    + "it:\n" + lines.joined(separator: "\n"))
         }
         return group
     }

@@ -8,8 +8,42 @@ struct DirectoryOptions: ParsableArguments {
     @Argument(help: "The directory.", completion: .directory)
     var directory = "."
 
-    @Option(help: ArgumentHelp("The group's name or UUID; needed once.", valueName: "group"))
+    @Option(
+        help: ArgumentHelp("The group's name or UUID, or the beginning of the UUID; needed once.", valueName: "group"))
     var group: String?
+
+    @Flag(
+        help: ArgumentHelp(
+            "Delete missing files for everybody, however many they are.",
+            discussion: "Else more than a third of the files, if they are at least 20, are not deleted."))
+    var allowDeletions = false
+
+    @Flag(name: .shortAndLong, help: "Tell only what is wrong.")
+    var quiet = false
+
+    /// Opens the directory for one command, with a display of its transfers.
+    func withDirectory(
+        _ options: CommonOptions, _ transfer: TransferOptions, _ body: (OpenDirectory) async throws -> Void
+    ) async throws {
+        let session = try Session(options)
+        let directory = try await OpenDirectory(
+            session, path: directory, group: group, maximumTransfers: transfer.transfers,
+            allowsDeletions: allowDeletions
+        )
+        let display = Task {
+            guard !quiet, !options.json, Output.isTerminal else { return }
+            await TransferDisplay.run(directory)
+        }
+        do { try await body(directory) } catch {
+            display.cancel()
+            await directory.close()
+            Output.draw("")
+            throw error
+        }
+        display.cancel()
+        await directory.close()
+        Output.draw("")
+    }
 }
 
 /// The options of commands that transfer files.
@@ -35,29 +69,29 @@ struct SyncCommand: AsyncParsableCommand {
     @OptionGroup var transfer: TransferOptions
 
     func run() async throws {
-        let directory = try await OpenDirectory(
-            try Session(options), path: place.directory, group: place.group, maximumTransfers: transfer.transfers)
-        let display = Task { await TransferDisplay.run(directory) }
-        defer { display.cancel() }
         var report = RoundReport()
-        do {
-            for _ in 0..<Self.maximumRounds {
-                let round = try await directory.synchronizer.perform()
+        try await place.withDirectory(options, transfer) { directory in
+            for number in 0..<Self.maximumRounds {
+                // Waiting for a file to settle asks the server nothing.
+                let round: DirectorySynchronizer.Round
+                do { round = try await directory.synchronizer.perform(asksServer: number == 0) } catch {
+                    // What was done before it failed was done.
+                    let unfinished = await directory.synchronizer.unfinishedRound
+                    report.add(unfinished)
+                    if !options.json, !place.quiet { report.tell(unfinished) }
+                    if !options.json { for line in report.problemLines { Output.note(line) } }
+                    throw error
+                }
                 report.add(round)
-                if !options.json { report.tell(round) }
+                if !options.json, !place.quiet { report.tell(round) }
                 guard round.hasMore else { break }
                 // Gives files that were just written time to settle.
                 try await Task.sleep(for: .milliseconds(150))
             }
-        } catch {
-            await directory.close()
-            throw error
         }
-        let refused = await directory.synchronizer.refused
-        report.problems = refused + report.problems.filter { !refused.contains($0) }
-        await directory.close()
-        Output.write(report, report.summary, asJSON: options.json)
-        if !report.problems.isEmpty { throw ExitCode(ExitStatus.failed.rawValue) }
+        Output.write(
+            report, place.quiet ? report.problemLines.joined(separator: "\n") : report.summary, asJSON: options.json)
+        if let status = report.status { throw ExitCode(status.rawValue) }
     }
 }
 
@@ -79,16 +113,11 @@ struct Watch: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let directory = try await OpenDirectory(
-            try Session(options), path: place.directory, group: place.group, maximumTransfers: transfer.transfers)
-        let display = Task { await TransferDisplay.run(directory) }
-        defer { display.cancel() }
-        let loop = WatchLoop(directory, interval: .seconds(interval), asJSON: options.json)
-        do { try await loop.run() } catch {
-            await directory.close()
-            throw error
+        try await place.withDirectory(options, transfer) { directory in
+            try await WatchLoop(
+                directory, interval: .seconds(interval), asJSON: options.json, isQuiet: place.quiet
+            ).run()
         }
-        await directory.close()
     }
 }
 

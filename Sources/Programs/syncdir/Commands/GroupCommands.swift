@@ -12,12 +12,22 @@ struct CreateGroup: AsyncParsableCommand {
     @Argument(help: "The group's name.")
     var name: String
 
+    @Flag(help: "Also if you are in a group of this name already.")
+    var another = false
+
     func run() async throws {
         guard let uuid = SharingGroupUUID(UUID().uuidString) else { return }
         try await Session(options).withServer { server in
             switch try await server.checkForExistingUser() {
             case .noUser: try await server.addUser(sharingGroupUUID: uuid, sharingGroupName: name)
             case .user:
+                let namesake = server.sharingGroups.first { $0.sharingGroupName == name }
+                if let namesake, !another {
+                    throw Failure(
+                        .failed,
+                        "you are in a group \(Output.printable(name)) already: \(namesake.sharingGroupUUID.rawValue); add "
+                            + "--another to have a second one of this name")
+                }
                 try server.createSharingGroup(sharingGroupUUID: uuid, sharingGroupName: name)
                 try await server.synced(sharingGroupUUID: uuid)
             }
@@ -45,7 +55,7 @@ struct Invite: AsyncParsableCommand {
 
     @OptionGroup var options: CommonOptions
 
-    @Argument(help: "The group's name or UUID.")
+    @Argument(help: "The group's name or UUID, or the beginning of the UUID.")
     var group: String
 
     @Option(help: "What whoever accepts may do.")

@@ -50,14 +50,28 @@ struct SignIn: AsyncParsableCommand {
     func run() async throws {
         let folders = try Folders()
         let configuration = try Configuration(folders)
-        guard let server = server ?? configuration.server, let url = URL(string: server), url.host() != nil else {
+        guard let server = server ?? configuration.server else {
             throw Failure(.configuration, "name the server with --server, or in config.json")
         }
+        guard let url = URL(string: server), ["http", "https"].contains(url.scheme), url.host()?.isEmpty == false else {
+            throw Failure(
+                self.server == nil ? .configuration : .commandLine,
+                "\(Output.printable(server)) is not the address of a server; it needs a scheme and a host, such as "
+                    + "https://sync.example.com")
+        }
         let files = AccountFiles(folders, options.account)
-        let account = try await account(server, configuration, files)
-        try files.save(account)
-
-        let known = try await Session(options).withServer { try await $0.checkForExistingUser() }
+        let former = files.contents
+        let account: Account
+        let known: SyncServer.CheckForExistingUserResult
+        do {
+            account = try await self.account(server, configuration, files)
+            try files.save(account)
+            known = try await Session(options).withServer { try await $0.checkForExistingUser() }
+        } catch {
+            // Who was signed in before still is.
+            try? files.restore(former)
+            throw error
+        }
         struct Result: Encodable {
             var person: String
             var isKnown: Bool
@@ -111,7 +125,7 @@ struct SignIn: AsyncParsableCommand {
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
         }
         let reply: ProviderTransport.Reply
-        do { reply = try await ProviderTransport.urlSession().send(request) } catch {
+        do { reply = try await ProviderTransport.system().send(request) } catch {
             throw Failure(.unavailable, "the sandbox does not answer")
         }
         guard [200, 201].contains(reply.status),

@@ -16,6 +16,9 @@ struct SwitchAccount: AsyncParsableCommand {
 
             If you can still use the former account, the server can move the files itself: sign in with the new account \
             under a name of its own (syncdir sign-in --account new), and name the former one with --move-from.
+
+            If somebody else has switched your account, sign in with your own once more, and take it back with --undo, \
+            within two weeks.
             """)
 
     enum Missing: String, CaseIterable, ExpressibleByArgument {
@@ -39,6 +42,9 @@ struct SwitchAccount: AsyncParsableCommand {
     @Flag(help: "Withdraw a switch that is not confirmed.")
     var cancel = false
 
+    @Flag(help: "Undo a switch away from the account that is signed in now, which you have not made yourself.")
+    var undo = false
+
     @Option(
         help: ArgumentHelp(
             "End the switch although files still wait: keep them, out of reach, or delete them for everybody.",
@@ -48,14 +54,16 @@ struct SwitchAccount: AsyncParsableCommand {
     @OptionGroup var transfer: TransferOptions
 
     func validate() throws {
-        guard !(cancel && giveUp != nil) else { throw ValidationError("--cancel and --give-up exclude each other.") }
-        guard moveFrom == nil || !(cancel || giveUp != nil) else {
+        guard [cancel, giveUp != nil, undo].count(where: { $0 }) < 2 else {
+            throw ValidationError("--cancel, --undo and --give-up exclude each other.")
+        }
+        guard moveFrom == nil || !(cancel || undo || giveUp != nil) else {
             throw ValidationError("--move-from is for the switch itself.")
         }
         guard moveFrom != options.account else {
             throw ValidationError("--move-from names the former account, --account the new one.")
         }
-        guard !options.json || yes || cancel || giveUp != nil else {
+        guard !options.json || yes || cancel || undo || giveUp != nil else {
             throw ValidationError("--json cannot ask: add --yes.")
         }
     }
@@ -83,6 +91,12 @@ struct SwitchAccount: AsyncParsableCommand {
         if cancel {
             try await server.cancelAccountSwitch()
             return AccountSwitchResult(state: .cancelled)
+        }
+        if undo {
+            try await server.undoAccountSwitch()
+            var result = try await upload(from: directory)
+            if result.state == .finished { result.state = .undone }
+            return result
         }
         if let giveUp {
             try await server.finishAccountSwitch(missing: giveUp == .keep ? .keepGone : .markDeleted)
@@ -191,6 +205,8 @@ struct AccountSwitchResult: Encodable {
         /// The server knows the account already: there is nothing to switch.
         case notNeeded
         case cancelled
+        /// The account is the person's again, and no file waits.
+        case undone
         /// The server moves files, and nothing else is to be done.
         case moving
         /// Files still wait.
@@ -228,6 +244,9 @@ struct AccountSwitchResult: Encodable {
         switch state {
         case .notNeeded: return "The server knows this account as yours; there is nothing to switch."
         case .cancelled: return "Nothing was switched."
+        case .undone:
+            return "The switch is undone: the account is yours again. Change the password of the account if you do not"
+                + " know how this came about."
         case .finished: return "You have switched accounts; no file waits any more."
         case .moving:
             return "The server moves the files: \(serverMove?.numberMoved ?? 0) moved, \(waiting) still wait."

@@ -9,7 +9,8 @@ import Synchronization
 
 /// The program's output: results on standard output, the rest on standard error.
 enum Output {
-    private static let lock = Mutex<Void>(())
+    /// Whether the terminal's current line is a drawing, to be cleared before anything else is written.
+    private static let isDrawn = Mutex(false)
 
     /// Writes a result: an object for programs, or text for people.
     static func write(_ result: some Encodable, _ text: @autoclosure () -> String, asJSON: Bool) {
@@ -34,10 +35,39 @@ enum Output {
     static func note(_ text: String) { write(text + "\n", to: STDERR_FILENO) }
 
     /// Redraws the terminal's current line; empty text only clears it.
-    static func draw(_ text: String) { write("\r\u{1B}[K" + text, to: STDERR_FILENO) }
+    static func draw(_ text: String) {
+        isDrawn.withLock { isDrawn in
+            guard isDrawn || !text.isEmpty else { return }
+            put("\r\u{1B}[K" + text, to: STDERR_FILENO)
+            isDrawn = !text.isEmpty
+        }
+    }
 
-    /// Whether standard error is a terminal.
-    static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+    /// Whether somebody watches: neither output is a pipe or a file.
+    static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 }
+
+    /// The width of the terminal, in columns.
+    static var terminalWidth: Int {
+        var size = winsize()
+        guard unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// Such as `1.2 MB`.
+    static func amount(_ bytes: Int64) -> String {
+        if bytes < 1_000 { return "\(bytes) bytes" }
+        let units = ["kB", "MB", "GB", "TB"]
+        var (value, unit) = (Double(bytes) / 1_000, 0)
+        while value >= 999.95, unit < units.count - 1 { (value, unit) = (value / 1_000, unit + 1) }
+        return String(format: "%.1f \(units[unit])", value)
+    }
+
+    /// A name whose characters beyond ASCII are written as code points, so that spellings can be told apart.
+    static func spelled(_ text: String) -> String {
+        text.unicodeScalars.map { scalar in
+            scalar.isASCII ? String(scalar) : "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+        }.joined()
+    }
 
     /// Foreign text without anything that a terminal could interpret as a command.
     static func printable(_ text: String) -> String {
@@ -54,8 +84,14 @@ enum Output {
     }
 
     private static func write(_ text: String, to descriptor: Int32) {
-        lock.withLock { _ in
-            try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: false).write(contentsOf: Data(text.utf8))
+        isDrawn.withLock { isDrawn in
+            if isDrawn { put("\r\u{1B}[K", to: STDERR_FILENO) }
+            isDrawn = false
+            put(text, to: descriptor)
         }
+    }
+
+    private static func put(_ text: String, to descriptor: Int32) {
+        try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: false).write(contentsOf: Data(text.utf8))
     }
 }

@@ -5,37 +5,90 @@ struct RoundReport: Encodable {
     var sent: [DirectorySynchronizer.Change] = []
     var received: [DirectorySynchronizer.Change] = []
     var conflicts: [DirectoryConflict] = []
+    /// What is not sent, or cannot be fetched, and why.
     var problems: [DirectorySynchronizer.Change] = []
+    /// Files that are at the server again, which had lost them, or from which others had deleted them.
+    var restored: [DirectorySynchronizer.Change] = []
+    /// Whether the server was restored from a backup.
+    var serverWasRestored = false
     var awaited: [DirectorySynchronizer.Change] = []
+    /// Files that never settle: `growing` or `rewritten`.
+    var changing: [DirectorySynchronizer.Change] = []
     var skipped: [DirectorySynchronizer.Change] = []
+    /// Missing files that were not deleted for others.
+    var heldDeletions: [String] = []
 
     mutating func add(_ round: DirectorySynchronizer.Round) {
         sent += round.sent
         received += round.received
         conflicts += round.conflicts
-        problems = round.problems
+        unreachable += round.unreachable
+        problems = round.problems + unreachable
+        restored += round.restored
+        serverWasRestored = serverWasRestored || round.serverWasRestored
+        isUnavailable = round.isPostponed && !round.hasBlocked
         awaited += round.awaited
+        changing = round.changing
         skipped = Self.changes(round.skipped)
+        hasSkippedProblems = round.skipped.contains { $0.reason.isProblem }
+        heldDeletions = round.heldDeletions
+    }
+
+    private var hasSkippedProblems = false
+    private var unreachable: [DirectorySynchronizer.Change] = []
+    /// Whether all that is not sent waits for a storage that does not answer.
+    private var isUnavailable = false
+
+    /// The status with which a command ends; nil if all is done.
+    var status: ExitStatus? {
+        if !heldDeletions.isEmpty { return .deletionsHeld }
+        if isUnavailable, unreachable.isEmpty, changing.isEmpty, !hasSkippedProblems { return .unavailable }
+        return problems.isEmpty && changing.isEmpty && !hasSkippedProblems ? nil : .failed
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case sent, received, conflicts, problems, restored, serverWasRestored, awaited, changing, skipped, heldDeletions
     }
 
     /// Reports what a round did, for people.
     func tell(_ round: DirectorySynchronizer.Round) {
+        if round.serverWasRestored { Output.note(Self.serverRestored) }
+        for change in round.restored { Output.note("↑ \(Self.line(change)): it is at the server again") }
         for change in round.sent { Output.note("↑ \(Self.line(change))") }
         for change in round.received { Output.note("↓ \(Self.line(change))") }
         for conflict in round.conflicts { Output.note("! \(Self.sentence(conflict))") }
         for change in round.awaited { Output.note("… \(Self.awaiting(change))") }
     }
 
+    /// What is said once the server has gone back.
+    static let serverRestored =
+        "The server was restored from a backup. What it has lost and this directory has is sent again, and what others "
+        + "have changed since is treated like any conflict."
+
     static func awaiting(_ change: DirectorySynchronizer.Change) -> String {
         "\(Output.printable(change.path)) comes once its owner, who has switched accounts, has uploaded it again"
     }
 
-    /// One line at the end, for people.
+    /// The lines at the end, for people.
     var summary: String {
-        var lines = ["\(sent.count) sent, \(received.count) received, \(conflicts.count) conflicts"]
-        lines += problems.map { "not synchronized: \(Self.line($0))" }
-        lines += skipped.map { "left alone: \(Self.line($0))" }
-        return lines.joined(separator: "\n")
+        (["\(sent.count) sent, \(received.count) received, \(conflicts.count) conflicts"] + complaints)
+            .joined(separator: "\n")
+    }
+
+    /// What is not as it should be, for people; empty if all is done.
+    var problemLines: [String] {
+        var report = self
+        report.skipped.removeAll { $0.what == DirectoryScan.Reason.notAFile.rawValue }
+        return report.complaints
+    }
+
+    /// What is left out or left alone, for people.
+    var complaints: [String] {
+        var lines = problems.map { "not synchronized: \(Self.line($0))" }
+        lines += changing.map(Self.changing)
+        lines += skipped.map { "left alone: \(Self.leftAlone($0))" }
+        if !heldDeletions.isEmpty { lines.append(Self.held(heldDeletions)) }
+        return lines
     }
 
     static func changes(_ skipped: [DirectoryScan.Skipped]) -> [DirectorySynchronizer.Change] {
@@ -46,12 +99,44 @@ struct RoundReport: Encodable {
         change.what == "contents" ? Output.printable(change.path) : "\(Output.printable(change.path)) (\(change.what))"
     }
 
+    static func changing(_ change: DirectorySynchronizer.Change) -> String {
+        let path = Output.printable(change.path)
+        return change.what == DirectoryKeeper.Restlessness.growing.rawValue
+            ? "\(path) is being changed; what it contained is sent, and the rest will be sent by the next sync"
+            : "\(path) is being changed; it will be sent by the next sync"
+    }
+
+    static func leftAlone(_ change: DirectorySynchronizer.Change) -> String {
+        let path = Output.printable(change.path)
+        return switch DirectoryScan.Reason(rawValue: change.what) {
+        case .sameName:
+            "\(path), spelled \(Output.spelled(change.path)): another file here has, or had, the same name in another "
+                + "spelling; rename this one to have it synchronized"
+        case .unusableName:
+            "\(path): the name is not UTF-8, is too long, or has control characters; rename it to have it synchronized"
+        case .unreadable: "\(path): it cannot be read; check its permissions"
+        case .notAFile: "\(path): it is neither a file nor a folder"
+        case nil: path
+        }
+    }
+
+    /// How many names of held deletions are told to people.
+    private static let examples = 3
+
+    static func held(_ paths: [String]) -> String {
+        let names = paths.prefix(examples).map(Output.printable).joined(separator: ", ")
+        return
+            "\(paths.count) files are missing here, such as \(names). They are not deleted for the others: an unmounted "
+            + "folder looks the same. Bring them back, or delete them for everybody with syncdir sync --allow-deletions"
+    }
+
     static func sentence(_ conflict: DirectoryConflict) -> String {
         let path = Output.printable(conflict.path)
         let copy = conflict.copy.map(Output.printable)
         return switch conflict.kind {
         case .bothChanged: "\(path) was changed on both sides; yours is \(copy ?? "gone")"
         case .changedAndDeleted: "\(path) was deleted by others, and changed here: it stays"
+        case .deletedAndChanged: "\(path) was deleted here, and changed by others: it is back"
         case .samePath: "two files are called \(path); one of them is now \(copy ?? "elsewhere")"
         }
     }

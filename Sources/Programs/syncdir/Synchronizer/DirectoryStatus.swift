@@ -3,12 +3,28 @@ import SyncDirectory
 
 /// The output of `syncdir status`.
 struct DirectoryStatus: Encodable {
+    /// A change that the server does not have.
+    struct Pending: Encodable {
+        var path: String
+        /// `contents`, `path` or `deletion`.
+        var what: String
+        /// Why it could not be sent the last time.
+        var problem: String?
+        /// Whether it is not sent unless somebody does something.
+        var isBlocked: Bool
+    }
+
     var directory: String
     var group: String
     /// Files that are recorded.
     var files: Int
-    /// The changes to be sent.
-    var pending: [DirectorySynchronizer.Change]
+    /// The changes to be sent: those of the directory that nobody has noticed yet, those that are noted, and those that
+    /// the library has.
+    var pending: [Pending]
+    /// How many of them are not sent unless somebody does something.
+    var blocked: Int
+    /// Why nothing can be sent at all; nil if nothing is known against it.
+    var obstacle: String?
     var conflicts: [DirectoryConflict]
 
     /// - Throws: ``Failure`` if the directory was never synchronized.
@@ -19,24 +35,65 @@ struct DirectoryStatus: Encodable {
             throw Failure(.failed, "the directory was never synchronized; use syncdir sync or syncdir watch")
         }
         let store = try RecordStore(path: file.path)
-        let record = try DirectoryRecord(store, ignoresCase: false)
+        let root = try DirectoryRoot(path: path)
+        let record = try DirectoryRecord(store, ignoresCase: root.ignoresCase)
         directory = URL(filePath: path).standardizedFileURL.path
         group = try store.setting(OpenDirectory.groupSetting) ?? ""
         files = record.count
-        pending = record.files { !$0.pending.isEmpty }.map { file in
-            let what =
-                if file.pending.contains(.deletion) { "deletion" } else if file.pending.contains(.contents) {
-                    "contents"
-                } else { "path" }
-            return DirectorySynchronizer.Change(path: file.path.text, what: what)
-        }
+        obstacle = try record.obstacle
+        pending = try Self.pending(root, record, obstacle)
+        blocked = pending.count(where: \.isBlocked)
         conflicts = try record.conflicts()
+    }
+
+    private struct Found {
+        var what: RecordedFile.Pending = []
+        var problem: String?
+        var isBlocked = false
+    }
+
+    private static func pending(
+        _ root: DirectoryRoot, _ record: DirectoryRecord, _ obstacle: String?
+    ) throws -> [Pending] {
+        var found: [String: Found] = [:]
+        for row in record.handedOver.values {
+            found[record[row.fileUUID]?.path.text ?? row.path.text] = Found(
+                what: row.what, problem: row.problem, isBlocked: row.isBlocked)
+        }
+        for file in record.files(where: { !$0.pending.isEmpty }) {
+            found[file.path.text, default: Found()].what.formUnion(file.pending)
+        }
+        let keeper = DirectoryKeeper(
+            root: root, record: record,
+            options: DirectoryKeeper.Options(person: "", mimeType: { _ in preconditionFailure("nothing is noted") }))
+        let changes = try keeper.unnotedChanges()
+        var brake = DeletionBrake()
+        let isHeld = brake.holds(changes.count { $0.what == .deletion }, of: record.presentCount, at: Date())
+        for change in changes {
+            found[change.path.text, default: Found()].what.formUnion(change.what)
+            if change.what == .deletion, isHeld {
+                found[change.path.text]?.problem = "held back, since many files are missing"
+                found[change.path.text]?.isBlocked = true
+            }
+        }
+        return found.sorted { $0.key < $1.key }.compactMap { path, entry in
+            guard let relative = RelativePath(path) else { return nil }
+            let change = DirectorySynchronizer.Change(path: relative, entry.what)
+            return Pending(
+                path: change.path, what: change.what, problem: entry.problem ?? obstacle,
+                isBlocked: entry.isBlocked || obstacle != nil)
+        }
     }
 
     /// For people.
     var text: String {
         var lines = ["\(directory): group \(group), \(files) files, \(pending.count) changes to send"]
-        lines += pending.map { "  \($0.what)  \(Output.printable($0.path))" }
+        if blocked > 0 { lines[0] += ", \(blocked) of them blocked" }
+        if let obstacle { lines.append("nothing is sent: \(obstacle)") }
+        lines += pending.map { change in
+            "  \(change.what)  \(Output.printable(change.path))"
+                + (change.problem.flatMap { $0 == obstacle ? nil : " (\($0))" } ?? "")
+        }
         if !conflicts.isEmpty { lines.append("conflicts:") }
         lines += conflicts.map { "  " + RoundReport.sentence($0) }
         return lines.joined(separator: "\n")

@@ -1,6 +1,7 @@
 import Foundation
 import SyncClient
 import SyncDirectory
+import SyncErrorSentences
 
 /// Connects a directory's keeper to the client library: queues local changes, and applies changes by others.
 ///
@@ -9,14 +10,32 @@ import SyncDirectory
 actor DirectorySynchronizer: SyncServerDelegate {
     /// The result of one round.
     struct Round: Sendable {
+        /// What the server has now, also of what former rounds and processes began to send.
         var sent: [Change] = []
         var received: [Change] = []
         var conflicts: [DirectoryConflict] = []
         var skipped: [DirectoryScan.Skipped] = []
-        /// Files that could not be sent, and why.
+        /// Changes that are not sent unless somebody does something, or that could not be sent at the moment, and why; also
+        /// those of former rounds and processes.
         var problems: [Change] = []
+        /// Files whose contents this round learned to be out of reach, and why.
+        var unreachable: [Change] = []
+        /// Files that are at the server again, since others had deleted them or a restored server had lost them.
+        var restored: [Change] = []
+        /// Whether this round noticed that the server was restored from a backup.
+        var serverWasRestored = false
+        /// Whether a storage did not answer, so that something must be sent again later.
+        var isPostponed = false
+        /// Whether something is not sent unless somebody does something.
+        var hasBlocked = false
+        /// How long the server asks to wait before what is postponed is sent again.
+        var retryAfter: Duration?
         /// Files whose contents come once their owner, who has switched accounts, has uploaded them again.
         var awaited: [Change] = []
+        /// Files that have been changing for too long to wait: `growing` or `rewritten`.
+        var changing: [Change] = []
+        /// Missing files whose deletion is not sent, since there are too many of them.
+        var heldDeletions: [String] = []
         /// Whether another round has work to do immediately.
         var hasMore = false
     }
@@ -26,6 +45,19 @@ actor DirectorySynchronizer: SyncServerDelegate {
         var path: String
         /// `contents`, `path` or `deletion`; for problems, a reason.
         var what: String
+
+        init(path: String, what: String) {
+            self.path = path
+            self.what = what
+        }
+
+        init(path: RelativePath, _ what: RecordedFile.Pending) {
+            self.path = path.text
+            self.what =
+                if what.contains(.deletion) { "deletion" } else if what.contains(.contents) { "contents" } else {
+                    "path"
+                }
+        }
     }
 
     /// Maximum number of files queued for one commit.
@@ -35,12 +67,12 @@ actor DirectorySynchronizer: SyncServerDelegate {
     let group: SharingGroupUUID
     private var server: SyncServer?
     private var round = Round()
-    /// Why the server permanently rejected files.
-    private var refusals: [FileUUID: String] = [:]
     /// Files whose contents are missing here.
     private var wanted: [FileUUID] = []
     /// Whether the library does not know the group yet.
     private var needsGroups = false
+    /// Whether what a former process left set aside is still to be tried again.
+    private var retriesSetAside = true
     /// The folders of the directory as of the last round, absolute.
     private(set) var folders: [String]
 
@@ -54,10 +86,6 @@ actor DirectorySynchronizer: SyncServerDelegate {
     func begin(with server: SyncServer) throws {
         self.server = server
         try keeper.recover()
-        // The server may now accept what it rejected before.
-        for change in server.pendingReport().changes where change.isDead {
-            if let file = change.fileUUID { try? server.retryUpload(forFileUUID: file) }
-        }
         // What is queued from now on must not replace it.
         if server.sharingGroups.contains(where: { $0.sharingGroupUUID == group }) {
             try server.closeQueue(sharingGroupUUID: group)
@@ -72,6 +100,22 @@ actor DirectorySynchronizer: SyncServerDelegate {
     func perform(asksServer: Bool = true) async throws -> Round {
         guard let server else { return Round() }
         round = Round()
+        do {
+            try await perform(by: server, asksServer: asksServer)
+        } catch {
+            try? noteProblems(by: server)
+            if let error = error as? SyncError, error.fileUUID == nil, error.recovery != .retryLater {
+                try? keeper.record.note(obstacle: Failure.sentences.sentence(for: error))
+            }
+            throw error
+        }
+        return round
+    }
+
+    /// What the last round has done so far.
+    var unfinishedRound: Round { round }
+
+    private func perform(by server: SyncServer, asksServer: Bool) async throws {
         let isAwaited = asksServer || !wanted.isEmpty
         wanted = []
         if needsGroups {
@@ -80,19 +124,106 @@ actor DirectorySynchronizer: SyncServerDelegate {
         }
         let look = try keeper.look()
         round.skipped = look.skipped
+        round.heldDeletions = look.heldDeletions.map(\.text)
+        round.changing = keeper.restlessFiles.map { Change(path: $0.path.text, what: $0.state.rawValue) }
         folders = [keeper.root.path] + look.folders.map(keeper.root.absolutePath)
+        // What was sent before a former round failed, or a former process ended.
+        try noteSent(by: server)
         let handedOver = try handOver(to: server)
-        if handedOver > 0 || isAwaited || server.uploadsPending {
-            note(try await server.synced(sharingGroupUUID: group).failed)
-            if !server.uploadsPending { try keeper.committed() }
+        if retriesSetAside {
+            retriesSetAside = false
+            try retrySetAside(by: server)
         }
+        if handedOver > 0 || isAwaited || hasUnsent(server) {
+            try await exchange(with: server)
+            let report = server.pendingReport()
+            try keeper.committed(
+                except: Set(report.changes.compactMap(\.fileUUID) + report.downloads.map(\.fileUUID)))
+        }
+        try noteSent(by: server)
+        let sent = Set(round.sent.map(\.path))
+        round.restored.removeAll { sent.contains($0.path) }
+        try noteProblems(by: server)
         for file in wanted { try? server.requestDownload(forFileUUID: file) }
         try keeper.lookAfterDisplaced()
         round.conflicts = keeper.takeConflicts()
         round.hasMore =
             look.hasUnsettled || !wanted.isEmpty || !round.conflicts.isEmpty || (handedOver > 0 && keeper.hasWork)
-        return round
     }
+
+    /// Queues again what the server rejected before and may accept now, but for what has been replaced or deleted since.
+    private func retrySetAside(by server: SyncServer) throws {
+        for change in server.pendingReport().changes where change.isDead {
+            if let file = change.fileUUID { try? server.retryUpload(forFileUUID: file) }
+        }
+        try server.closeQueue(sharingGroupUUID: group)
+    }
+
+    /// Whether the library has something to send that does not wait for anybody. What waits is tried again when the server
+    /// is asked for changes, not whenever a file here settles.
+    private func hasUnsent(_ server: SyncServer) -> Bool {
+        server.pendingReport().changes.contains { $0.isClosed && !$0.isBlocked }
+    }
+
+    private func exchange(with server: SyncServer) async throws {
+        do {
+            let report = try await server.synced(sharingGroupUUID: group)
+            round.serverWasRestored = report.serverWasRestored
+            round.restored = report.restored.map { Change(path: path(of: $0) ?? $0.rawValue, what: "contents") }
+        } catch let error as SyncError where error.code == .storageUnavailable && error.fileUUID != nil {
+            // Only what is in this storage waits; everything else has been exchanged.
+            round.isPostponed = true
+            round.retryAfter = error.retryAfter
+        }
+    }
+
+    /// Takes over what the library has sent.
+    private func noteSent(by server: SyncServer) throws {
+        let waiting = Set(server.pendingReport().changes.compactMap(\.fileUUID))
+        for row in try keeper.settleHandedOver(waiting: waiting) {
+            round.sent.append(Change(path: keeper.record[row.fileUUID]?.path ?? row.path, row.what))
+        }
+    }
+
+    /// Takes over why the library could not send something, in place of what the record says.
+    private func noteProblems(by server: SyncServer) throws {
+        var problems: [FileUUID: (reason: String, isBlocked: Bool)] = [:]
+        for change in server.pendingReport().changes {
+            guard let file = change.fileUUID else { continue }
+            if change.kind == .file { try keeper.noteQueued(file, .contents) }
+            guard let error = change.error, problems[file]?.isBlocked != true else { continue }
+            problems[file] = (reason(error), change.isBlocked)
+        }
+        for file in keeper.record.handedOver.keys {
+            try keeper.note(problem: problems[file]?.reason, isBlocked: problems[file]?.isBlocked ?? false, of: file)
+        }
+        var lines = problems.map { file, problem in
+            Change(
+                path: path(of: file) ?? keeper.record.handedOver[file]?.path.text ?? file.rawValue,
+                what: problem.reason)
+        }
+        let isReader = server.sharingGroups.contains { $0.sharingGroupUUID == group && $0.permission < .write }
+        let refusal = isReader ? reason(SyncError(.permissionDenied)) : nil
+        try keeper.record.note(obstacle: refusal)
+        if let refusal {
+            let unsent = keeper.record.files { !$0.pending.isEmpty && problems[$0.fileUUID] == nil }
+            lines += unsent.map { Change(path: $0.path.text, what: refusal) }
+        }
+        round.hasBlocked = refusal != nil || problems.values.contains { $0.isBlocked }
+        round.problems = lines.sorted { $0.path < $1.path }
+    }
+
+    /// Why a file could not be sent; the only place that turns what the library says about one file into a problem.
+    private func reason(_ error: SyncError) -> String {
+        let text = Failure.sentences.sentence(forFile: error)
+        guard let bytes = error.fileUUID.flatMap({ keeper.record.handedOver[$0]?.bytes }), bytes > 0 else {
+            return text
+        }
+        return "\(Output.amount(bytes)): \(text)"
+    }
+
+    /// What the library has to send, by file: the size of its contents in bytes.
+    var bytesToSend: [FileUUID: Int64] { keeper.record.handedOver.mapValues(\.bytes) }
 
     /// Queues work in the library, as much as belongs in one commit; returns the number of files.
     private func handOver(to server: SyncServer) throws -> Int {
@@ -116,6 +247,10 @@ actor DirectorySynchronizer: SyncServerDelegate {
                 let path = keeper.root.absolutePath(file.path)
                 try server.uploadCopy(
                     localFile: LocalFileLocation(base: .absolute, path: path), withAttributes: attributes)
+            case .uploadCopy(_, let text, let copy):
+                attributes.appMetaData = text
+                try server.uploadTemporary(
+                    localFile: LocalFileLocation(base: .absolute, path: copy), withAttributes: attributes)
             case .describe(_, let text):
                 attributes.appMetaData = text
                 try server.uploadAppMetaData(attributes: attributes)
@@ -125,41 +260,11 @@ actor DirectorySynchronizer: SyncServerDelegate {
             return try settle(error, of: work)
         }
         try keeper.accepted(work)
-        note(work)
-        return true
-    }
-
-    private func note(_ work: DirectoryKeeper.Work) {
-        let what =
-            switch work {
-            case .upload: "contents"
-            case .describe: "path"
-            case .delete: "deletion"
-            }
-        round.sent.append(Change(path: work.file.path.text, what: what))
-    }
-
-    private func note(_ failures: [SyncError]) {
-        for failure in failures {
-            guard let file = failure.fileUUID else { continue }
-            let reason =
-                switch (failure.code, failure.status) {
-                case (.requestRefused, 413): "larger than the server takes"
-                case (.requestRefused, _): "the server does not take it: \(failure.description)"
-                case (.couldNotFindFileUUID, _): "its contents could not be sent"
-                default: "it cannot be read"
-                }
-            refusals[file] = reason
-            round.problems.append(Change(path: path(of: file) ?? file.rawValue, what: reason))
+        if case .delete = work, !server.pendingReport().changes.contains(where: { $0.fileUUID == file.fileUUID }) {
+            // It never reached the server, and nothing is left to be sent.
+            try keeper.dropHandedOver(file.fileUUID)
         }
-    }
-
-    /// The files that the server rejected and that have not been replaced since.
-    var refused: [Change] {
-        let waiting = Set(server?.pendingReport().changes.filter(\.isDead).compactMap(\.fileUUID) ?? [])
-        return refusals.filter { waiting.contains($0.key) }
-            .map { Change(path: path(of: $0.key) ?? $0.key.rawValue, what: $0.value) }
-            .sorted { $0.path < $1.path }
+        return true
     }
 
     /// Handles work that the library does not accept.
@@ -173,11 +278,11 @@ actor DirectorySynchronizer: SyncServerDelegate {
             try keeper.refused(work)
         case (.describe, .couldNotFindFileUUID):
             try keeper.mustUpload(work.file.fileUUID)
-        case (.upload, .fileManagerError):
+        case (.upload, .fileManagerError), (.uploadCopy, .fileManagerError):
             // Deleted, or being changed; the next scan will show.
             return false
         case (_, .fileIsGone):
-            round.problems.append(Change(path: work.file.path.text, what: "the server cannot reach its contents"))
+            unreachable(error, path: work.file.path.text)
             return false
         default: throw error
         }
@@ -201,7 +306,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
             }
         guard
             let resolution = try? keeper.resolve(
-                downloadedContentAttributes.fileUUID, hasContents: hasContents, givenUpContents: contents,
+                downloadedContentAttributes.fileUUID, at: Self.described(downloadedContentAttributes),
+                hasContents: hasContents, givenUpContents: contents,
                 givenUpPath: path, givenUpDeletion: deletion)
         else { return nil }
         switch resolution {
@@ -246,8 +352,9 @@ actor DirectorySynchronizer: SyncServerDelegate {
                 Change(path: Self.described(attributes) ?? before ?? attributes.fileUUID.rawValue, what: "awaited"))
             return
         case .fileGone:
-            round.problems.append(
-                Change(path: before ?? attributes.fileUUID.rawValue, what: "its contents are out of reach"))
+            var error = SyncError(.fileIsGone, fileUUID: attributes.fileUUID)
+            error.goneReason = attributes.gone
+            unreachable(error, path: Self.described(attributes))
             return
         }
         let outcome = try keeper.deliver(
@@ -260,6 +367,12 @@ actor DirectorySynchronizer: SyncServerDelegate {
         if outcome == .needsContents { wanted.append(attributes.fileUUID) }
         let path = keeper.record[attributes.fileUUID]?.path.text ?? before
         if let path { round.received.append(Change(path: path, what: what)) }
+    }
+
+    private func unreachable(_ error: SyncError, path described: String?) {
+        guard let file = error.fileUUID else { return }
+        let change = Change(path: path(of: file) ?? described ?? file.rawValue, what: reason(error))
+        round.unreachable.append(change)
     }
 
     /// The path that the file's description names.

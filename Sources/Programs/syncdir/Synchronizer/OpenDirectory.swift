@@ -10,7 +10,9 @@ struct OpenDirectory {
 
     /// Opens a directory; `group` is given the first time.
     /// - Throws: ``Failure``; `SyncError` with `storeInUse` if another process has it.
-    init(_ session: Session, path: String, group: String?, maximumTransfers: Int) async throws {
+    init(
+        _ session: Session, path: String, group: String?, maximumTransfers: Int, allowsDeletions: Bool = false
+    ) async throws {
         root = try DirectoryRoot(path: path)
         let state = URL(filePath: root.statePath, directoryHint: .isDirectory)
         // First, since it locks out other processes.
@@ -23,7 +25,8 @@ struct OpenDirectory {
             let keeper = DirectoryKeeper(
                 root: root, record: try DirectoryRecord(store, ignoresCase: root.ignoresCase),
                 options: DirectoryKeeper.Options(
-                    person: session.account.person, mimeType: FileKinds(session.configuration).kind))
+                    person: session.account.person, allowsDeletions: allowsDeletions,
+                    mimeType: FileKinds(session.configuration).kind))
             synchronizer = DirectorySynchronizer(keeper, group: uuid)
             self.server = server
             server.delegate = synchronizer

@@ -1,42 +1,121 @@
 import Foundation
 import SyncClient
 
-/// A progress bar for the current file, shown on a terminal and only for transfers that take a while.
+/// The progress of all transfers in one line, shown on a terminal and only for transfers that take a while.
 struct TransferDisplay {
-    private static let patience: TimeInterval = 0.5
-    private static let width = 24
+    /// The shortest time between two drawings, in seconds.
+    private static let pause: TimeInterval = 0.2
 
     /// Draws until the task is cancelled.
     static func run(_ directory: OpenDirectory) async {
-        guard Output.isTerminal else { return }
-        var current: (file: FileUUID, since: Date, isDrawn: Bool)?
-        for await transfer in directory.server.progress() {
-            let now = Date()
-            if current?.file != transfer.fileUUID {
-                if current?.isDrawn == true { Output.draw("") }
-                current = (transfer.fileUUID, now, false)
+        let tally = Tally()
+        await withTaskGroup { group in
+            group.addTask {
+                for await status in directory.server.status() {
+                    let sizes = await directory.synchronizer.bytesToSend
+                    if await tally.note(status, sizes: sizes, at: Date()) { Output.draw("") }
+                }
             }
-            guard let since = current?.since, now.timeIntervalSince(since) > patience else { continue }
-            let isDone = transfer.totalBytes.map { transfer.completedBytes >= $0 } ?? false
-            if isDone, current?.isDrawn == true { Output.draw("") }
-            guard !isDone else { continue }
-            let path = await directory.synchronizer.path(of: transfer.fileUUID) ?? transfer.fileUUID.rawValue
-            Output.draw(line(transfer, path))
-            current?.isDrawn = true
+            group.addTask {
+                var drawn = Date.distantPast
+                for await transfer in directory.server.progress() {
+                    let now = Date()
+                    await tally.note(transfer, at: now)
+                    guard now.timeIntervalSince(drawn) >= pause else { continue }
+                    let path = await directory.synchronizer.path(of: transfer.fileUUID) ?? ""
+                    guard let line = await tally.line(path, at: now, width: Output.terminalWidth) else { continue }
+                    Output.draw(line)
+                    drawn = now
+                }
+            }
         }
     }
 
-    /// Such as `↑ [######------------------]  25 %  12.5 MB  photos/a.jpg`.
-    static func line(_ transfer: FileTransfer, _ path: String) -> String {
-        let arrow = transfer.direction == .upload ? "↑" : "↓"
-        let megabytes = Double(transfer.completedBytes) / 1e6
-        let amount = String(format: "%.1f MB", megabytes)
-        guard let total = transfer.totalBytes, total > 0 else {
-            return "\(arrow) \(amount)  \(Output.printable(path))"
+    private actor Tally {
+        private var tally = TransferTally()
+
+        func note(_ status: SyncStatus, sizes: [FileUUID: Int64], at now: Date) -> Bool {
+            tally.note(status, sizes: sizes, at: now)
         }
-        let fraction = min(1, max(0, Double(transfer.completedBytes) / Double(total)))
-        let filled = Int(fraction * Double(width))
-        let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: width - filled)
-        return "\(arrow) [\(bar)] \(String(format: "%3.0f", fraction * 100)) %  \(amount)  \(Output.printable(path))"
+
+        func note(_ transfer: FileTransfer, at now: Date) { tally.note(transfer, at: now) }
+
+        func line(_ path: String, at now: Date, width: Int) -> String? { tally.line(path, at: now, width: width) }
+    }
+}
+
+/// What is known of the transfers of one direction since they began.
+struct TransferTally {
+    /// How long transfers may take before they are shown, in seconds.
+    private static let patience: TimeInterval = 0.5
+
+    private var direction = FileTransfer.Direction.upload
+    private var begin: Date?
+    private var done = 0
+    private var total = 0
+    /// The sizes of files that will be transferred, as far as they are known.
+    private var expected: [FileUUID: Int64] = [:]
+    private var completed: [FileUUID: Int64] = [:]
+
+    /// Notes what the library does now.
+    /// - Returns: Whether transfers have ended, so that no line is right any more.
+    mutating func note(_ status: SyncStatus, sizes: [FileUUID: Int64], at now: Date) -> Bool {
+        switch status {
+        case .uploading(let done, let total):
+            enter(.upload, now)
+            (self.done, self.total) = (done, total)
+            expected.merge(sizes) { $1 }
+        case .downloading(let done, let total):
+            enter(.download, now)
+            (self.done, self.total) = (done, total)
+        case .idle, .checking, .blocked:
+            guard begin != nil else { return false }
+            self = TransferTally()
+            return true
+        }
+        return false
+    }
+
+    /// Notes how far one file is.
+    mutating func note(_ transfer: FileTransfer, at now: Date) {
+        enter(transfer.direction, now)
+        completed[transfer.fileUUID] = transfer.completedBytes
+        if let bytes = transfer.totalBytes { expected[transfer.fileUUID] = bytes }
+    }
+
+    private mutating func enter(_ direction: FileTransfer.Direction, _ now: Date) {
+        if begin == nil || self.direction != direction {
+            self = TransferTally()
+            self.direction = direction
+            begin = now
+        }
+    }
+
+    /// Such as `↑ 3 of 12 files, 12.5 of 48.0 MB, 1.2 MB/s, 30 s left, photos/a.jpg`; nil if it is too early.
+    ///
+    /// The remaining time is told only if the sizes of all files are known.
+    func line(_ path: String, at now: Date, width: Int) -> String? {
+        guard let begin, case let seconds = now.timeIntervalSince(begin), seconds > Self.patience else { return nil }
+        let bytes = completed.values.reduce(0, +)
+        let all = expected.values.reduce(0, +)
+        let isAllKnown = expected.count >= total && all >= bytes
+        let rate = Double(bytes) / seconds
+        var parts: [String] = []
+        if total > 0 { parts.append("\(done) of \(total) files") }
+        parts.append(isAllKnown ? "\(Output.amount(bytes)) of \(Output.amount(all))" : Output.amount(bytes))
+        parts.append("\(Output.amount(Int64(rate)))/s")
+        if isAllKnown, rate > 0 { parts.append("\(Self.duration(Double(all - bytes) / rate)) left") }
+        parts.append(Output.printable(path))
+        let line = (direction == .upload ? "↑ " : "↓ ") + parts.joined(separator: ", ")
+        // A longer line would not be cleared as a whole.
+        return line.count < width ? line : String(line.prefix(max(0, width - 2))) + "…"
+    }
+
+    /// Such as `30 s`, `5 min` or `1 h 20 min`.
+    private static func duration(_ seconds: Double) -> String {
+        let whole = Int(min(seconds, 359_999).rounded(.up))
+        if whole < 100 { return "\(whole) s" }
+        let minutes = (whole + 59) / 60
+        return minutes < 60 ? "\(minutes) min" : "\(minutes / 60) h \(minutes % 60) min"
     }
 }

@@ -8,15 +8,19 @@ struct WatchLoop {
     private let directory: OpenDirectory
     private let interval: Duration
     private let asJSON: Bool
+    private let isQuiet: Bool
     /// Longest pause after failures.
     private static let longestPause = Duration.seconds(60)
+    /// Longest pause that a server can ask for.
+    private static let longestWantedPause = Duration.seconds(600)
     /// Delay for files that were just written to settle.
     private static let settling = Duration.milliseconds(150)
 
-    init(_ directory: OpenDirectory, interval: Duration, asJSON: Bool) {
+    init(_ directory: OpenDirectory, interval: Duration, asJSON: Bool, isQuiet: Bool) {
         self.directory = directory
         self.interval = interval
         self.asJSON = asJSON
+        self.isQuiet = isQuiet
     }
 
     private struct Event: Encodable {
@@ -25,7 +29,12 @@ struct WatchLoop {
         var received: [DirectorySynchronizer.Change]?
         var conflicts: [DirectoryConflict]?
         var problems: [DirectorySynchronizer.Change]?
+        var restored: [DirectorySynchronizer.Change]?
+        var serverWasRestored: Bool?
         var awaited: [DirectorySynchronizer.Change]?
+        var changing: [DirectorySynchronizer.Change]?
+        var skipped: [DirectorySynchronizer.Change]?
+        var heldDeletions: [String]?
         var message: String?
         var seconds: Double?
     }
@@ -41,8 +50,9 @@ struct WatchLoop {
             Task { await server.close() }
         }
         let watcher = FolderWatcher { alarm.ring() }
-        var failures = 0
+        var (failures, postponements) = (0, 0)
         var isIdle = false
+        var told = Told()
         var nextQuestion = ContinuousClock.now
         while !interruption.isRequested {
             var pause = interval
@@ -51,10 +61,14 @@ struct WatchLoop {
                 // A file that changes constantly is scanned often, but the server need not be asked as often.
                 let asksServer = failures > 0 || ContinuousClock.now >= nextQuestion
                 let round = try await directory.synchronizer.perform(asksServer: asksServer)
-                if asksServer { nextQuestion = .now + interval }
+                if asksServer {
+                    postponements = round.isPostponed ? postponements + 1 : 0
+                    nextQuestion =
+                        .now + max(interval, postponements > 0 ? pauseAfter(postponements, round.retryAfter) : .zero)
+                }
                 if failures > 0 { say(Event(event: "online"), "The server answers again.") }
                 failures = 0
-                let wasBusy = tell(round)
+                let wasBusy = tell(round, &told)
                 pause = round.hasMore ? Self.settling : max(.zero, ContinuousClock.now.duration(to: nextQuestion))
                 if !round.hasMore, wasBusy || !isIdle { say(Event(event: "idle"), nil) }
                 isIdle = !round.hasMore
@@ -63,7 +77,7 @@ struct WatchLoop {
                 guard Failure.isTemporary(error) else { throw error }
                 failures += 1
                 isIdle = false
-                pause = pauseAfter(failures)
+                pause = pauseAfter(failures, (error as? SyncError)?.retryAfter)
                 let message = Failure(error)?.message ?? "\(error)"
                 let seconds = pause / .seconds(1)
                 say(
@@ -72,31 +86,64 @@ struct WatchLoop {
             }
             if interruption.isRequested { break }
             await alarm.wait(upTo: pause)
+            // One change is rarely alone, and a file that is written to all the time must not keep a core busy.
+            try await Task.sleep(for: Self.settling)
         }
         say(Event(event: "end"), nil)
     }
 
-    /// Exponential back-off starting at one second, with jitter so that devices differ.
-    private func pauseAfter(_ failures: Int) -> Duration {
+    /// Exponential back-off starting at one second, with jitter so that devices differ; not less than the server asks for,
+    /// within reason.
+    private func pauseAfter(_ failures: Int, _ wanted: Duration?) -> Duration {
         let limit = min(Self.longestPause / .seconds(1), Double(1 << min(failures - 1, 10)))
-        return .seconds(limit * Double.random(in: 0.5...1))
+        return max(.seconds(limit * Double.random(in: 0.5...1)), min(wanted ?? .zero, Self.longestWantedPause))
     }
 
-    private func tell(_ round: DirectorySynchronizer.Round) -> Bool {
+    /// What lasts, and is told when it begins.
+    private struct Told {
+        var problems: [DirectorySynchronizer.Change] = []
+        var changing: [DirectorySynchronizer.Change] = []
+        var skipped: [DirectorySynchronizer.Change] = []
+        var heldDeletions: [String] = []
+    }
+
+    private func tell(_ round: DirectorySynchronizer.Round, _ told: inout Told) -> Bool {
+        let before = told
+        told = Told(
+            problems: round.problems, changing: round.changing, skipped: RoundReport.changes(round.skipped),
+            heldDeletions: round.heldDeletions)
+        tellHeld(before.heldDeletions, told.heldDeletions)
+        let problems = told.problems.filter { !before.problems.contains($0) } + round.unreachable
+        let changing = told.changing.filter { !before.changing.contains($0) }
+        let skipped = told.skipped.filter { !before.skipped.contains($0) }
         guard
-            !round.sent.isEmpty || !round.received.isEmpty || !round.conflicts.isEmpty || !round.problems.isEmpty
-                || !round.awaited.isEmpty
+            !round.sent.isEmpty || !round.received.isEmpty || !round.conflicts.isEmpty || !problems.isEmpty
+                || !round.restored.isEmpty || round.serverWasRestored || !round.awaited.isEmpty || !changing.isEmpty
+                || !skipped.isEmpty
         else { return false }
         if asJSON {
             say(
                 Event(
                     event: "round", sent: round.sent, received: round.received, conflicts: round.conflicts,
-                    problems: round.problems, awaited: round.awaited), nil)
+                    problems: problems, restored: round.restored, serverWasRestored: round.serverWasRestored,
+                    awaited: round.awaited, changing: changing, skipped: skipped), nil)
         } else {
-            RoundReport().tell(round)
-            for problem in round.problems { Output.note("not synchronized: \(RoundReport.line(problem))") }
+            var report = RoundReport()
+            if !isQuiet { report.tell(round) }
+            (report.problems, report.changing, report.skipped) = (problems, changing, skipped)
+            for line in isQuiet ? report.problemLines : report.complaints { Output.note(line) }
         }
         return true
+    }
+
+    private func tellHeld(_ before: [String], _ now: [String]) {
+        guard before != now else { return }
+        let event = Event(event: "deletionsHeld", heldDeletions: now)
+        if now.isEmpty {
+            say(event, "No deletion is held back any more.")
+        } else if asJSON || before.isEmpty {
+            say(event, RoundReport.held(now))
+        }
     }
 
     private func say(_ event: Event, _ text: String?) {

@@ -19,8 +19,7 @@ extension CasePreservingIdentifier {
 
     /// Feeds the folded bytes to the hasher, so that equal identifiers have equal hashes.
     public func hash(into hasher: inout Hasher) {
-        for byte in rawValue.utf8 { hasher.combine(ASCIICase.folded(byte)) }
-        hasher.combine(0xFF as UInt8)
+        ASCIICase.hash(rawValue, into: &hasher)
     }
 
     /// Order of the folded bytes: the order in which several groups are locked.

@@ -53,3 +53,41 @@ public struct SharingGroupUUID: GroupIdentifier {
     public let text: GroupIdentifierText
     public init(text: GroupIdentifierText) { self.text = text }
 }
+
+/// Changes whenever the server's database was put back to an earlier state: 1 to 36 characters of printable ASCII.
+///
+/// Clients compare it for equality, letter case included, and must not interpret it.
+public struct RestoreMark: Sendable, Hashable, Codable, CustomStringConvertible {
+    /// Maximum length of accepted text.
+    public static let maximumCharacters = 36
+
+    /// The text exactly as received.
+    public let rawValue: String
+
+    /// Accepts a text, unchanged; nil if it is empty, too long, or not printable ASCII.
+    public init?(_ text: String) {
+        guard (1...Self.maximumCharacters).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        else { return nil }
+        rawValue = text
+    }
+
+    /// The text exactly as received.
+    public var description: String { rawValue }
+
+    /// Decodes a JSON string.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let mark = Self(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "expected 1 to \(Self.maximumCharacters) characters of ASCII")
+        }
+        self = mark
+    }
+
+    /// Encodes as a JSON string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+}

@@ -61,6 +61,16 @@ public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringCon
             hour: numbers[3], minute: numbers[4], second: numbers[5])
     }
 
+    /// Parses what an operator types: ``iso8601``, or the form that clients read; nil for anything else.
+    public init?(typed text: String) {
+        var bytes = Array(text.utf8)
+        if bytes.count == 20, bytes[10] == UInt8(ascii: "T"), bytes[19] == UInt8(ascii: "Z") {
+            bytes[10] = UInt8(ascii: " ")
+            bytes.removeLast()
+        }
+        self.init(text: bytes)
+    }
+
     /// Earlier dates come first.
     public static func < (left: Self, right: Self) -> Bool {
         left.secondsSince1970 < right.secondsSince1970
@@ -100,6 +110,18 @@ public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringCon
         digits(second % 60)
     }
 
+    /// The date as operators read it, `yyyy-MM-ddTHH:mm:ssZ` (ISO 8601, RFC 3339).
+    public var iso8601: String {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        bytes[10] = UInt8(ascii: "T")
+        bytes.append(UInt8(ascii: "Z"))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// In the `userInfo` of an encoder for operators: dates are written as ``iso8601``.
+    public static let isForOperators = CodingUserInfoKey(rawValue: "WireDate.isForOperators")
+
     /// Decodes a JSON string.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
@@ -112,6 +134,7 @@ public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringCon
     /// Encodes as a JSON string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
-        try container.encode(description)
+        let isForOperators = Self.isForOperators.flatMap { encoder.userInfo[$0] } != nil
+        try container.encode(isForOperators ? iso8601 : description)
     }
 }

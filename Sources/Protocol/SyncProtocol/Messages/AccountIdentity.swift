@@ -8,16 +8,47 @@ public struct AccountIdentity: Sendable, Hashable, Decodable {
     public let accountEpoch: AccountEpoch
     /// A new grant for the calling device; nil if the request showed one that is valid.
     public let deviceGrant: DeviceGrant?
+    /// Grants that were issued lately, after the one that the request showed, the newest first: to other devices, or to
+    /// somebody who has found out this device's UUID. Empty if the request showed none.
+    public let newerGrants: [NewerGrant]
+
+    /// A grant that was issued lately.
+    public struct NewerGrant: Sendable, Hashable, Decodable {
+        /// The device that asked for it.
+        public let grantDeviceUUID: DeviceUUID
+        /// When it was issued.
+        public let issuedAt: WireDate
+        /// From when on it can begin a switch, if its device signs in after that; nil if it can already.
+        public let usableFrom: WireDate?
+
+        /// Creates a description.
+        public init(grantDeviceUUID: DeviceUUID, issuedAt: WireDate, usableFrom: WireDate?) {
+            self.grantDeviceUUID = grantDeviceUUID
+            self.issuedAt = issuedAt
+            self.usableFrom = usableFrom
+        }
+    }
 
     /// Creates the description of an identity.
-    public init(userAppId: UserAppID, accountEpoch: AccountEpoch, deviceGrant: DeviceGrant?) {
+    public init(
+        userAppId: UserAppID, accountEpoch: AccountEpoch, deviceGrant: DeviceGrant?, newerGrants: [NewerGrant] = []
+    ) {
         self.userAppId = userAppId
         self.accountEpoch = accountEpoch
         self.deviceGrant = deviceGrant
+        self.newerGrants = newerGrants
     }
 
     private enum CodingKeys: String, CodingKey {
-        case userAppId, accountEpoch, deviceGrant
+        case userAppId, accountEpoch, deviceGrant, newerGrants
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        userAppId = try container.decode(UserAppID.self, forKey: .userAppId)
+        accountEpoch = try container.decode(AccountEpoch.self, forKey: .accountEpoch)
+        deviceGrant = try container.decodeIfPresent(DeviceGrant.self, forKey: .deviceGrant)
+        newerGrants = try container.decodeIfPresent([NewerGrant].self, forKey: .newerGrants) ?? []
     }
 
     /// Decodes the members from a reply; nil if it has none, as from a server that does not know them.
@@ -32,12 +63,46 @@ public struct AccountIdentity: Sendable, Hashable, Decodable {
         writer.field("userAppId", userAppId)
         writer.field("accountEpoch", accountEpoch)
         writer.field("deviceGrant", text: deviceGrant?.secret)
+        guard !newerGrants.isEmpty else { return }
+        writer.key("newerGrants")
+        writer.array { writer in
+            for grant in newerGrants {
+                writer.object { writer in
+                    writer.field("grantDeviceUUID", grant.grantDeviceUUID)
+                    writer.field("issuedAt", grant.issuedAt)
+                    writer.field("usableFrom", grant.usableFrom)
+                }
+            }
+        }
+    }
+}
+
+/// How many grants a request has revoked.
+public struct RevokeDeviceGrantsResponse: ResponseMessage {
+    /// How many were revoked.
+    public let numberRevoked: Int64
+    /// How many stay though the request names them: they are older than the one that it has shown.
+    public let numberKept: Int64
+
+    /// Creates a response.
+    public init(numberRevoked: Int64, numberKept: Int64) {
+        self.numberRevoked = numberRevoked
+        self.numberKept = numberKept
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("numberRevoked", numberRevoked)
+            writer.field("numberKept", numberKept)
+        }
     }
 }
 
 /// Revokes device grants of the caller's identity: those of a device that was lost, or of all devices but the calling one.
+///
+/// The request shows the grant of its own device, on whose word only younger ones are revoked; or a new authorization code.
 public struct RevokeDeviceGrantsRequest: RequestMessage {
-    public typealias Response = EmptyResponse
+    public typealias Response = RevokeDeviceGrantsResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.revokeDeviceGrants
     public static let parameters = ParameterList(optional: [.grantDeviceUUID])

@@ -253,3 +253,60 @@ public struct CancelAccountSwitchRequest: RequestMessage {
         encoder.add(.switchId, switchId)
     }
 }
+
+/// Undoes switches away from the account whose credentials the request has, and makes it the active one again.
+///
+/// The request has a new authorization code of the account, or its password, and shows the device's grant.
+public struct UndoAccountSwitchRequest: RequestMessage {
+    public typealias Response = UndoAccountSwitchResponse
+    public typealias Access = SignedInAccess
+    public static let endpoint = EndpointName.undoAccountSwitch
+    public static let parameters = ParameterList(required: [.userAppId])
+
+    /// The identity.
+    public let userAppId: UserAppID
+
+    /// Creates a request.
+    public init(userAppId: UserAppID) {
+        self.userAppId = userAppId
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        userAppId = try query.required(.userAppId)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.userAppId, userAppId)
+    }
+}
+
+/// The outcome of an undo, which is a switch as well.
+public struct UndoAccountSwitchResponse: ResponseMessage {
+    /// The switch that the undo is.
+    public let switchId: AccountSwitchID
+    /// The new epoch of the identity.
+    public let accountEpoch: AccountEpoch
+    /// How many files wait for their bytes.
+    public let numberAwaiting: Int64
+    /// Whether the server moves them itself, out of the account that was active in the meantime.
+    public let movesContents: Bool
+
+    /// Creates a response.
+    public init(
+        switchId: AccountSwitchID, accountEpoch: AccountEpoch, numberAwaiting: Int64, movesContents: Bool
+    ) {
+        self.switchId = switchId
+        self.accountEpoch = accountEpoch
+        self.numberAwaiting = numberAwaiting
+        self.movesContents = movesContents
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("switchId", switchId)
+            writer.field("accountEpoch", accountEpoch)
+            writer.field("numberAwaiting", numberAwaiting)
+            writer.field("movesContents", movesContents)
+        }
+    }
+}

@@ -5,7 +5,7 @@ public struct DownloadFileRequest: RequestMessage {
     public static let endpoint = EndpointName.downloadFile
     public static let parameters = ParameterList(
         required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID],
-        optional: [.appMetaDataVersion, .direct])
+        optional: [.appMetaDataVersion, .direct, .omitLongAppMetaData])
 
     /// The file.
     public let fileUUID: FileUUID
@@ -19,11 +19,14 @@ public struct DownloadFileRequest: RequestMessage {
     public let appMetaDataVersion: AppMetaDataVersion?
     /// Whether the client would read the bytes from the owner's storage itself.
     public let isDirect: Bool
+    /// Whether the reply may leave out metadata that are too long for a header: the client asks for them with
+    /// ``DownloadAppMetaDataRequest`` then.
+    public let mayOmitAppMetaData: Bool
 
     /// Creates a request.
     public init(
         fileUUID: FileUUID, fileVersion: FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
-        appMetaDataVersion: AppMetaDataVersion? = nil, isDirect: Bool = false
+        appMetaDataVersion: AppMetaDataVersion? = nil, isDirect: Bool = false, mayOmitAppMetaData: Bool = false
     ) {
         self.fileUUID = fileUUID
         self.fileVersion = fileVersion
@@ -31,6 +34,7 @@ public struct DownloadFileRequest: RequestMessage {
         self.sharingGroupUUID = sharingGroupUUID
         self.appMetaDataVersion = appMetaDataVersion
         self.isDirect = isDirect
+        self.mayOmitAppMetaData = mayOmitAppMetaData
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
@@ -40,6 +44,7 @@ public struct DownloadFileRequest: RequestMessage {
         sharingGroupUUID = try query.required(.sharingGroupUUID)
         appMetaDataVersion = try query.optional(.appMetaDataVersion)
         isDirect = try query.optional(.direct) ?? false
+        mayOmitAppMetaData = try query.optional(.omitLongAppMetaData) ?? false
     }
 
     public func encode(to encoder: inout QueryEncoder) {
@@ -49,6 +54,7 @@ public struct DownloadFileRequest: RequestMessage {
         encoder.add(.sharingGroupUUID, sharingGroupUUID)
         encoder.add(.appMetaDataVersion, appMetaDataVersion)
         if isDirect { encoder.add(.direct, true) }
+        if mayOmitAppMetaData { encoder.add(.omitLongAppMetaData, true) }
     }
 }
 
@@ -57,13 +63,14 @@ public enum DownloadFileResponse: ResponseMessage {
     /// The bytes are in the body. `contentsChanged` means that they are not those that were uploaded, because the owner
     /// changed the file in the cloud; `checkSum` is always that of the body, in its canonical form.
     case found(
-        appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool)
+        appMetaData: HeaderMetaData, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool)
     /// The same bytes are at an address of the owner's storage; the body is empty.
     case elsewhere(
-        DirectDownload, appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum,
+        DirectDownload, appMetaData: HeaderMetaData, cloudStorageType: CloudStorageType, checkSum: CheckSum,
         contentsChanged: Bool)
     /// The bytes are permanently out of reach; the body is empty.
-    case gone(appMetaData: String?, cloudStorageType: CloudStorageType, reason: GoneReason, detail: GoneDetail? = nil)
+    case gone(
+        appMetaData: HeaderMetaData, cloudStorageType: CloudStorageType, reason: GoneReason, detail: GoneDetail? = nil)
     /// The client's master version is stale. The body is empty.
     case stale(current: MasterVersion)
 
@@ -71,7 +78,8 @@ public enum DownloadFileResponse: ResponseMessage {
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {
-        case appMetaData, cloudStorageType, checkSum, contentsChanged, directDownload, gone, goneDetail,
+        case appMetaData, appMetaDataOmitted, cloudStorageType, checkSum, contentsChanged, directDownload, gone,
+            goneDetail,
             masterVersionUpdate
     }
 
@@ -82,7 +90,9 @@ public enum DownloadFileResponse: ResponseMessage {
             self = .stale(current: current)
             return
         }
-        let appMetaData = try container.decodeIfPresent(String.self, forKey: .appMetaData)
+        let isOmitted = try container.decodeIfPresent(Bool.self, forKey: .appMetaDataOmitted) ?? false
+        let appMetaData: HeaderMetaData =
+            isOmitted ? .omitted : .present(try container.decodeIfPresent(String.self, forKey: .appMetaData))
         let storage = try container.decode(CloudStorageType.self, forKey: .cloudStorageType)
         if let reason = try container.knownWord(.gone, as: GoneReason.self) {
             self = .gone(
@@ -107,25 +117,63 @@ public enum DownloadFileResponse: ResponseMessage {
         writer.object { writer in
             switch self {
             case .found(let appMetaData, let cloudStorageType, let checkSum, let contentsChanged):
-                writer.field("appMetaData", text: appMetaData)
+                appMetaData.write(to: &writer)
                 writer.field("cloudStorageType", cloudStorageType)
                 writer.field("checkSum", checkSum)
                 writer.field("contentsChanged", contentsChanged)
             case .elsewhere(let direct, let appMetaData, let cloudStorageType, let checkSum, let contentsChanged):
-                writer.field("appMetaData", text: appMetaData)
+                appMetaData.write(to: &writer)
                 writer.field("cloudStorageType", cloudStorageType)
                 writer.field("checkSum", checkSum)
                 writer.field("contentsChanged", contentsChanged)
                 writer.key("directDownload")
                 direct.write(to: &writer)
             case .gone(let appMetaData, let cloudStorageType, let reason, let detail):
-                writer.field("appMetaData", text: appMetaData)
+                appMetaData.write(to: &writer)
                 writer.field("cloudStorageType", cloudStorageType)
                 writer.field("gone", reason)
                 writer.field("goneDetail", detail)
             case .stale(let current):
                 writer.field("masterVersionUpdate", current)
             }
+        }
+    }
+}
+
+/// The metadata of a file in a header, which proxies bound: nginx's default is 4,096 bytes for all headers of a reply.
+public enum HeaderMetaData: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByNilLiteral {
+    /// The contents; nil if the file has none.
+    case present(String?)
+    /// The file has metadata that are too long for a header: ``DownloadAppMetaDataRequest`` reads them.
+    case omitted
+
+    /// The length of the contents' JSON text up to which a client that may be referred to ``DownloadAppMetaDataRequest``
+    /// gets them in the header.
+    public static let maximumBytes = 2_048
+
+    /// The contents as they are in the reply to a client.
+    /// - Parameter mayOmit: Whether the client has asked for ``DownloadFileRequest/mayOmitAppMetaData``.
+    public init(_ contents: String?, mayOmit: Bool) {
+        guard mayOmit, let contents else {
+            self = .present(contents)
+            return
+        }
+        var writer = JSONWriter(form: .asciiOnly)
+        writer.value(text: contents)
+        self = writer.bytes.count > Self.maximumBytes ? .omitted : .present(contents)
+    }
+
+    public init(stringLiteral contents: String) { self = .present(contents) }
+
+    public init(nilLiteral: ()) { self = .present(nil) }
+
+    /// The contents; nil if the reply does not have them.
+    public var contents: String? { if case .present(let contents) = self { contents } else { nil } }
+
+    fileprivate func write(to writer: inout JSONWriter) {
+        switch self {
+        case .present(let contents): writer.field("appMetaData", text: contents)
+        case .omitted: writer.field("appMetaDataOmitted", true)
         }
     }
 }

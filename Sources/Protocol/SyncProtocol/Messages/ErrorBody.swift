@@ -18,6 +18,10 @@ public struct ErrorBody: ResponseMessage {
     public let goneReason: GoneReason?
     /// The account switch that is in progress; only with `switch_in_progress`.
     public let switchId: AccountSwitchID?
+    /// From when on the device's grant counts; only with `grant_too_young`.
+    public let usableFrom: WireDate?
+    /// Until when the device can undo the switch; only with `account_retired`, and if it can.
+    public let undoUntil: WireDate?
     /// The reply's status, repeated; nil if the body came from a server that does not include it.
     public let status: Int?
     /// The name of the status.
@@ -29,7 +33,8 @@ public struct ErrorBody: ResponseMessage {
     /// - Parameter isProblem: whether it is sent as `application/problem+json`.
     public init(
         error: String, code: String, requestId: String, retryable: Bool, goneReason: GoneReason? = nil,
-        switchId: AccountSwitchID? = nil, status: Int? = nil, isProblem: Bool = false
+        switchId: AccountSwitchID? = nil, usableFrom: WireDate? = nil, undoUntil: WireDate? = nil,
+        status: Int? = nil, isProblem: Bool = false
     ) {
         self.error = error
         self.code = Self.short(code)
@@ -37,6 +42,8 @@ public struct ErrorBody: ResponseMessage {
         self.retryable = retryable
         self.goneReason = goneReason
         self.switchId = switchId
+        self.usableFrom = usableFrom
+        self.undoUntil = undoUntil
         self.status = status
         title = status.map(HTTPStatus.phrase)
         detail = isProblem ? error : nil
@@ -64,6 +71,8 @@ public struct ErrorBody: ResponseMessage {
             writer.field("retryable", retryable)
             writer.field("goneReason", goneReason)
             writer.field("switchId", switchId)
+            writer.field("usableFrom", usableFrom)
+            writer.field("undoUntil", undoUntil)
             writer.field("title", text: title)
             if let status { writer.field("status", Int64(status)) }
             if detail != nil { writer.field("detail", text: sentence) }
@@ -92,6 +101,10 @@ public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
     public let goneReason: GoneReason?
     /// The account switch that is in progress.
     public let switchId: AccountSwitchID?
+    /// From when on the device's grant counts.
+    public let usableFrom: WireDate?
+    /// Until when the device can undo the switch.
+    public let undoUntil: WireDate?
     /// The status, repeated.
     public let status: Int?
     /// The name of the status.
@@ -100,7 +113,7 @@ public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
     public let detail: String?
 
     private enum CodingKeys: String, CodingKey {
-        case error, code, requestId, retryable, goneReason, switchId, status, title, detail
+        case error, code, requestId, retryable, goneReason, switchId, usableFrom, undoUntil, status, title, detail
     }
 
     /// Decodes a body; a member of an unexpected type is treated as missing.
@@ -115,6 +128,8 @@ public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
         retryable = member(.retryable)
         goneReason = try? container.knownWord(.goneReason)
         switchId = member(.switchId)
+        usableFrom = member(.usableFrom)
+        undoUntil = member(.undoUntil)
         status = try? container.optionalNumber(.status)
         title = member(.title)
         detail = member(.detail)

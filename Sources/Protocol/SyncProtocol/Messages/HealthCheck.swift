@@ -23,19 +23,33 @@ public struct HealthCheckResponse: ResponseMessage {
     public let deployedGitTag: String
     /// Counters for people, in the form `name: value; `.
     public let diagnostics: String?
+    /// What the server takes at present; `nil` from servers before 1.1, and for words that this release does not know.
+    public let availability: Availability?
+
+    /// What a server takes that works.
+    public enum Availability: String, Sendable, CaseIterable {
+        /// Everything.
+        case full
+        /// Downloads and lists; the database refuses changes.
+        case readOnly
+        /// Nothing: it is closed for maintenance.
+        case maintenance
+    }
 
     /// Creates a response.
     public init(
-        currentServerDateTime: WireDate, serverUptime: Double, deployedGitTag: String, diagnostics: String? = nil
+        currentServerDateTime: WireDate, serverUptime: Double, deployedGitTag: String, diagnostics: String? = nil,
+        availability: Availability? = nil
     ) {
         self.currentServerDateTime = currentServerDateTime
         self.serverUptime = serverUptime
         self.deployedGitTag = deployedGitTag
         self.diagnostics = diagnostics
+        self.availability = availability
     }
 
     private enum CodingKeys: String, CodingKey {
-        case currentServerDateTime, serverUptime, deployedGitTag, diagnostics
+        case currentServerDateTime, serverUptime, deployedGitTag, diagnostics, availability
     }
 
     /// Decodes a reply.
@@ -45,6 +59,7 @@ public struct HealthCheckResponse: ResponseMessage {
         serverUptime = try container.number(.serverUptime)
         deployedGitTag = try container.decode(String.self, forKey: .deployedGitTag)
         diagnostics = try container.decodeIfPresent(String.self, forKey: .diagnostics)
+        availability = try container.decodeIfPresent(String.self, forKey: .availability).flatMap(Availability.init)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -54,6 +69,7 @@ public struct HealthCheckResponse: ResponseMessage {
             writer.value(serverUptime)
             writer.field("deployedGitTag", text: deployedGitTag)
             writer.field("diagnostics", text: diagnostics)
+            writer.field("availability", text: availability?.rawValue)
         }
     }
 }

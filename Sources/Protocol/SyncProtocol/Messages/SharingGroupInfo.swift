@@ -28,11 +28,18 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
     public var sharingGroupUsers: [Member]
     /// The kind of storage that holds the caller's new files; only if the caller has no storage and has an owner.
     public var cloudStorageType: CloudStorageType?
+    /// Differs from the one a client has recorded if the server's knowledge of the group has gone back since; absent if
+    /// the group has never been restored from a backup.
+    public var restoreMark: RestoreMark?
+    /// The master version that the group had right after the restoration: what changed after it was changed on the
+    /// restored server. Absent without a mark.
+    public var restoredMasterVersion: MasterVersion?
 
     /// Creates a group.
     public init(
         sharingGroupUUID: SharingGroupUUID, sharingGroupName: String?, deleted: Bool, masterVersion: MasterVersion,
-        permission: Permission, sharingGroupUsers: [Member], cloudStorageType: CloudStorageType?
+        permission: Permission, sharingGroupUsers: [Member], cloudStorageType: CloudStorageType?,
+        restoreMark: RestoreMark? = nil, restoredMasterVersion: MasterVersion? = nil
     ) {
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingGroupName = sharingGroupName
@@ -41,10 +48,13 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
         self.permission = permission
         self.sharingGroupUsers = sharingGroupUsers
         self.cloudStorageType = cloudStorageType
+        self.restoreMark = restoreMark
+        self.restoredMasterVersion = restoredMasterVersion
     }
 
     private enum CodingKeys: String, CodingKey {
         case sharingGroupUUID, sharingGroupName, deleted, masterVersion, permission, sharingGroupUsers, cloudStorageType
+        case restoreMark, restoredMasterVersion
     }
 
     /// Decodes an element of the list.
@@ -60,6 +70,8 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
         permission = try container.decode(Permission.self, forKey: .permission)
         sharingGroupUsers = try container.decodeIfPresent([Member].self, forKey: .sharingGroupUsers) ?? []
         cloudStorageType = try container.knownWord(.cloudStorageType)
+        restoreMark = try container.decodeIfPresent(RestoreMark.self, forKey: .restoreMark)
+        restoredMasterVersion = try container.decodeIfPresent(MasterVersion.self, forKey: .restoredMasterVersion)
     }
 
     /// Writes the group as one object.
@@ -80,6 +92,8 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
                 }
             }
             writer.field("cloudStorageType", cloudStorageType)
+            writer.field("restoreMark", text: restoreMark?.rawValue)
+            writer.field("restoredMasterVersion", restoredMasterVersion)
         }
     }
 }

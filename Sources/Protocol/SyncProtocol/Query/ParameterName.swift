@@ -25,6 +25,8 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case missing
     case moveContents
     case numberOfAcceptors
+    /// DownloadFile: leave metadata that are too long for a header out of it.
+    case omitLongAppMetaData
     case permission
     case pushNotificationEnvironment
     case pushNotificationKind

@@ -42,6 +42,7 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case reuploadFile = "ReuploadFile"
     case finishAccountSwitch = "FinishAccountSwitch"
     case cancelAccountSwitch = "CancelAccountSwitch"
+    case undoAccountSwitch = "UndoAccountSwitch"
 
     /// How the endpoint is called, and how it responds.
     public var route: EndpointRoute { EndpointRoute(self) }
@@ -92,6 +93,7 @@ extension EndpointRoute {
             case .reuploadFile: Self(ReuploadFileRequest.self, .post, .member(.write), .header)
             case .finishAccountSwitch: Self(FinishAccountSwitchRequest.self, .post, .user, .json)
             case .cancelAccountSwitch: Self(CancelAccountSwitchRequest.self, .post, .signedIn, .json)
+            case .undoAccountSwitch: Self(UndoAccountSwitchRequest.self, .post, .signedIn, .json)
             }
     }
 }

@@ -20,6 +20,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case accountRetired = "account_retired"
     case storageAccountRequired = "storage_account_required"
     case serverNotAllowed = "server_not_allowed"
+    case serverAcceptsAnyPassword = "server_accepts_any_password"
+    case storageUnusable = "storage_unusable"
     case endpointUnknown = "endpoint_unknown"
     case notFound = "not_found"
     case fileUnknown = "file_unknown"
@@ -33,6 +35,9 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case transferTooSlow = "transfer_too_slow"
     case staleEpoch = "stale_epoch"
     case grantInvalid = "grant_invalid"
+    case grantTooYoung = "grant_too_young"
+    case freshSignInRequired = "fresh_sign_in_required"
+    case undoExpired = "undo_expired"
     case accountInUse = "account_in_use"
     case switchInProgress = "switch_in_progress"
     case switchConfirmed = "switch_confirmed"
@@ -94,6 +99,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case serverError = "server_error"
     case notImplemented = "not_implemented"
     case providerUnavailable = "provider_unavailable"
+    case providerPaused = "provider_paused"
     case providerBusy = "provider_busy"
     case providerCircuitOpen = "provider_circuit_open"
     case providerMisconfigured = "provider_misconfigured"
@@ -102,6 +108,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case pushUnavailable = "push_unavailable"
     case pushRefused = "push_refused"
     case cloudRefused = "cloud_refused"
+    case storageTermsNotAccepted = "storage_terms_not_accepted"
     case serverUnavailable = "server_unavailable"
     case databaseUnavailable = "database_unavailable"
     case maintenance
@@ -113,11 +120,13 @@ public enum ErrorCode: String, CaseIterable, Sendable {
 
     private struct Row {
         let status: Int
+        let refusalClass: RefusalClass
         let isRetryable: Bool
         let sentence: String
 
-        init(_ status: Int, _ sentence: String, isRetryable: Bool = false) {
+        init(_ status: Int, _ refusalClass: RefusalClass, _ sentence: String, isRetryable: Bool = false) {
             self.status = status
+            self.refusalClass = refusalClass
             self.isRetryable = isRetryable
             self.sentence = sentence
         }
@@ -125,129 +134,180 @@ public enum ErrorCode: String, CaseIterable, Sendable {
 
     private var row: Row {
         switch self {
-        case .missingParameter: Row(400, "a required parameter is missing")
-        case .repeatedParameter: Row(400, "a parameter is given more than once")
-        case .malformedParameter: Row(400, "a parameter has not the form that it must have")
-        case .parameterTooLong: Row(400, "a parameter is too long")
-        case .parameterOutOfRange: Row(400, "a parameter is not within what is allowed")
-        case .malformedQuery: Row(400, "the query is not percent-encoded UTF-8")
-        case .missingHeader: Row(400, "SyncServer-Device-UUID is missing")
-        case .malformedHeader: Row(400, "a header has not the form that it must have")
-        case .unknownMimeType: Row(400, "mimeType is not one that this server knows")
-        case .bodyLengthMismatch: Row(400, "the body is shorter or longer than its Content-Length", isRetryable: true)
-        case .badRequest: Row(400, "the request is malformed, or needs HTTPS")
-        case .credentialsMissing: Row(401, "X-token-type or access_token is missing")
-        case .signInTypeNotAllowed: Row(401, "this kind of account is not accepted here")
-        case .credentialsRejected: Row(401, "the access token is not accepted")
-        case .userUnknown: Row(401, "there is no such user")
-        case .accountRetired: Row(401, "the user has switched to another account, and signs in with that")
-        case .storageAccountRequired: Row(403, "this invitation needs an account with cloud storage")
-        case .serverNotAllowed: Row(403, "storage at the address in X-account-details is not accepted here")
-        case .endpointUnknown: Row(404, "there is no such endpoint")
-        case .notFound: Row(404, "there is nothing at this path")
-        case .fileUnknown: Row(404, "the sharing group has no such file")
-        case .appMetaDataUnknown: Row(404, "the file has no appMetaData")
-        case .invitationUnknown: Row(404, "there is no such invitation")
-        case .groupUnknown: Row(404, "there is no such sharing group for this user")
-        case .memberUnknown: Row(404, "the sharing group has no such member")
-        case .uploadUnknown: Row(404, "there is no such upload, or it has expired")
-        case .switchUnknown: Row(404, "there is no such account switch, or it has expired")
-        case .methodNotAllowed: Row(405, "this method is not allowed here")
-        case .transferTooSlow: Row(408, "the body came more slowly than it must", isRetryable: true)
-        case .staleEpoch: Row(409, "the user has switched accounts since; CheckCreds tells the present epoch")
-        case .grantInvalid: Row(409, "the device has no valid grant of this identity")
-        case .accountInUse: Row(409, "the account is, or was, that of an identity")
-        case .switchInProgress: Row(409, "a switch to another account has been begun")
-        case .switchConfirmed: Row(409, "the switch has been confirmed, and can no longer be cancelled")
-        case .oldAccountProofRequired: Row(409, "this server asks for credentials of the account that is to be left")
-        case .reuploadByOwnerOnly: Row(409, "nothing is known of the bytes, so only their owner may upload them again")
-        case .permissionTooLow: Row(409, "the member's permission does not suffice")
-        case .groupExists: Row(409, "there is a sharing group with this UUID")
-        case .userExists: Row(409, "this account has a user")
-        case .owningAccountRequired: Row(409, "this needs an account with cloud storage")
-        case .authorizationCodeRejected: Row(409, "the authorization code is used up, expired or not the user's")
-        case .storagePermissionMissing: Row(409, "the person has not granted the use of their storage")
-        case .alreadyMember: Row(409, "the user is a member of this sharing group")
-        case .ownerMissing: Row(409, "nobody's storage would take the files")
-        case .pushNotConfigured: Row(409, "this server does not notify devices of this kind")
-        case .tooManyDevices: Row(409, "the user has as many devices as allowed")
-        case .quotaGroups: Row(409, "the user is in as many sharing groups as this server allows")
-        case .quotaInvitations: Row(409, "the user has as many open invitations as this server allows")
-        case .quotaStagedChanges: Row(409, "the user has as many staged changes as this server allows")
-        case .quotaStagedBytes: Row(409, "the user's staged metadata are as large as this server allows")
-        case .fileVersionMismatch: Row(409, "fileVersion is not the one that must come now")
-        case .appMetaDataVersionMismatch: Row(409, "the version of appMetaData is not the right one")
-        case .mimeTypeChanged: Row(409, "the file has another mimeType")
-        case .fileDeleted: Row(409, "the file is deleted")
-        case .fileNotDeleted: Row(409, "there is no deleted file to bring back")
-        case .fileInOtherGroup: Row(409, "the file is in another sharing group")
-        case .uploadConflict: Row(409, "another upload of this file got in between", isRetryable: true)
-        case .uploadOffsetMismatch: Row(409, "the upload goes on at another offset")
-        case .uploadNotResumable: Row(409, "this storage takes a file in one request only")
-        case .commitIdReused: Row(409, "another commit of this device in this sharing group has this commitId")
-        case .batchMismatch: Row(409, "the batch has another batchCount, or was committed without this change")
-        case .lastAdmin: Row(409, "the sharing group would have members but no admin")
-        case .notAMember: Row(410, "the user is not a member of this sharing group")
-        case .ownerRemoved: Row(410, "whoever would own the file is no longer here")
-        case .cloudAuthorizationRevoked: Row(410, "the owner must sign in again")
-        case .invitationGone: Row(410, "there is no such invitation, or it has expired")
-        case .lengthRequired: Row(411, "Content-Length is required")
-        case .protocolVersionUnsupported: Row(412, "this version of tus is not supported")
-        case .bodyTooLarge: Row(413, "the body is larger than this endpoint accepts")
-        case .appMetaDataTooLarge: Row(413, "the metadata are larger than this server accepts")
-        case .requestTooLong: Row(414, "query and headers together are longer than this server accepts")
-        case .mediaTypeUnsupported: Row(415, "the body has another Content-Type than this request needs")
-        case .rangeNotSatisfiable: Row(416, "the file ends before the requested range")
-        case .misdirectedRequest: Row(421, "this connection is not for that host")
-        case .checksumMismatch: Row(422, "the bytes that arrived have another checksum", isRetryable: true)
-        case .pieceTooSmall: Row(422, "a piece that is not the last has too few bytes to be kept")
+        case .missingParameter: Row(400, .file, "a required parameter is missing")
+        case .repeatedParameter: Row(400, .file, "a parameter is given more than once")
+        case .malformedParameter: Row(400, .file, "a parameter has not the form that it must have")
+        case .parameterTooLong: Row(400, .file, "a parameter is too long")
+        case .parameterOutOfRange: Row(400, .file, "a parameter is not within what is allowed")
+        case .malformedQuery: Row(400, .file, "the query is not percent-encoded UTF-8")
+        case .missingHeader: Row(400, .caller, "SyncServer-Device-UUID is missing")
+        case .malformedHeader: Row(400, .caller, "a header has not the form that it must have")
+        case .unknownMimeType: Row(400, .file, "mimeType is not one that this server knows")
+        case .bodyLengthMismatch:
+            Row(400, .world, "the body is shorter or longer than its Content-Length", isRetryable: true)
+        case .badRequest: Row(400, .world, "the request is malformed, or needs HTTPS")
+        case .credentialsMissing: Row(401, .caller, "X-token-type or access_token is missing")
+        case .signInTypeNotAllowed: Row(401, .caller, "this kind of account is not accepted here")
+        case .credentialsRejected: Row(401, .caller, "the access token is not accepted")
+        case .userUnknown: Row(401, .caller, "there is no such user")
+        case .accountRetired: Row(401, .caller, "the user has switched to another account, and signs in with that")
+        case .storageAccountRequired: Row(403, .caller, "this invitation needs an account with cloud storage")
+        case .serverNotAllowed: Row(403, .caller, "storage at the address in X-account-details is not accepted here")
+        case .serverAcceptsAnyPassword:
+            Row(403, .caller, "the server in X-account-details accepts any password, or shows the folder to everybody")
+        case .storageUnusable: Row(403, .caller, "no file can be kept at the address in X-account-details")
+        case .endpointUnknown: Row(404, .world, "there is no such endpoint")
+        case .notFound: Row(404, .world, "there is nothing at this path")
+        case .fileUnknown: Row(404, .knowledge, "the sharing group has no such file")
+        case .appMetaDataUnknown: Row(404, .knowledge, "the file has no appMetaData")
+        case .invitationUnknown: Row(404, .knowledge, "there is no such invitation")
+        case .groupUnknown: Row(404, .caller, "there is no such sharing group for this user")
+        case .memberUnknown: Row(404, .knowledge, "the sharing group has no such member")
+        case .uploadUnknown: Row(404, .knowledge, "there is no such upload, or it has expired")
+        case .switchUnknown: Row(404, .knowledge, "there is no such account switch, or it has expired")
+        case .methodNotAllowed: Row(405, .world, "this method is not allowed here")
+        case .transferTooSlow: Row(408, .world, "the body came more slowly than it must", isRetryable: true)
+        case .staleEpoch:
+            Row(409, .knowledge, "the user has switched accounts since; CheckCreds tells the present epoch")
+        case .grantInvalid: Row(409, .caller, "the device has no valid grant of this identity")
+        case .grantTooYoung:
+            Row(
+                409, .caller,
+                "the device has its grant for too short a time; send a new authorization code of the present account, "
+                    + "use an older device, or sign in again after `usableFrom`")
+        case .freshSignInRequired:
+            Row(409, .caller, "this takes a new authorization code of the account, or its password")
+        case .undoExpired: Row(409, .caller, "the switch can no longer be undone")
+        case .accountInUse: Row(409, .caller, "the account is, or was, that of an identity")
+        case .switchInProgress: Row(409, .knowledge, "a switch to another account has been begun")
+        case .switchConfirmed: Row(409, .knowledge, "the switch has been confirmed, and can no longer be cancelled")
+        case .oldAccountProofRequired:
+            Row(409, .caller, "this server asks for credentials of the account that is to be left")
+        case .reuploadByOwnerOnly:
+            Row(409, .caller, "nothing is known of the bytes, so only their owner may upload them again")
+        case .permissionTooLow: Row(409, .caller, "the member's permission does not suffice")
+        case .groupExists: Row(409, .knowledge, "there is a sharing group with this UUID")
+        case .userExists: Row(409, .knowledge, "this account has a user")
+        case .owningAccountRequired: Row(409, .caller, "this needs an account with cloud storage")
+        case .authorizationCodeRejected:
+            Row(409, .caller, "the authorization code is used up, expired or not the user's")
+        case .storagePermissionMissing: Row(409, .storage, "the person has not granted the use of their storage")
+        case .alreadyMember: Row(409, .knowledge, "the user is a member of this sharing group")
+        case .ownerMissing: Row(409, .storage, "nobody's storage would take the files")
+        case .pushNotConfigured: Row(409, .world, "this server does not notify devices of this kind")
+        case .tooManyDevices: Row(409, .caller, "the user has as many devices as allowed")
+        case .quotaGroups: Row(409, .caller, "the user is in as many sharing groups as this server allows")
+        case .quotaInvitations: Row(409, .caller, "the user has as many open invitations as this server allows")
+        case .quotaStagedChanges: Row(409, .caller, "the user has as many staged changes as this server allows")
+        case .quotaStagedBytes: Row(409, .caller, "the user's staged metadata are as large as this server allows")
+        case .fileVersionMismatch: Row(409, .knowledge, "fileVersion is not the one that must come now")
+        case .appMetaDataVersionMismatch: Row(409, .knowledge, "the version of appMetaData is not the right one")
+        case .mimeTypeChanged: Row(409, .file, "the file has another mimeType")
+        case .fileDeleted: Row(409, .knowledge, "the file is deleted")
+        case .fileNotDeleted: Row(409, .knowledge, "there is no deleted file to bring back")
+        case .fileInOtherGroup: Row(409, .file, "the file is in another sharing group")
+        case .uploadConflict: Row(409, .knowledge, "another upload of this file got in between", isRetryable: true)
+        case .uploadOffsetMismatch: Row(409, .knowledge, "the upload goes on at another offset")
+        case .uploadNotResumable: Row(409, .knowledge, "this storage takes a file in one request only")
+        case .commitIdReused:
+            Row(409, .knowledge, "another commit of this device in this sharing group has this commitId")
+        case .batchMismatch:
+            Row(409, .knowledge, "the batch has another batchCount, or was committed without this change")
+        case .lastAdmin: Row(409, .caller, "the sharing group would have members but no admin")
+        case .notAMember: Row(410, .caller, "the user is not a member of this sharing group")
+        case .ownerRemoved: Row(410, .storage, "whoever would own the file is no longer here")
+        case .cloudAuthorizationRevoked: Row(410, .storage, "the owner must sign in again")
+        case .invitationGone: Row(410, .knowledge, "there is no such invitation, or it has expired")
+        case .lengthRequired: Row(411, .world, "Content-Length is required")
+        case .protocolVersionUnsupported: Row(412, .world, "this version of tus is not supported")
+        case .bodyTooLarge: Row(413, .file, "the body is larger than this endpoint accepts")
+        case .appMetaDataTooLarge: Row(413, .file, "the metadata are larger than this server accepts")
+        case .requestTooLong: Row(414, .file, "query and headers together are longer than this server accepts")
+        case .mediaTypeUnsupported: Row(415, .world, "the body has another Content-Type than this request needs")
+        case .rangeNotSatisfiable: Row(416, .knowledge, "the file ends before the requested range")
+        case .misdirectedRequest: Row(421, .world, "this connection is not for that host")
+        case .checksumMismatch: Row(422, .file, "the bytes that arrived have another checksum", isRetryable: true)
+        case .pieceTooSmall: Row(422, .knowledge, "a piece that is not the last has too few bytes to be kept")
         case .pieceChecksumMismatch:
-            Row(460, "the body has another digest than Upload-Checksum says", isRetryable: true)
-        case .contentMismatch: Row(422, "these are not the bytes that were uploaded as this version")
-        case .tooManyRequests: Row(429, "too many requests", isRetryable: true)
-        case .tooManyFailedSignIns: Row(429, "too many tokens from this address were rejected", isRetryable: true)
+            Row(460, .world, "the body has another digest than Upload-Checksum says", isRetryable: true)
+        case .contentMismatch: Row(422, .knowledge, "these are not the bytes that were uploaded as this version")
+        case .tooManyRequests: Row(429, .world, "too many requests", isRetryable: true)
+        case .tooManyFailedSignIns:
+            Row(429, .world, "too many tokens from this address were rejected", isRetryable: true)
         case .quotaGroupRate:
-            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .quotaInvitationRate:
-            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .quotaCodeExchangeRate:
-            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .quotaPushRegistrationRate:
-            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .quotaAccountSwitchRate:
-            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
         case .tooManySimultaneousRequests:
-            Row(429, "the user has as many requests in progress as allowed", isRetryable: true)
+            Row(429, .world, "the user has as many requests in progress as allowed", isRetryable: true)
         case .tooManyTransfers:
-            Row(429, "the user has as many uploads and downloads in progress as allowed", isRetryable: true)
-        case .busy: Row(429, "the server is busy", isRetryable: true)
-        case .internal: Row(500, "the server made a mistake")
-        case .serverError: Row(500, "the server failed", isRetryable: true)
-        case .notImplemented: Row(501, "this transfer encoding or method is not supported")
-        case .providerUnavailable: Row(502, "the sign-in service does not work now", isRetryable: true)
-        case .providerBusy: Row(502, "too many requests wait for this provider", isRetryable: true)
-        case .providerCircuitOpen: Row(502, "this provider has not answered lately", isRetryable: true)
-        case .providerMisconfigured: Row(502, "the sign-in service refuses this server")
-        case .cloudUnavailable: Row(502, "the cloud storage does not work now", isRetryable: true)
-        case .cloudRateLimited: Row(502, "the cloud storage is too busy", isRetryable: true)
-        case .pushUnavailable: Row(502, "the push service does not work now", isRetryable: true)
-        case .pushRefused: Row(502, "the push service refuses")
-        case .cloudRefused: Row(502, "the cloud storage refuses")
-        case .serverUnavailable: Row(502, "the server is not available at the moment", isRetryable: true)
-        case .databaseUnavailable: Row(503, "the database cannot be reached", isRetryable: true)
-        case .maintenance: Row(503, "the server is down for maintenance", isRetryable: true)
-        case .pushTimeout: Row(504, "the push service is too slow", isRetryable: true)
-        case .cloudTimeout: Row(504, "the cloud storage is too slow", isRetryable: true)
-        case .serverTimeout: Row(504, "the server took too long", isRetryable: true)
-        case .httpVersionNotSupported: Row(505, "this version of HTTP is not supported")
-        case .cloudQuotaExceeded: Row(507, "the owner's cloud storage is full")
+            Row(429, .world, "the user has as many uploads and downloads in progress as allowed", isRetryable: true)
+        case .busy: Row(429, .world, "the server is busy", isRetryable: true)
+        case .internal: Row(500, .world, "the server made a mistake")
+        case .serverError: Row(500, .world, "the server failed", isRetryable: true)
+        case .notImplemented: Row(501, .world, "this transfer encoding or method is not supported")
+        case .providerUnavailable: Row(502, .world, "the sign-in service does not work now", isRetryable: true)
+        case .providerPaused:
+            Row(429, .world, "the provider asks for a pause, or could not be reached", isRetryable: true)
+        case .providerBusy: Row(429, .world, "too many requests wait for this provider", isRetryable: true)
+        case .providerCircuitOpen: Row(429, .world, "this provider has not answered lately", isRetryable: true)
+        case .providerMisconfigured: Row(502, .world, "the sign-in service refuses this server")
+        case .cloudUnavailable: Row(502, .storage, "the cloud storage does not work now", isRetryable: true)
+        case .cloudRateLimited: Row(502, .storage, "the cloud storage is too busy", isRetryable: true)
+        case .pushUnavailable: Row(502, .world, "the push service does not work now", isRetryable: true)
+        case .pushRefused: Row(502, .world, "the push service refuses")
+        case .cloudRefused: Row(502, .file, "the cloud storage refuses")
+        case .storageTermsNotAccepted:
+            Row(502, .storage, "the owner has to accept the terms of service at the server of their storage")
+        case .serverUnavailable: Row(502, .world, "the server is not available at the moment", isRetryable: true)
+        case .databaseUnavailable: Row(503, .world, "the database cannot be reached", isRetryable: true)
+        case .maintenance: Row(503, .world, "the server is down for maintenance", isRetryable: true)
+        case .pushTimeout: Row(504, .world, "the push service is too slow", isRetryable: true)
+        case .cloudTimeout: Row(504, .storage, "the cloud storage is too slow", isRetryable: true)
+        case .serverTimeout: Row(504, .world, "the server took too long", isRetryable: true)
+        case .httpVersionNotSupported: Row(505, .world, "this version of HTTP is not supported")
+        case .cloudQuotaExceeded: Row(507, .storage, "the owner's cloud storage is full")
         }
     }
 
+    /// What the refusal is about, which decides what becomes of a change that a client has queued.
+    public var refusalClass: RefusalClass { row.refusalClass }
     /// The HTTP status of the code.
     public var status: Int { row.status }
     /// Whether the same request may succeed later without any other change.
     public var isRetryable: Bool { row.isRetryable }
     /// A description for developers; a more specific error may replace it.
     public var sentence: String { row.sentence }
+}
+
+/// What a refusal is about. A client decides by it what becomes of a queued change, and of the changes behind it.
+public enum RefusalClass: String, CaseIterable, Sendable {
+    /// This change: the same change is refused again, others are not. It is set aside; the others are sent.
+    case file
+    /// The storage of the file's owner. The change waits until the owner has made room, has signed in again or can be
+    /// reached; files of other owners are sent.
+    case storage
+    /// The caller: who they are, or what they may do. Changes wait until that changes.
+    case caller
+    /// What the client knows: its versions are out of date. It reads the index, and applies the rules for conflicts.
+    case knowledge
+    /// Neither of them: the network, load, maintenance, a defect. The same request may succeed later.
+    case world
+
+    /// The class of a reply without a known code, such as a proxy's or a newer server's (RFC 9110, section 15).
+    public init(status: Int) {
+        self =
+            switch status {
+            case 413, 414: .file
+            case 401: .caller
+            case 507: .storage
+            default: .world
+            }
+    }
 }

@@ -2,7 +2,8 @@
 public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     /// The kind of account: ``AccountType/tokenType``.
     case tokenType = "X-token-type"
-    /// The third-party token. nginx drops it unless `underscores_in_headers on` is set.
+    /// The third-party token; ``hyphenatedName`` is the same header. nginx drops this spelling unless
+    /// `underscores_in_headers on` is set, and Caddy always does.
     case accessToken = "access_token"
     /// The caller's ``DeviceUUID``.
     case deviceUUID = "SyncServer-Device-UUID"
@@ -56,7 +57,13 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     /// Errors: whether they are requested as `application/problem+json`.
     case accept = "Accept"
 
-    /// The name under which FastCGI passes the header (RFC 3875, section 4.1.18).
+    /// The other spelling of a name with underscores, for proxies that drop these; nil for other names.
+    public var hyphenatedName: String? {
+        guard rawValue.contains("_") else { return nil }
+        return rawValue.split(separator: "_", omittingEmptySubsequences: false).joined(separator: "-")
+    }
+
+    /// The name under which FastCGI passes the header, in both spellings (RFC 3875, section 4.1.18).
     public var fastCGIParameter: String {
         "HTTP_" + rawValue.uppercased().split(separator: "-", omittingEmptySubsequences: false).joined(separator: "_")
     }

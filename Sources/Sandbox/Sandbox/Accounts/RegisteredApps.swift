@@ -16,6 +16,9 @@ public enum RegisteredApps {
     public static let facebookSecret = "sandbox-facebook-secret"
     /// The app's identifier at Apple.
     public static let appleClientID = "com.example.sandbox"
+    /// The Services ID of the app on Android and on the web.
+    public static let appleServicesID = "com.example.sandbox.web"
+    static let appleClientIDs: Set = [appleClientID, appleServicesID]
     /// The app maker's team at Apple.
     public static let appleTeamID = "SANDBOX123"
     /// The name of the key for client secrets; the key itself is stored in the state directory.
@@ -71,6 +74,9 @@ public enum RegisteredApps {
     public static let apnsKeyID = "SANDBOXAPN"
     /// The app's bundle identifier, which is what notifications are sent to.
     public static let apnsTopic = "com.example.sandbox"
+    /// Another app of the team.
+    public static let otherAPNsTopic = "com.example.sandbox.second"
+    static let apnsTopics: Set = [apnsTopic, otherAPNsTopic]
     /// The Firebase project.
     public static let fcmProject = "sandbox-project"
     /// The service account of the server; its key is a file as well.

@@ -93,6 +93,8 @@ extension SandboxServer {
     func makeAccount(_ request: NewAccount) throws(StorageError) -> Account {
         let time = now
         let keys = try microsoftKeys()
+        // Now, since making them takes longer than a server waits for a reply.
+        if request.provider == .apple { try appleKeys.prepare() }
         var account = Account(
             id: Self.newAccountID(request), provider: request.provider,
             name: request.name, email: request.email, createdAt: time, audience: request.audience,

@@ -6,8 +6,8 @@ enum AppleClientSecret {
     /// The longest life that Apple allows, in seconds.
     static let longestLifeSeconds = 15_777_000
 
-    /// What is wrong with a client secret; `nil` if it is valid.
-    static func fault(in token: String, key: PublicKey, at now: Date) -> String? {
+    /// What is wrong with the client secret of `clientID`; `nil` if it is valid.
+    static func fault(in token: String, of clientID: String, key: PublicKey, at now: Date) -> String? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let header = json(parts[0]), let claims = json(parts[1]),
             let signature = [UInt8](base64URL: parts[2])
@@ -23,7 +23,7 @@ enum AppleClientSecret {
             return "the signature of client_secret is wrong"
         }
         guard claims["iss"]?.string == RegisteredApps.appleTeamID else { return "iss must be the team id" }
-        guard claims["sub"]?.string == RegisteredApps.appleClientID else { return "sub must be the client id" }
+        guard claims["sub"]?.string == clientID else { return "sub must be the client id" }
         guard claims["aud"]?.string == AppleTokens.issuer else { return "aud must be \(AppleTokens.issuer)" }
         guard let issuedAt = claims["iat"]?.int, let expiresAt = claims["exp"]?.int else {
             return "iat and exp must be whole numbers"

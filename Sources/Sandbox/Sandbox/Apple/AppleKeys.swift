@@ -22,6 +22,8 @@ final class AppleKeys: Sendable {
     /// Which of the published keys signs a token; `unknown` is published nowhere.
     enum Choice: String, CaseIterable {
         case previous, current, next, unknown
+
+        static let published: [Self] = [.previous, .current, .next]
     }
 
     /// A signing key with its name.
@@ -39,10 +41,15 @@ final class AppleKeys: Sendable {
         }
     }
 
+    /// Makes the keys that are published, unless they are there.
+    func prepare() throws(StorageError) {
+        for choice in Choice.published { _ = try key(choice) }
+    }
+
     /// The published keys (RFC 7517).
     func published() throws -> JSONValue {
         try .array(
-            [Choice.previous, .current, .next].map { choice in
+            Choice.published.map { choice in
                 let (name, key) = try key(choice)
                 var members: JSONObject = ["kid": .string(name), "use": "sig", "alg": "RS256"]
                 for member in try key.publicKey.webKeyMembers { members[member.name] = .string(member.value) }

@@ -50,9 +50,10 @@ struct AppleRoutes {
         }
         guard let id = server.withState({ $0.owners[value] }) else { throw .refused("invalid_grant") }
         let now = server.now
+        let clientID = form["client_id"] ?? ""
         let refresh = RefreshToken(
             value: "r" + RandomText.token(60).filter { $0 != "-" && $0 != "_" } + ".0." + RandomText.token(22),
-            clientID: RegisteredApps.appleClientID, holder: .server)
+            clientID: clientID, holder: .server)
         var isGood = false
         var isReused = false
         let account = try AppleError.translating {
@@ -60,7 +61,7 @@ struct AppleRoutes {
                 guard let index = account.codes.firstIndex(where: { $0.value == value }) else { return }
                 let code = account.codes[index]
                 isReused = code.isUsed
-                guard !code.isUsed, code.expiresAt > now, code.clientID == RegisteredApps.appleClientID else { return }
+                guard !code.isUsed, code.expiresAt > now, code.clientID == clientID else { return }
                 account.codes[index].isUsed = true
                 account.add(refresh)
                 account.hasConsented = true
@@ -77,7 +78,9 @@ struct AppleRoutes {
                     "expires_in": 3_600,
                     "refresh_token": .string(refresh.value),
                     "id_token": .string(
-                        server.issued(try AppleTokens(keys: server.appleKeys).identityToken(of: account, at: now))),
+                        server.issued(
+                            try AppleTokens(keys: server.appleKeys).identityToken(
+                                of: account, at: now, AppleTokens.Oddity(audience: clientID)))),
                 ])
         }
     }
@@ -90,7 +93,10 @@ struct AppleRoutes {
         }
         let isKnown = server.withState { state in
             state.owners[value].flatMap { state.accounts[$0] }.map { account in
-                account.provider == .apple && account.refreshTokens.contains { $0.value == value && !$0.isRevoked }
+                account.provider == .apple
+                    && account.refreshTokens.contains {
+                        $0.value == value && !$0.isRevoked && $0.clientID == form["client_id"]
+                    }
             } ?? false
         }
         guard isKnown else { throw .refused("invalid_grant") }
@@ -124,12 +130,13 @@ struct AppleRoutes {
             server.note(request, "token-form", "this route takes a form")
             throw .refused("invalid_request")
         }
-        guard form["client_id"] == RegisteredApps.appleClientID else {
+        guard let clientID = form["client_id"], RegisteredApps.appleClientIDs.contains(clientID) else {
             server.note(request, "client-id", "client_id is not the registered app")
             throw .refused("invalid_client")
         }
         let key = try AppleError.translating { try server.appleKeys.clientKey().publicKey }
-        if let fault = AppleClientSecret.fault(in: form["client_secret"] ?? "", key: key, at: server.now) {
+        if let fault = AppleClientSecret.fault(in: form["client_secret"] ?? "", of: clientID, key: key, at: server.now)
+        {
             server.note(request, "client-secret", fault)
             throw .refused("invalid_client")
         }

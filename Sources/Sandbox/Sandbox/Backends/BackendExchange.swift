@@ -3,8 +3,8 @@ internal import Posix
 /// Passes one request on to a backend, and its answer back, both piece by piece and byte for byte.
 ///
 /// Target, `Host` and all headers stay as the client sent them, since its signature covers them. The version is HTTP/1.0:
-/// then the server neither expects to be asked before the body nor answers in chunks, and the end of the connection is
-/// the end of an answer without a length.
+/// then the server does not expect to be asked before the body, and the end of the connection is the end of an answer without a
+/// length. It should not answer in chunks either; those of a server that does (Ceph 16.2) are put together.
 struct BackendExchange {
     private static let timeout: Duration = .seconds(60)
     private static let longestHead = 256 * 1024
@@ -24,7 +24,7 @@ struct BackendExchange {
             let connection = try LoopbackConnection(port: backend.port, timeout: Self.timeout)
             try connection.send(head(of: request)[...])
             try sendBody(of: request, to: connection)
-            return try response(from: AnswerReader(connection), to: request)
+            return try response(from: AnswerReader { try connection.receive(into: &$0) }, to: request)
         } catch let error as RequestBodyError {
             // The connection is closed with its request unfinished, so the backend sees the cut as well.
             throw error
@@ -78,6 +78,10 @@ struct BackendExchange {
         if request.method == "HEAD" || head.status == 204 || head.status == 304 {
             return SandboxResponse(head.status, headers: headers, announcing: length ?? 0)
         }
+        if head.value(of: "transfer-encoding")?.lowercased().contains("chunked") == true {
+            return SandboxResponse(
+                head.status, headers: headers, body: try reader.chunks(limit: Self.longestUnannounced))
+        }
         if let length {
             return SandboxResponse(head.status, headers: headers, stream: { try reader.read($0) }, count: length)
         }
@@ -89,12 +93,15 @@ struct BackendExchange {
 /// Reads a backend's answer.
 ///
 /// `@unchecked Sendable`: one thread makes the response that contains it, and sends it.
-private final class AnswerReader: @unchecked Sendable {
-    private let connection: LoopbackConnection
+final class AnswerReader: @unchecked Sendable {
+    private static let longestChunkHead = 1_024
+
+    private let receive: (inout [UInt8]) throws -> Int
     private var buffer = [UInt8](repeating: 0, count: 65_536)
     private var available: ArraySlice<UInt8> = []
 
-    init(_ connection: LoopbackConnection) { self.connection = connection }
+    /// - Parameter receive: fills a buffer from its beginning; returns the number of bytes, 0 at the end.
+    init(receive: @escaping (inout [UInt8]) throws -> Int) { self.receive = receive }
 
     /// The bytes up to and including the next blank line.
     func head(limit: Int) throws -> [UInt8] {
@@ -110,10 +117,42 @@ private final class AnswerReader: @unchecked Sendable {
 
     /// At most `count` of the next bytes; none at the end.
     func read(_ count: Int) throws -> ArraySlice<UInt8> {
-        if available.isEmpty { available = buffer[..<(try connection.receive(into: &buffer))] }
+        if available.isEmpty { available = buffer[..<(try receive(&buffer))] }
         let piece = available.prefix(count)
         available = available.dropFirst(count)
         return piece
+    }
+
+    /// The content of a body in chunks (RFC 9112, section 7.1); what follows the last one is left unread.
+    func chunks(limit: Int) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let head = String(decoding: try line(), as: UTF8.self)
+            let digits = head.prefix { $0.isHexDigit }
+            guard let size = Int(digits, radix: 16), size <= limit - bytes.count else {
+                throw BackendFailure.unreadable
+            }
+            if size == 0 { return bytes }
+            let end = bytes.count + size
+            while bytes.count < end {
+                let piece = try read(end - bytes.count)
+                guard !piece.isEmpty else { throw BackendFailure.noAnswer }
+                bytes += piece
+            }
+            guard try line().isEmpty else { throw BackendFailure.unreadable }
+        }
+    }
+
+    /// The bytes up to the next line break, without it.
+    private func line() throws -> [UInt8] {
+        var line: [UInt8] = []
+        while true {
+            let byte = try read(1)
+            guard let byte = byte.first else { throw BackendFailure.noAnswer }
+            if byte == 0x0A { return line.last == 0x0D ? line.dropLast() : line }
+            line.append(byte)
+            guard line.count < Self.longestChunkHead else { throw BackendFailure.unreadable }
+        }
     }
 
     func rest(limit: Int) throws -> [UInt8] {

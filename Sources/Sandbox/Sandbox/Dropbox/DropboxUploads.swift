@@ -68,7 +68,7 @@ struct DropboxUploads {
             request, .upload,
             members: ["cursor", "cursor/session_id", "cursor/offset", "close", "content_hash"], server: server)
         let session = try claim(argument, account, request)
-        return try sending(to: session.id) { try append(request, argument, to: session) }
+        return try sending(request, to: session.id) { try append(request, argument, to: session) }
     }
 
     private func append(
@@ -103,7 +103,7 @@ struct DropboxUploads {
         let argument = try DropboxArgument(request, .upload, members: members, server: server)
         let commit = try commit(argument, "commit/")
         let session = try claim(argument, account, request, wrapper: "lookup_failed")
-        return try sending(to: session.id) { try finish(request, argument, commit, session) }
+        return try sending(request, to: session.id) { try finish(request, argument, commit, session) }
     }
 
     private func finish(
@@ -236,14 +236,16 @@ struct DropboxUploads {
 
     /// Runs `send`, which sends bytes to the session that was claimed, and releases the session.
     ///
-    /// Requests that came meanwhile violate the rule, unless this one was cut: its client could not know how long that stays
-    /// unnoticed.
-    private func sending<Result>(to id: String, _ send: () throws -> Result) throws -> Result {
+    /// Requests that came meanwhile violate the rule, unless this one was cut, or its client has gone away, who cannot know for
+    /// how long that stays unnoticed.
+    private func sending<Result>(
+        _ request: SandboxRequest, to id: String, _ send: () throws -> Result
+    ) throws -> Result {
         let outcome: Swift.Result<Result, any Error>
         do { outcome = .success(try send()) } catch { outcome = .failure(error) }
         let rivals = server.withState { $0.dropboxRivals.removeValue(forKey: id) } ?? []
-        if case .failure(RequestBodyError.cut) = outcome { return try outcome.get() }
-        for rival in rivals { server.note(rival) }
+        let isCut = if case .failure(RequestBodyError.cut) = outcome { true } else { request.body.isClientGone() }
+        if !isCut { for rival in rivals { server.note(rival) } }
         return try outcome.get()
     }
 

@@ -36,7 +36,8 @@ enum ProviderFailure {
     /// The answer of a host that has no backend, as a proxy's.
     static var noBackend: SandboxResponse { backend(502, "NoBackend") }
 
-    /// In the form of Amazon S3 ("Error responses"), whose body a client of another kind of server does not read.
+    /// In the form of Amazon S3 ("Error responses"), whose body a client of another kind of server does not read; and with the
+    /// challenge that every other kind has with 401.
     private static func backend(_ status: Int, _ reason: String?) -> SandboxResponse {
         let code =
             switch status {
@@ -52,7 +53,9 @@ enum ProviderFailure {
         let text =
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>\(reason ?? code)</Code>"
             + "<Message>Sandbox fault</Message></Error>"
-        return SandboxResponse(status, headers: [("Content-Type", "application/xml")], body: Array(text.utf8))
+        let challenge = status == 401 ? [(name: "WWW-Authenticate", value: "Basic realm=\"files\"")] : []
+        return SandboxResponse(
+            status, headers: [("Content-Type", "application/xml")] + challenge, body: Array(text.utf8))
     }
 
     private static func google(_ status: Int, _ reason: String?) -> SandboxResponse {

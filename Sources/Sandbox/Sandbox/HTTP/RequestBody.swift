@@ -23,6 +23,8 @@ public final class RequestBody {
     /// Flip a bit of the byte at this offset.
     var corruptAtByte: Int?
 
+    /// Whether the client has gone away, so that nobody awaits the reply.
+    public var isClientGone: () -> Bool = { false }
     private let source: Source
 
     /// A body that `source` delivers.

@@ -13,12 +13,31 @@ struct NextcloudCaller {
     init(_ request: SandboxRequest, server: SandboxServer) throws(NextcloudError) {
         guard let (name, password) = Self.credentials(request) else { throw .notAuthenticated }
         let now = server.now
+        guard !server.withState({ $0.turnsAway(request.peer, at: now) }) else { throw .tooManyRequests }
         guard let (account, token) = server.withState({ $0.accessToken(password) }), account.provider == .webdav,
             !token.isRevoked, token.expiresAt > now, name.map({ $0 == account.id || $0 == account.email }) ?? true
         else {
             Self.noteWrongPassword(password, request, server)
             throw .notAuthenticated
         }
+        self.account = account
+        self.token = token
+    }
+
+    /// The caller of a request for somebody's files, which everybody may read if the settings say so.
+    init(_ request: SandboxRequest, reading user: String?, server: SandboxServer) throws(NextcloudError) {
+        let isOpen = server.withState { $0.settings.hasOpenReads }
+        guard isOpen, ["PROPFIND", "GET", "HEAD"].contains(request.method), let user,
+            let account = server.withState({ $0.accounts[user] }), account.provider == .webdav,
+            let token = account.accessTokens.last
+        else {
+            try self.init(request, server: server)
+            return
+        }
+        self.init(account: account, token: token)
+    }
+
+    private init(account: Account, token: AccessToken) {
         self.account = account
         self.token = token
     }
@@ -39,10 +58,24 @@ struct NextcloudCaller {
                 now.timeIntervalSince($0) < patienceSeconds
             }
             state.wrongPasswords[password] = recent + [now]
+            state.wrongPasswordTimes[request.peer, default: []].append(now)
             return recent.count + 1
         }
         if tries > patientTries {
             server.note(request, "wrong-password", "a wrong password was tried \(tries) times within seconds")
         }
+    }
+}
+
+extension SandboxState {
+    /// Whether too many wrong passwords have come from an address lately (Nextcloud, `Bruteforce\Throttler`).
+    mutating func turnsAway(_ peer: String, at now: Date) -> Bool {
+        guard settings.toleratedPasswords > 0 else {
+            wrongPasswordTimes = [:]
+            return false
+        }
+        let recent = wrongPasswordTimes[peer, default: []].filter { now.timeIntervalSince($0) < 1_800 }
+        wrongPasswordTimes[peer] = recent
+        return recent.count >= settings.toleratedPasswords
     }
 }

@@ -5,9 +5,12 @@ enum NextcloudError: Error {
     case forbidden
     case notFound(String)
     case methodNotAllowed
+    case notImplemented(String)
     case conflict(String)
     case preconditionFailed(String)
+    case unsupportedMediaType
     case insufficientStorage
+    case tooManyRequests
 
     var response: SandboxResponse {
         let (status, exception, message) =
@@ -20,8 +23,19 @@ enum NextcloudError: Error {
                 (404, "Sabre\\DAV\\Exception\\NotFound", "File with name \(path) could not be located")
             case .methodNotAllowed:
                 (405, "Sabre\\DAV\\Exception\\MethodNotAllowed", "The resource you tried to create already exists")
+            case .notImplemented(let method):
+                (
+                    501, "Sabre\\DAV\\Exception\\NotImplemented",
+                    "There was no plugin in the system that was willing to handle this \(method) method."
+                )
             case .conflict(let text): (409, "Sabre\\DAV\\Exception\\Conflict", text)
             case .preconditionFailed(let text): (412, "Sabre\\DAV\\Exception\\PreconditionFailed", text)
+            case .unsupportedMediaType:
+                (
+                    415, "Sabre\\DAV\\Exception\\UnsupportedMediaType",
+                    "The request body for the MKCOL request must have an xml Content-Type"
+                )
+            case .tooManyRequests: (429, "OCA\\DAV\\Connector\\Sabre\\Exception\\TooManyRequests", "")
             case .insufficientStorage: (507, "Sabre\\DAV\\Exception\\InsufficientStorage", "Insufficient space")
             }
         return Self.response(status, exception, message)

@@ -59,21 +59,26 @@ extension SandboxServer {
     /// Makes bytes the contents of the file at a path, which is created if it is not there.
     /// - Returns: the file, and whether it is new.
     func store(
-        _ content: NextcloudContent, at path: String, checksum: String?, of account: String
+        _ content: NextcloudContent, at path: String, checksum: String?, of account: String,
+        modifiedAt: Date? = nil, onlyIf condition: EntityCondition = EntityCondition()
     ) throws -> (entry: NextcloudEntry, isNew: Bool) {
-        let time = now
+        let time = modifiedAt ?? now
         return try withState { state in
             guard let files = state.nextclouds[account] else { throw NextcloudError.notFound(path) }
             let old = files[path]
             guard old?.isFolder != true else { throw NextcloudError.conflict("there is a folder of that name") }
+            try condition.check(old?.entityTag)
             guard files.usedBytes - (old?.size ?? 0) + content.size <= state.accounts[account]?.quotaBytes ?? 0 else {
                 throw NextcloudError.insufficientStorage
             }
             var entry = try old ?? newEntry(at: path, of: account, &state, time)
             try directory.move(content.file, to: directory.contentPath(account, entry.object))
+            // A Nextcloud takes a file of the same size, and of the same time as the client says, for unchanged.
+            if modifiedAt == nil || old?.size != content.size || old?.modifiedAt.unixSeconds != time.unixSeconds {
+                entry.entityTag = NextcloudEntry.newEntityTag()
+            }
             entry.size = content.size
             entry.checksum = checksum
-            entry.entityTag = NextcloudEntry.newEntityTag()
             entry.modifiedAt = time
             try keep(entry, of: account, &state)
             return (entry, old == nil)
@@ -95,23 +100,62 @@ extension SandboxServer {
         _ path: String, to target: String, overwrites: Bool, of account: String
     ) throws -> (entry: NextcloudEntry, hasReplaced: Bool) {
         try withState { state in
-            guard let files = state.nextclouds[account], var entry = files[path] else {
-                throw NextcloudError.notFound(path)
-            }
-            let old = files[target]
-            guard old == nil || overwrites else { throw NextcloudError.preconditionFailed("the destination exists") }
-            try requirePermittedName(target)
-            try requireFolder(above: target, files)
-            guard target != path, !target.hasPrefix(path + "/") else { throw NextcloudError.forbidden }
-            if let old { remove(old, of: account, &state) }
+            var (entry, files, hasReplaced) = try replace(target, by: path, overwrites, of: account, &state)
             for var inner in files.entries(below: path, isRecursive: true) where entry.isFolder {
                 inner.path = target + inner.path.dropFirst(path.count)
                 try keep(inner, of: account, &state)
             }
             entry.path = target
             try keep(entry, of: account, &state)
-            return (entry, old != nil)
+            return (entry, hasReplaced)
         }
+    }
+
+    /// Copies a file, or a folder with its contents.
+    /// - Parameter isShallow: whether only the folder itself is copied.
+    /// - Returns: the copy, and whether something else was there before.
+    func copy(
+        _ path: String, to target: String, isShallow: Bool, overwrites: Bool, of account: String
+    ) throws -> (entry: NextcloudEntry, hasReplaced: Bool) {
+        let time = now
+        return try withState { state in
+            let (entry, files, hasReplaced) = try replace(target, by: path, overwrites, of: account, &state)
+            let originals = [entry] + (isShallow ? [] : files.entries(below: path, isRecursive: true))
+            let copiedBytes = originals.reduce(0) { $0 + ($1.size ?? 0) }
+            let usedBytes = state.nextclouds[account]?.usedBytes ?? 0
+            guard usedBytes + copiedBytes <= state.accounts[account]?.quotaBytes ?? 0 else {
+                throw NextcloudError.insufficientStorage
+            }
+            let copies = try originals.map { original in
+                var copy = try newEntry(at: target + original.path.dropFirst(path.count), of: account, &state, time)
+                copy.size = original.size
+                copy.checksum = original.checksum
+                if !copy.isFolder {
+                    try directory.copy(
+                        directory.contentPath(account, original.object), to: directory.contentPath(account, copy.object)
+                    )
+                }
+                try keep(copy, of: account, &state)
+                return copy
+            }
+            return (copies[0], hasReplaced)
+        }
+    }
+
+    /// Removes what is at a path if what is at another one may take its place.
+    private func replace(
+        _ target: String, by path: String, _ overwrites: Bool, of account: String, _ state: inout SandboxState
+    ) throws -> (entry: NextcloudEntry, files: NextcloudFiles, hasReplaced: Bool) {
+        guard let files = state.nextclouds[account], let entry = files[path] else {
+            throw NextcloudError.notFound(path)
+        }
+        let old = files[target]
+        guard old == nil || overwrites else { throw NextcloudError.preconditionFailed("the destination exists") }
+        try requirePermittedName(target)
+        try requireFolder(above: target, files)
+        guard target != path, !target.hasPrefix(path + "/") else { throw NextcloudError.forbidden }
+        if let old { remove(old, of: account, &state) }
+        return (entry, files, old != nil)
     }
 
     /// Deletes a file, or a folder with its contents.
@@ -175,5 +219,37 @@ extension SandboxState {
         }
         nextcloudFileID = max(nextcloudFileID, stored.map(\.fileID).max() ?? 0)
         nextclouds[account] = NextcloudFiles(account: account, entries: stored)
+    }
+}
+
+/// The conditions of a request about a file's entity tag (RFC 9110, section 13.1).
+struct EntityCondition: Sendable {
+    private var match: String?
+    private var noneMatch: String?
+
+    init() {}
+
+    init(_ request: SandboxRequest) {
+        match = request.header("if-match")
+        noneMatch = request.header("if-none-match")
+    }
+
+    /// - Parameter tag: The file's entity tag; `nil` if the file does not exist.
+    func check(_ tag: String?) throws(NextcloudError) {
+        if let match, !Self.names(match, tag) {
+            throw .preconditionFailed("An If-Match header was specified, but none of the specified ETags matched.")
+        }
+        if let noneMatch, Self.names(noneMatch, tag) {
+            throw .preconditionFailed(
+                "An If-None-Match header was specified, but the ETag matched (or * was specified).")
+        }
+    }
+
+    private static func names(_ list: String, _ tag: String?) -> Bool {
+        guard let tag else { return false }
+        return list.split(separator: ",").contains { item in
+            let item = item.filter { $0 != " " && $0 != "\"" }
+            return item == "*" || item == tag
+        }
     }
 }

@@ -1,5 +1,6 @@
 internal import Expat
 internal import FoundationEssentials
+internal import OpenSSLCrypto
 
 /// Properties of files and folders, as replies to PROPFIND and SEARCH show them.
 struct NextcloudProperties {
@@ -38,6 +39,19 @@ struct NextcloudProperties {
         return SandboxResponse(
             207, headers: [("Content-Type", "application/xml; charset=utf-8"), ("DAV", "1, 3, extended-mkcol")],
             body: Array((text + "</d:multistatus>\n").utf8))
+    }
+
+    /// What LOCK is answered: a lock that nobody holds.
+    static func lock(of path: String) -> SandboxResponse {
+        let token = IncrementalDigest.digest(of: Array(path.utf8), .md5).hexLowercase
+        let text =
+            "<?xml version=\"1.0\"?>\n<d:prop xmlns:d=\"DAV:\"><d:lockdiscovery><d:activelock>"
+            + "<d:lockscope><d:exclusive/></d:lockscope><d:locktype><d:write/></d:locktype>"
+            + "<d:lockroot><d:href>\(PageText.escape(path))</d:href></d:lockroot><d:depth>infinity</d:depth>"
+            + "<d:timeout>Second-1800</d:timeout><d:locktoken><d:href>opaquelocktoken:\(token)</d:href></d:locktoken>"
+            + "</d:activelock></d:lockdiscovery></d:prop>\n"
+        return SandboxResponse(
+            200, headers: [("Content-Type", "application/xml; charset=utf-8")], body: Array(text.utf8))
     }
 
     /// `/remote.php/dav/files/USER/…`, as Nextcloud encodes it; a folder's ends with a slash.

@@ -1,4 +1,5 @@
 internal import Expat
+internal import FoundationEssentials
 
 /// The person's files and folders at `/remote.php/dav/files/USER/…`.
 struct NextcloudResources {
@@ -21,6 +22,10 @@ struct NextcloudResources {
         case "GET", "HEAD": return try download(request, path)
         case "PUT": return try put(request, path)
         case "MKCOL":
+            let isXML = request.header("content-type")?.contains("/xml") ?? false
+            guard try isXML || request.body.readAll(limit: Self.longestBody).isEmpty else {
+                throw NextcloudError.unsupportedMediaType
+            }
             try server.makeNextcloudFolder(path, of: account)
             return SandboxResponse(201, headers: Self.headers(of: try existing(path)))
         case "DELETE":
@@ -31,10 +36,18 @@ struct NextcloudResources {
             let (entry, hasReplaced) = try server.move(
                 path, to: request.destination(of: account), overwrites: request.header("overwrite") != "F", of: account)
             return SandboxResponse(hasReplaced ? 204 : 201, headers: Self.headers(of: entry))
+        case "COPY":
+            let (entry, hasReplaced) = try server.copy(
+                path, to: request.destination(of: account), isShallow: request.header("depth") == "0",
+                overwrites: request.header("overwrite") != "F", of: account)
+            return SandboxResponse(hasReplaced ? 204 : 201, headers: Self.headers(of: entry))
+        // Nextcloud has no locks, and pretends to those who insist (`apps/dav/lib/Connector/Sabre/FakeLockerPlugin.php`).
+        case "LOCK" where request.insistsOnLocks: return NextcloudProperties.lock(of: request.path)
+        case "UNLOCK" where request.insistsOnLocks: return SandboxResponse(204)
         case "PROPPATCH":
             // Clients set times; the sandbox keeps its own.
             return NextcloudProperties(nil, of: caller.account, usedBytes: 0).multistatus([try existing(path)])
-        default: throw NextcloudError.methodNotAllowed
+        default: throw NextcloudError.notImplemented(request.method)
         }
     }
 
@@ -97,18 +110,30 @@ struct NextcloudResources {
             (state.accounts[account]?.quotaBytes ?? 0) - (state.nextclouds[account]?.usedBytes ?? 0)
         }
         guard request.body.declaredLength ?? 0 <= room else { throw NextcloudError.insufficientStorage }
+        let condition = EntityCondition(request)
+        try condition.check(server.withState { $0.nextclouds[account]?[path]?.entityTag })
+        let modifiedAt = request.header("x-oc-mtime").flatMap { Double($0) }.map { Date(timeIntervalSince1970: $0) }
         let content = try server.receiveNextcloudContent(request)
         do {
             let (entry, isNew) = try server.store(
-                content, at: path, checksum: request.header("oc-checksum"), of: account)
+                content, at: path, checksum: request.header("oc-checksum"), of: account, modifiedAt: modifiedAt,
+                onlyIf: condition)
             var headers = Self.headers(of: entry)
             headers += server.hashHeaders(of: content, for: request)
-            if request.header("x-oc-mtime") != nil { headers.append(("X-OC-MTime", "accepted")) }
+            if modifiedAt != nil { headers.append(("X-OC-MTime", "accepted")) }
             return SandboxResponse(isNew ? 201 : 204, headers: headers)
         } catch {
             server.directory.remove(content.file)
             throw error
         }
+    }
+}
+
+extension SandboxRequest {
+    /// Whether it is from one of the clients that write nothing without locks (`apps/dav/lib/Server.php`).
+    fileprivate var insistsOnLocks: Bool {
+        let agent = header("user-agent") ?? ""
+        return agent.hasPrefix("Microsoft-WebDAV") || ["WebDAVFS", "OneNote"].contains(where: agent.contains)
     }
 }
 

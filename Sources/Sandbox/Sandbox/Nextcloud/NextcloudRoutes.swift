@@ -30,7 +30,10 @@ struct NextcloudRoutes {
         case ("remote.php", "dav"): break
         default: throw NextcloudError.notFound(request.path)
         }
-        let caller = try NextcloudCaller(request, server: server)
+        let caller =
+            try path.dropFirst(2).first == "files"
+            ? NextcloudCaller(request, reading: path.dropFirst(3).first, server: server)
+            : NextcloudCaller(request, server: server)
         switch (path.dropFirst(2).first, path.dropFirst(3).first) {
         case (nil, _): return try NextcloudSearch(server: server, caller: caller).respond(to: request)
         case ("files", let user?) where user == caller.account.id:
@@ -39,7 +42,15 @@ struct NextcloudRoutes {
         case ("uploads", let user?) where user == caller.account.id:
             return try NextcloudUploads(server: server, caller: caller).respond(
                 to: request, names: Array(path.dropFirst(4)))
-        // Of somebody else: nothing is said about who exists.
+        // The home of somebody else is shown as an empty folder (Nextcloud 32.0.1).
+        case ("files", let user?) where request.method == "PROPFIND" && path.count == 4:
+            guard
+                let (other, home) = server.withState({ state in
+                    state.accounts[user].flatMap { other in state.nextclouds[user]?[""].map { (other, $0) } }
+                })
+            else { throw NextcloudError.notFound(request.path) }
+            return NextcloudProperties(nil, of: other, usedBytes: 0).multistatus([home])
+        // Whatever else is somebody else's is not there.
         default: throw NextcloudError.notFound(request.path)
         }
     }

@@ -7,6 +7,14 @@ struct APNsModel {
     /// Longest life of a provider token, in seconds.
     static let tokenLifeSeconds = 3_600
     private static let longestPayload = 4_096
+    /// Of a call (`voip`).
+    private static let longestCallPayload = 5_120
+    /// The push types, with what the topic has behind the app's identifier.
+    private static let topicEndings = [
+        "alert": "", "background": "", "mdm": "", "controls": ".push-type.controls", "widgets": ".push-type.widgets",
+        "voip": ".voip", "complication": ".complication", "fileprovider": ".pushkit.file-provider",
+        "liveactivity": ".push-type.liveactivity", "location": ".location-query", "pushtotalk": ".voip-ptt",
+    ]
     let server: SandboxServer
 
     /// An error answer.
@@ -22,7 +30,7 @@ struct APNsModel {
             server.note(request, "http-version", "APNs speaks nothing but HTTP/2")
             return .cut
         }
-        let id = request.header("apns-id") ?? RandomText.token(32)
+        let id = request.header("apns-id") ?? UUID().uuidString
         do {
             let push = try accept(request, id: id)
             if !server.breaks.contains(.losePushes) { server.withState { $0.add(push) } }
@@ -44,13 +52,16 @@ struct APNsModel {
         try checkHeaders(request)
         let body = try request.body.readAll(limit: 65_536)
         guard !body.isEmpty else { throw refuse(request, 400, "PayloadEmpty") }
-        guard body.count <= Self.longestPayload else { throw refuse(request, 413, "PayloadTooLarge") }
-        guard let json = try? JSONValue(parsing: body), let alert = json["aps"]?["alert"],
-            let text = alert.string ?? alert["body"]?.string
-        else {
-            server.note(request, "payload", "the payload has no aps with an alert")
+        let isCall = request.header("apns-push-type") == "voip"
+        guard body.count <= (isCall ? Self.longestCallPayload : Self.longestPayload) else {
+            throw refuse(request, 413, "PayloadTooLarge")
+        }
+        guard let json = try? JSONValue(parsing: body), json.object != nil else {
+            server.note(request, "payload", "the payload is no JSON object")
             throw Refusal(status: 400, reason: "PayloadEmpty")
         }
+        let alert = json["aps"]?["alert"]
+        let text = alert?.string ?? alert?["body"]?.string ?? alert?["title"]?.string ?? ""
         let environment = request.host == "api.push.apple.com" ? "production" : "sandbox"
         let token = segments[2]
         try checkDevice(token, in: environment, request)
@@ -76,11 +87,15 @@ struct APNsModel {
 
     private func checkHeaders(_ request: SandboxRequest) throws(Refusal) {
         guard let topic = request.header("apns-topic") else { throw refuse(request, 400, "MissingTopic") }
-        guard topic == RegisteredApps.apnsTopic else { throw refuse(request, 400, "TopicDisallowed") }
-        guard request.header("apns-push-type") == "alert" else { throw refuse(request, 400, "InvalidPushType") }
-        guard ["1", "5", "10", nil].contains(request.header("apns-priority")) else {
-            throw refuse(request, 400, "BadPriority")
+        guard let ending = Self.topicEndings[request.header("apns-push-type") ?? "alert"] else {
+            throw refuse(request, 400, "InvalidPushType")
         }
+        guard topic.hasSuffix(ending), RegisteredApps.apnsTopics.contains(String(topic.dropLast(ending.count))) else {
+            throw refuse(request, 400, "TopicDisallowed")
+        }
+        // What wakes an app must not be urgent.
+        let priorities = request.header("apns-push-type") == "background" ? ["1", "5"] : ["1", "5", "10", nil]
+        guard priorities.contains(request.header("apns-priority")) else { throw refuse(request, 400, "BadPriority") }
         guard request.header("apns-expiration").map({ Int($0) != nil }) ?? true else {
             throw refuse(request, 400, "BadExpirationDate")
         }
@@ -95,10 +110,15 @@ struct APNsModel {
     private func checkDevice(
         _ token: String, in environment: String, _ request: SandboxRequest
     ) throws(Refusal) {
-        guard token.utf8.count >= 8, token.allSatisfy(\.isHexDigit) else {
+        guard token.utf8.count >= 8, token.utf8.count.isMultiple(of: 2), token.allSatisfy(\.isHexDigit) else {
             throw refuse(request, 400, "BadDeviceToken")
         }
-        guard let script = server.withState({ $0.pushTokens[token] }) else { return }
+        let script = server.withState { $0.pushTokens[token] }
+        let ending = Self.topicEndings[request.header("apns-push-type") ?? "alert"] ?? ""
+        guard request.header("apns-topic") == (script?.topic ?? RegisteredApps.apnsTopic) + ending else {
+            throw Refusal(status: 400, reason: "DeviceTokenNotForTopic")
+        }
+        guard let script else { return }
         if let known = script.environment, known != environment {
             throw Refusal(status: 400, reason: "BadDeviceToken")
         }

@@ -41,6 +41,8 @@ struct PushTokenScript: Sendable, Equatable {
     var outcome = Outcome.delivered
     /// The only APNs environment that knows the token; both if `nil`.
     var environment: String?
+    /// The app at Apple to which the token belongs; the main one if `nil`.
+    var topic: String?
     /// When the device was unregistered; only used with `unregistered`.
     var since: Date
 }

@@ -68,10 +68,11 @@ struct FCMModel {
     /// Answers a request to `fcm.googleapis.com`.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do {
-            let push = try accept(request)
-            if !server.breaks.contains(.losePushes) { server.withState { $0.add(push) } }
+            let (push, isValidatedOnly) = try accept(request)
+            if !isValidatedOnly, !server.breaks.contains(.losePushes) { server.withState { $0.add(push) } }
+            let name = isValidatedOnly ? "fake_message_id" : RandomText.token(16)
             return SandboxResponse(
-                200, json: ["name": .string("projects/\(RegisteredApps.fcmProject)/messages/\(RandomText.token(16))")])
+                200, json: ["name": .string("projects/\(RegisteredApps.fcmProject)/messages/\(name)")])
         } catch let refusal as Refusal {
             var error: JSONObject = [
                 "code": .int(refusal.status), "message": .string(refusal.message), "status": .string(refusal.name),
@@ -89,7 +90,8 @@ struct FCMModel {
         }
     }
 
-    private func accept(_ request: SandboxRequest) throws -> DeliveredPush {
+    /// - Returns: the message, and whether the sender only wants to know if it is valid.
+    private func accept(_ request: SandboxRequest) throws -> (push: DeliveredPush, isValidatedOnly: Bool) {
         guard request.method == "POST", request.path == "/v1/projects/\(RegisteredApps.fcmProject)/messages:send" else {
             server.note(request, "unknown-route", "the sandbox's FCM has no \(request.method) \(request.path)")
             throw Refusal(status: 404, name: "NOT_FOUND", message: "Requested entity was not found.")
@@ -103,14 +105,14 @@ struct FCMModel {
                 message: "Request had invalid authentication credentials. Expected OAuth 2 access token.")
         }
         let body = try request.body.readAll(limit: 65_536)
-        guard body.count <= Self.longestBody, let message = (try? JSONValue(parsing: body))?["message"],
-            let token = message["token"]?.string, let text = message["notification"]?["body"]?.string,
+        let json = try? JSONValue(parsing: body)
+        guard body.count <= Self.longestBody, let message = json?["message"], let target = Self.target(of: message),
             message["data"]?.object?.members.allSatisfy({ $0.value.string != nil }) ?? true
         else {
             server.note(request, "message", "the body is no message that FCM takes")
             throw Refusal(status: 400, name: "INVALID_ARGUMENT", message: "Invalid JSON payload received.")
         }
-        var outcome = server.withState { $0.pushTokens[token] }?.outcome ?? .delivered
+        var outcome = server.withState { $0.pushTokens[target] }?.outcome ?? .delivered
         if outcome != .delivered, server.breaks.contains(.vaguePushErrors) { outcome = .bad }
         switch outcome {
         case .delivered: break
@@ -126,8 +128,33 @@ struct FCMModel {
                 status: 429, name: "RESOURCE_EXHAUSTED", message: "Quota exceeded.", code: "QUOTA_EXCEEDED",
                 retryAfter: 60)
         }
-        return DeliveredPush(
-            time: now, service: "fcm", environment: nil, token: token, text: text,
+        let notification = message["notification"]
+        let push = DeliveredPush(
+            time: now, service: "fcm", environment: nil, token: target,
+            text: notification?["body"]?.string ?? notification?["title"]?.string ?? "",
             id: message["android"]?["notification"]?["tag"]?.string ?? RandomText.token(16))
+        return (push, json?["validate_only"]?.bool ?? false)
+    }
+
+    /// Whom a message is for: a device's token, `/topics/NAME`, or a condition about topics; `nil` unless it is just one.
+    private static func target(of message: JSONValue) -> String? {
+        let targets = ["token", "topic", "condition"].compactMap { name in
+            message[name]?.string.map { (name, $0) }
+        }
+        guard targets.count == 1, let (name, value) = targets.first, !value.isEmpty else { return nil }
+        switch name {
+        case "token": return value
+        case "topic":
+            let isName = value.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "-_.~%".utf8.contains(byte)
+                }
+            }
+            return isName ? "/topics/" + value : nil
+        default: return value.contains("in topics") ? value : nil
+        }
     }
 }

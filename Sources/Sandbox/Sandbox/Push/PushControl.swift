@@ -34,7 +34,8 @@ struct PushControl {
         }
         let since = json["sinceSecondsAgo"]?.double ?? 0
         let script = PushTokenScript(
-            outcome: outcome, environment: environment, since: server.now.addingTimeInterval(-since))
+            outcome: outcome, environment: environment, topic: json["topic"]?.string,
+            since: server.now.addingTimeInterval(-since))
         server.withState { $0.pushTokens[token] = script }
         return SandboxResponse(201, json: ["token": .string(token), "outcome": .string(word)])
     }

@@ -81,6 +81,11 @@ public struct StateDirectory: Sendable {
     func move(_ old: String, to new: String) throws(StorageError) {
         try StorageError.translating { () throws(PosixError) in try Directory.rename(old, to: new) }
     }
+
+    /// Makes a copy of a file's contents, which are replaced as a whole and never changed.
+    func copy(_ old: String, to new: String) throws(StorageError) {
+        try StorageError.translating { () throws(PosixError) in try Directory.link(old, to: new) }
+    }
 }
 
 /// The state directory cannot be used: the sandbox's disk is full, or not accessible.

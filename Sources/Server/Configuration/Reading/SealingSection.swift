@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The section `sealing` of a configuration's text, which `syncctl rotate-keys` rewrites; all else stays as it is written.
+/// The section `sealing` of a configuration's text, which `syncctl keys rotate` rewrites; all else stays as it is written.
 public struct SealingSection: Equatable, Sendable {
     /// As the file has it: an absolute path, or a name below the folder of secrets.
     public var keyFile: String

@@ -51,6 +51,8 @@ public struct ServerConfiguration: Sendable {
     public var nextSealingKey: Secret?
     /// The accounts with which people may sign in, with the values of their settings.
     public var accounts: [AccountType: SettingValues]
+    /// The address by which clients reach the server, without a slash at its end; `nil` if nginx is to say what they used.
+    public var publicURL: String?
     /// Redirect URIs, apart from those on loopback, that may come along with authorization codes.
     public var redirectURIs: Set<String> = []
     /// The push services in use, by the sections of the file, with the values of their settings.
@@ -60,6 +62,10 @@ public struct ServerConfiguration: Sendable {
     public var writesIndexPage = false
     /// Whether an account switch requires credentials of the account that is to be left.
     public var requiresOldAccountProof = false
+    /// How old a device's grant must be to begin a switch of accounts, unless the account was proved.
+    public var minimumGrantAgeDays = 7
+    /// For how long a switch of accounts can be undone.
+    public var undoDays = 14
     /// Whether clients that want it exchange bytes with owners' storages themselves.
     public var allowsDirectTransfers = false
     /// The largest file.
@@ -86,6 +92,8 @@ public struct ServerConfiguration: Sendable {
     public var signInTokenTimeToLive: Duration = .seconds(300)
     /// How many tokens from one address (IPv6: one /64 network) providers may reject per minute, for each process.
     public var failedSignInsPerMinute = 60
+    /// Refused requests of one network, per process, that are logged one by one.
+    public var refusalsLoggedPerMinute = 60
     /// What each user may have and do.
     public var quotas = Quotas.standard
     public var minimumIOSClientVersion: String?

@@ -13,7 +13,7 @@ enum SettingCatalog {
 
     private static let others: Set<String> = [
         "database.socket", "database.host", "database.port", "database.name", "database.user",
-        "redirectURIs",
+        "publicURL", "redirectURIs",
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
         "writesIndexPage", "requireOldAccountProof", "directTransfers", "iOSMinimumClientVersion",
         "sealing.formerKeyFiles", "sealing.nextKeyFile", "metrics.directory", "log.file", "log.level",

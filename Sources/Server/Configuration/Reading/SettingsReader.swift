@@ -1,3 +1,4 @@
+import HTTPTransport
 internal import MariaDB
 import OpenSSLCrypto
 import Posix
@@ -50,6 +51,7 @@ struct SettingsReader {
         result.metricsDirectory = metricsDirectory()
         result.roleAccounts = roleAccounts
         result.redirectURIs = redirectURIs(accounts)
+        result.publicURL = publicURL()
         return result
     }
 
@@ -142,7 +144,7 @@ struct SettingsReader {
     }
 
     /// What a sealing key has to be, as the end of a sentence.
-    static let sealingKeyRule = "it must be 32 bytes in base64, as syncctl generate-key prints them"
+    static let sealingKeyRule = "it must be 32 bytes in base64, as syncctl keys generate prints them"
 
     private static func isSealingKey(_ secret: Secret) -> Bool { (try? SealingKey(base64: secret.value)) != nil }
 
@@ -155,7 +157,7 @@ struct SettingsReader {
             isDenied = isDenied || error.isDenial
             reader.problem(
                 "sealing.keyFile is missing, and \(files.path(Self.sealingKeyFile)) cannot be read either: \(error); "
-                    + "syncctl generate-key makes a key")
+                    + "syncctl keys generate makes a key")
             return Secret("")
         }
     }
@@ -183,6 +185,20 @@ struct SettingsReader {
         }
         if !Self.isSealingKey(found) { reader.problem("\(key) cannot be used: \(Self.sealingKeyRule)", at: key) }
         return found
+    }
+
+    private mutating func publicURL() -> String? {
+        guard let text = reader.string("publicURL") else { return nil }
+        guard let address = ServerAddress(text) else {
+            reader.problem(
+                "publicURL must be the address of this server as clients use it, such as https://sync.example.com",
+                at: "publicURL")
+            return nil
+        }
+        if address.scheme == .http, address.hostKind == .domainName {
+            reader.report(.warning, "publicURL is not https: tokens travel in the clear", at: "publicURL")
+        }
+        return address.origin + address.path.dropLast()
     }
 
     /// Those that are listed, and those of companies, which a caller that uses one may also name explicitly.

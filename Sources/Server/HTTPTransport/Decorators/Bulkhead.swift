@@ -34,6 +34,10 @@ public final class Bulkhead: TransportDecorator {
         /// How many of ``calls`` may be to one server of those that people name: one that hangs must leave room for the
         /// calls of the same service to others.
         var callsPerServer: Int { max(1, calls / 4) }
+
+        /// How many calls may be to servers at which nobody is known, all together, whatever the service: a name that
+        /// somebody made up may take as long to look up as a server that hangs. Nobody waits for one of them to end.
+        var ofUnproved: Limits { Limits(calls: callsPerServer, waiting: 0, patience: patience) }
     }
 
     private struct Usage {
@@ -62,8 +66,16 @@ public final class Bulkhead: TransportDecorator {
 
     /// A call in progress.
     public struct Slot {
-        fileprivate var service: ExternalService
+        fileprivate var share: Share
         fileprivate var server: String?
+    }
+
+    /// Whose calls are counted together.
+    fileprivate enum Share: Hashable {
+        case service(ExternalService)
+        case unproved
+
+        init(_ request: OutgoingRequest) { self = request.isUnproved ? .unproved : .service(request.call.service) }
     }
 
     private static let pollInterval: Duration = .milliseconds(5)
@@ -71,7 +83,7 @@ public final class Bulkhead: TransportDecorator {
     private let limits: Limits
     private let pause: @Sendable (Duration) -> Void
     private let now: @Sendable () -> ContinuousClock.Instant
-    private let services = Mutex<[ExternalService: Usage]>([:])
+    private let shares = Mutex<[Share: Usage]>([:])
 
     /// - Parameters:
     ///   - pause: blocks the calling thread; tests pass one that does not.
@@ -90,11 +102,11 @@ public final class Bulkhead: TransportDecorator {
     /// - Throws: ``TransportError/withheld(_:)`` with ``WithheldCall/busy``.
     public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Slot {
         enum Answer { case taken, wait, refused }
-        let (slot, limits) = (Slot(service: request.call.service, server: request.server), limits)
-        let service = slot.service
-        let answer = services.withLock { services -> Answer in
-            var usage = services[service] ?? Usage()
-            defer { services[service] = usage }
+        let slot = Slot(share: Share(request), server: request.server)
+        let (share, limits) = (slot.share, slot.share == .unproved ? limits.ofUnproved : limits)
+        let answer = shares.withLock { shares -> Answer in
+            var usage = shares[share] ?? Usage()
+            defer { shares[share] = usage }
             if request.isEarly, usage.calls >= limits.calls / 2 { return .refused }
             if usage.take(for: slot.server, limits) { return .taken }
             guard !request.isEarly, usage.waiting < limits.waiting else { return .refused }
@@ -110,9 +122,9 @@ public final class Bulkhead: TransportDecorator {
         while true {
             pause(Self.pollInterval)
             let isOver = now() >= end
-            let isTaken = services.withLock { services -> Bool in
-                var usage = services[service] ?? Usage()
-                defer { services[service] = usage }
+            let isTaken = shares.withLock { shares -> Bool in
+                var usage = shares[share] ?? Usage()
+                defer { shares[share] = usage }
                 let isFree = usage.take(for: slot.server, limits)
                 if isFree || isOver { usage.waiting -= 1 }
                 return isFree
@@ -124,6 +136,6 @@ public final class Bulkhead: TransportDecorator {
 
     /// Releases the slot.
     public func ended(_ slot: Slot, _ result: CallResult) {
-        services.withLock { $0[slot.service]?.release(slot.server) }
+        shares.withLock { $0[slot.share]?.release(slot.server) }
     }
 }

@@ -27,9 +27,13 @@ struct CircuitBreaker {
         case probing(pause: Duration)
     }
 
+    /// How many failures open it: ``failuresToOpen`` unless its owner is less patient.
+    private let patience: Int
     private var state = State.closed
     private var failures = 0
     private var failingSince: Instant?
+
+    init(failuresToOpen patience: Int = Self.failuresToOpen) { self.patience = patience }
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
@@ -49,7 +53,7 @@ struct CircuitBreaker {
     }
 
     /// The host has responded.
-    mutating func succeeded() { self = CircuitBreaker() }
+    mutating func succeeded() { self = CircuitBreaker(failuresToOpen: patience) }
 
     /// A call that began at `start` got no response, or one that says that the service is unavailable.
     mutating func failed(_ admission: Admission, began start: Instant, at now: Instant) {
@@ -58,7 +62,7 @@ struct CircuitBreaker {
             failures += 1
             let since = min(start, failingSince ?? start)
             failingSince = since
-            if failures >= Self.failuresToOpen, now - since >= Self.shortestStreak {
+            if failures >= patience, now - since >= Self.shortestStreak {
                 open(for: Self.firstPause, at: now)
             }
         case .probing(let pause) where admission == .probe: open(for: min(pause * 2, Self.longestPause), at: now)

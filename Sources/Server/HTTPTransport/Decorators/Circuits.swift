@@ -31,14 +31,20 @@ public final class Circuits: TransportDecorator {
     /// Hosts remembered because they fail; beyond that, more of those that only a person names are called as if they worked.
     private static let maximumHosts = 4096
 
+    private let failuresToOpen: Int
     private let now: @Sendable () -> ContinuousClock.Instant
     private let observer: Observer
     private let breakers = Mutex<[String: CircuitBreaker]>([:])
 
-    /// - Parameter now: the clock; tests pass one that they control.
+    /// - Parameters:
+    ///   - failuresToOpen: how many failures in a row, over a few seconds, end the calls to a host; `nil` for as many as suit
+    ///     people's requests.
+    ///   - now: the clock; tests pass one that they control.
     public init(
-        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, observer: @escaping Observer = { _, _, _ in }
+        failuresToOpen: Int? = nil, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        observer: @escaping Observer = { _, _, _ in }
     ) {
+        self.failuresToOpen = failuresToOpen ?? CircuitBreaker.failuresToOpen
         self.now = now
         self.observer = observer
     }
@@ -73,7 +79,7 @@ public final class Circuits: TransportDecorator {
     private func note(_ outcome: Outcome, _ call: Call) {
         let now = now()
         let (wasClosed, isClosed) = breakers.withLock { breakers in
-            var breaker = breakers[call.host] ?? CircuitBreaker()
+            var breaker = breakers[call.host] ?? CircuitBreaker(failuresToOpen: failuresToOpen)
             let wasClosed = breaker.isClosed
             switch outcome {
             case .success: breaker.succeeded()

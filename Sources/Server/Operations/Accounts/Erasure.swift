@@ -76,7 +76,7 @@ public struct ErasureReceipt: Report {
         let counts = rows.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
         var lines = [
             "\(erased ? "ERASED" : "Would erase") user \(userID), \(accountType.rawValue) account with SHA-256 \(accountHash)",
-            "  at         \(erasedAt) UTC",
+            "  at         \(erasedAt.iso8601)",
             "  rows       \(counts)",
             "  groups     \(groups.isEmpty ? "none" : groups.map(\.rawValue).joined(separator: ", "))",
             "  files      those the person owned are deleted for the others; their bytes stay in the person's own storage",

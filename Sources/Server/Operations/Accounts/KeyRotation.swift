@@ -106,7 +106,7 @@ public struct KeyRotationReport: Report, Equatable {
 
     public var lines: [String] {
         var lines = ["\(resealed) sealed anew with key \(currentKey), \(alreadyCurrent) already were"]
-        if changedMeanwhile > 0 { lines.append("\(changedMeanwhile) changed meanwhile: run rotate-keys again") }
+        if changedMeanwhile > 0 { lines.append("\(changedMeanwhile) changed meanwhile: run syncctl keys reseal again") }
         for record in unreadable { lines.append("no key opens the tokens of \(record): they have to sign in again") }
         lines.append(
             isGood

@@ -6,7 +6,7 @@ public import SyncProtocol
 
 /// Copies a backup to a place that is not this host, by a program that knows how, and believes nothing but what comes back.
 public struct BackupCopy {
-    public static let usualRecord = BackupRecord.usualFolder
+    public static var usualRecord: String { BackupRecord.usualFolder }
 
     private static let chunkBytes = 256 * 1_024
 

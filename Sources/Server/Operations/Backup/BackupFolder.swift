@@ -60,6 +60,8 @@ public struct BackupFolder {
     /// - Throws: ``PosixError``, `EWOULDBLOCK` if another process is at work; what `body` throws.
     public func withLock<Value>(_ body: () throws -> Value) throws -> Value {
         let lock = try FileLock("\(path)/.lock", waiting: Self.waitingTime)
+        // Root may make one in between; the user that makes them every hour has to open the lock and read what is there.
+        try RegularFile.giveToOwnerOfFolder("\(path)/.lock")
         for name in try Directory.names(in: path, matching: Self.partial) {
             try Directory.removeFile("\(path)/\(name)")
         }

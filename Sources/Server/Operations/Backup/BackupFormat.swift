@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OpenSSLCrypto
+import Posix
 import Store
 public import SyncProtocol
 
@@ -148,6 +149,8 @@ public enum BackupError: Error, Equatable, CustomStringConvertible {
     /// A table's rows differ from those that were written.
     case wrongSum(table: String)
     case cutShort
+    /// The backup contains files of a host that `syncctl backup` does not write; their paths.
+    case foreignFiles([String])
     /// The database has tables that this program does not know and would leave out.
     case unknownTables([String])
     /// The contents of the database differ from what the backup says.
@@ -164,6 +167,9 @@ public enum BackupError: Error, Equatable, CustomStringConvertible {
         case .malformed(let line): "line \(line) of the backup is damaged"
         case .wrongSum(let table): "the rows of \(table) in the backup are damaged: their SHA-256 is another"
         case .cutShort: "the backup is cut short: its manifest is missing"
+        case .foreignFiles(let paths):
+            "the backup contains files that syncctl does not write, so somebody has changed it: "
+                + paths.map(PrintableText.escaping).joined(separator: ", ") + "; a restoration leaves them alone"
         case .unknownTables(let tables):
             "the database has tables that this program does not know: \(tables.joined(separator: ", ")); nothing was written"
         case .countsDiffer(let table, let expected, let found):

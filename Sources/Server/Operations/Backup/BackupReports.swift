@@ -1,3 +1,50 @@
+public import Posix
+public import Store
+public import SyncProtocol
+
+/// The backups of a folder, the oldest first.
+public struct BackupListing: Report {
+    public struct Item: Encodable, Equatable, Sendable {
+        public var name: String
+        /// Of its snapshot.
+        public var takenAt: WireDate
+        public var bytes: Int64
+        public var ageSeconds: Int64
+        /// Whether it is known to be elsewhere, too; only the last one that was copied is.
+        public var isCopied: Bool
+    }
+
+    public var folder: String
+    public var items: [Item]
+
+    /// - Parameter lastCopied: what is known of the last copy elsewhere.
+    /// - Throws: ``PosixError``.
+    public init(of folder: BackupFolder, lastCopied: BackupRecord?, now: WireDate) throws(PosixError) {
+        self.folder = folder.path
+        items = []
+        for date in try folder.backups() {
+            let name = BackupFolder.name(of: date)
+            let file = try RegularFile(folder.path(of: date), for: .reading)
+            items.append(
+                Item(
+                    name: name, takenAt: date, bytes: Int64(try file.size()),
+                    ageSeconds: max(0, now.secondsSince1970 - date.secondsSince1970),
+                    isCopied: lastCopied?.name == name))
+        }
+    }
+
+    public var lines: [String] {
+        guard !items.isEmpty else { return ["\(folder) has no backup"] }
+        var table = TextTable("BACKUP", "TAKEN", "AGE", "SIZE", "")
+        for item in items {
+            table.add(
+                item.name, item.takenAt.iso8601, Quantity.seconds(item.ageSeconds), Quantity.bytes(item.bytes),
+                item.isCopied ? "elsewhere, too" : "")
+        }
+        return table.lines
+    }
+}
+
 /// What a backup holds, and what it does not.
 public struct BackupReport: Report {
     /// `-` for standard output.
@@ -28,7 +75,7 @@ public struct BackupReport: Report {
                 + "lost and all owners must sign in again.",
             "           Also not: \(manifest.files == nil ? "the configuration, " : "")other secrets, certificates, and people's "
                 + "files, which are in their own storage.",
-            "           Keep a copy of /etc/syncd/secrets elsewhere, and not beside the backup: together they open all tokens.",
+            "           Keep a copy of \(SetupPaths.secrets) elsewhere, and not beside the backup: together they open all tokens.",
         ]
     }
 }
@@ -73,11 +120,14 @@ public struct RestoreReport: Report {
     public var counts: [String: Int]
     /// What else was done on this host, if more than the rows was restored.
     public var host: HostRestoreReport?
+    /// By what clients notice the restoration.
+    public var marks: MarkReport
 
-    init(manifest: BackupFormat.Manifest, forgottenIntents: Int, counts: [String: Int]) {
+    init(manifest: BackupFormat.Manifest, forgottenIntents: Int, counts: [String: Int], marks: MarkReport) {
         self.manifest = manifest
         self.forgottenIntents = forgottenIntents
         self.counts = counts
+        self.marks = marks
     }
 
     public var isGood: Bool { host?.isGood ?? true }
@@ -89,12 +139,38 @@ public struct RestoreReport: Report {
                 "           \(Quantity.of(forgottenIntents, "upload")) under way at that time: left in people's storage, unused"
             )
         }
+        lines.append(marks.groupLine)
         lines +=
-            host?.lines ?? ["NEXT       put the sealing key in its place, run syncctl fsck, then start syncd.target"]
-        lines.append(
-            "           What happened after \(manifest.header.takenAt) UTC is not known any more: newer objects stay unused in "
-                + "people's folders, replaced ones are reported as gone.")
-        return lines
+            host?.lines ?? [
+                "NEXT       put the sealing key in its place, run \(HostedApp.current.command) fsck, then start \(SetupPaths.target)"
+            ]
+        return lines + [marks.warning]
+    }
+}
+
+/// How clients notice that the database was put back to an earlier state.
+public struct MarkReport: Report {
+    /// Index reports it for each of the groups.
+    public var restoreMark: RestoreMark
+    public var groups: Int
+    /// Nothing is known of what happened after it, UTC.
+    public var stateOf: WireDate
+    /// Uploads that were in progress at that time; absent where this is reported elsewhere.
+    public var forgottenIntents: Int?
+
+    public var lines: [String] {
+        var lines = [groupLine]
+        if let count = forgottenIntents, count > 0 {
+            lines.append("           \(Quantity.of(count, "upload")) in progress at that time: forgotten")
+        }
+        return lines + [warning]
+    }
+
+    fileprivate var groupLine: String { "marked     \(Quantity.of(groups, "group")) with \(restoreMark)" }
+
+    fileprivate var warning: String {
+        "           What happened after \(stateOf.iso8601) is not known any more: devices that compare the mark upload it again; "
+            + "newer objects stay in people's folders, replaced ones are reported as gone."
     }
 }
 
@@ -135,7 +211,7 @@ extension BackupFormat.Manifest {
     fileprivate var lines: [String] {
         let rows = parts.filter { $0.value.rows > 0 }.sorted { $0.key < $1.key }
         return [
-            "of         \(header.takenAt) UTC, database \(header.database), server \(header.serverVersion), schema "
+            "of         \(header.takenAt.iso8601), database \(header.database), server \(header.serverVersion), schema "
                 + "\(header.schema)",
             "holds      "
                 + (rows.isEmpty ? "nothing" : rows.map { "\($0.key) \($0.value.rows)" }.joined(separator: ", ")),

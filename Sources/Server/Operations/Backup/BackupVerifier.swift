@@ -11,10 +11,18 @@ public struct BackupVerifier {
         self.path = path
     }
 
-    /// Checks format, sums and counts.
+    /// Checks format, sums and counts, and that it brings no other files of a host than a backup may.
     /// - Throws: ``BackupError``, `GzipError`.
     public func verify() throws -> VerificationReport {
-        VerificationReport(path: path, manifest: try BackupReader(path: path).verify(), restoredInto: nil)
+        let (manifest, files) = try BackupReader(path: path).examine()
+        try Self.requireFilesOfServer(files)
+        return VerificationReport(path: path, manifest: manifest, restoredInto: nil)
+    }
+
+    /// A restoration leaves such a file alone, and yet syncctl has not written this backup, or not so.
+    private static func requireFilesOfServer(_ files: [HostFile]) throws(BackupError) {
+        let foreign = files.map(\.path).filter { !HostFiles.allows($0) }
+        if !foreign.isEmpty { throw .foreignFiles(foreign) }
     }
 
     /// Restores it into a scratch database, checks every rule there, and removes all of it again.
@@ -29,6 +37,7 @@ public struct BackupVerifier {
             pause: { Pause.sleep($0) })
         store.open()
         try store.withSession { try $0.requireEmpty() }
+        try Self.requireFilesOfServer(try BackupReader(path: path).examine().files)
         let outcome = Result {
             let restored = try Restorer(into: settings).restore(path)
             let findings = try Fsck(store: store, sealer: sealer, rowLimit: 10).run()

@@ -1,5 +1,6 @@
 import OpenSSLCrypto
 public import Posix
+import Store
 
 /// A file of the host that a backup keeps along with the rows, so that a host that takes this one's place is configured
 /// like it. None of them holds a secret.
@@ -48,7 +49,20 @@ public struct HostFiles {
             && Directory.matches(String(parts[1]), pattern: "*.conf")
     }
 
-    private static func isUnitFolder(_ name: String) -> Bool { Directory.matches(name, pattern: "syncd*.d") }
+    /// Whether a folder has settings of units of this app.
+    private static func isUnitFolder(_ name: String) -> Bool {
+        let app = HostedApp.current
+        let ours =
+            AppFiles.unitNames.map(app.unit) + [
+                app.unit("-@.service"), app.name == nil ? "syncd-default.slice" : app.unit(".slice"),
+            ]
+        // Of a template also those of its instances.
+        return ours.contains { unit in
+            let parts = unit.split(separator: "@", maxSplits: 1)
+            return name == unit + ".d"
+                || parts.count == 2 && Directory.matches(name, pattern: "\(parts[0])@*\(parts[1]).d")
+        }
+    }
 
     /// What is on this host.
     /// - Parameter hasSecrets: whether the configuration itself holds secrets; it is then left out.
@@ -59,7 +73,7 @@ public struct HostFiles {
         let folders = ((try? Directory.names(in: root + Self.unitFolder)) ?? []).filter(Self.isUnitFolder)
         for folder in folders.map({ "\(Self.unitFolder)/\($0)" }) {
             let names = (try? Directory.names(in: root + folder, matching: "*.conf")) ?? []
-            paths += names.map { "\(folder)/\($0)" }
+            paths += names.map { "\(folder)/\($0)" }.filter { !AppFiles.isMade(root + $0) }
         }
         var files: [HostFile] = []
         var omitted = hasSecrets ? ["\(SetupPaths.configuration): it holds secrets itself"] : []

@@ -1,7 +1,8 @@
 public import MariaDB
 import OpenSSLCrypto
 import Posix
-import Store
+public import Store
+public import SyncProtocol
 
 /// Restores a backup into an empty database.
 public struct Restorer {
@@ -16,7 +17,7 @@ public struct Restorer {
     }
 
     /// Verifies the backup, creates the schema of its time, inserts all rows in one transaction, brings the schema up
-    /// to date, and counts the resulting rows.
+    /// to date, counts the resulting rows, and gives all groups one new mark by which clients notice the restoration.
     ///
     /// A database that is not empty is rejected before anything else; if anything fails, no row remains, and it may be
     /// run again.
@@ -38,22 +39,56 @@ public struct Restorer {
                 try session.setNextNumber(number, of: table)
             }
         }
+        let mark = try RestoreMark.random()
         let intents = try store.transaction { session in
             // Checked again: somebody may have used the database meanwhile.
             try session.requireEmpty()
             _ = try reader.read { table, columns, rows in try session.insert(rows, columns, into: table) }
+            // With the rows, so that no interruption leaves them without; an older schema has no place for it yet.
+            if try session.columns(of: .sharingGroups).contains(where: { $0.name == "restore_mark" }) {
+                try session.markGroups(mark)
+            }
             return try session.forgetIntents()
         }
         _ = try runner.migrate()
         try runner.verify()
         let counts = try store.snapshot { session in try session.rowCounts() }
+        let takenAt = manifest.header.takenAt
+        let groups = try store.transaction { try $0.recordRestoration(ofStateAt: takenAt, mark) }
         for (table, part) in manifest.parts.sorted(by: { $0.key < $1.key }) {
             let expected = table == StoredTable.outbox.rawValue ? part.rows - intents : part.rows
             guard counts[table] == expected else {
                 throw BackupError.countsDiffer(table: table, expected: expected, found: counts[table] ?? 0)
             }
         }
-        try store.transaction { try $0.recordRestoration(ofBackupTakenAt: manifest.header.takenAt) }
-        return RestoreReport(manifest: manifest, forgottenIntents: intents, counts: counts)
+        return RestoreReport(
+            manifest: manifest, forgottenIntents: intents, counts: counts,
+            marks: MarkReport(restoreMark: mark, groups: groups, stateOf: takenAt))
+    }
+
+    /// Does to a database that was put back by other means what ``restore(_:)`` does besides filling it, in one transaction.
+    ///
+    /// For dumps, snapshots of a disk, and nodes of a cluster that came back with old data. Call it before the server
+    /// starts: the first client that gets a list without the new mark takes the older state for a change, and what people
+    /// have changed before the call counts as a part of the older state.
+    /// - Parameters:
+    ///   - store: with the current schema.
+    ///   - stateOf: of what moment the database's contents are, UTC; an earlier one does no harm.
+    /// - Throws: ``StoreError``.
+    public static func markRestored(_ store: MetadataStore, stateOf: WireDate) throws -> MarkReport {
+        let mark = try RestoreMark.random()
+        return try store.transaction { session in
+            let intents = try session.forgetIntents()
+            let groups = try session.recordRestoration(ofStateAt: stateOf, mark)
+            return MarkReport(restoreMark: mark, groups: groups, stateOf: stateOf, forgottenIntents: intents)
+        }
+    }
+}
+
+extension RestoreMark {
+    fileprivate static func random() throws -> RestoreMark {
+        let text = try RandomBytes.uuidText()
+        guard let mark = RestoreMark(text) else { preconditionFailure("a UUID is 36 characters of ASCII") }
+        return mark
     }
 }

@@ -11,6 +11,8 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case accountSwitches = "account_switches"
     case accountMoves = "account_moves"
     case movingContents = "moving_contents"
+    case formerContents = "former_contents"
+    case formerOwners = "former_owners"
     case devices
     case sharingGroups = "sharing_groups"
     case memberships
@@ -48,6 +50,8 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .accountSwitches: "SELECT * FROM account_switches ORDER BY switch_uuid"
         case .accountMoves: "SELECT * FROM account_moves ORDER BY switch_uuid"
         case .movingContents: "SELECT * FROM moving_contents ORDER BY switch_uuid, sharing_group_id, file_uuid"
+        case .formerContents: "SELECT * FROM former_contents ORDER BY switch_uuid, sharing_group_id, file_uuid"
+        case .formerOwners: "SELECT * FROM former_owners ORDER BY switch_uuid, sharing_group_id"
         case .devices: "SELECT * FROM devices ORDER BY user_id, device_uuid"
         case .sharingGroups: "SELECT * FROM sharing_groups ORDER BY sharing_group_id"
         case .memberships: "SELECT * FROM memberships ORDER BY sharing_group_id, user_id"
@@ -83,6 +87,8 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .accountSwitches: "SELECT 1 FROM account_switches LIMIT 1"
         case .accountMoves: "SELECT 1 FROM account_moves LIMIT 1"
         case .movingContents: "SELECT 1 FROM moving_contents LIMIT 1"
+        case .formerContents: "SELECT 1 FROM former_contents LIMIT 1"
+        case .formerOwners: "SELECT 1 FROM former_owners LIMIT 1"
         case .devices: "SELECT 1 FROM devices LIMIT 1"
         case .sharingGroups: "SELECT 1 FROM sharing_groups LIMIT 1"
         case .memberships: "SELECT 1 FROM memberships LIMIT 1"

@@ -140,12 +140,28 @@ extension StoreSession {
 }
 
 extension StoreSession {
-    /// Records that this database was restored, from a backup whose snapshot is of `takenAt`: nothing is known of
-    /// uploads since then.
-    mutating func recordRestoration(ofBackupTakenAt takenAt: WireDate) throws(StoreError) {
+    /// Records that this database was put back to its state of `takenAt`, and marks its groups: nothing is known of what
+    /// happened since then.
+    /// - Returns: the number of groups.
+    mutating func recordRestoration(ofStateAt takenAt: WireDate, _ mark: RestoreMark) throws(StoreError) -> Int {
         try execute(
             "INSERT IGNORE INTO restorations (backup_taken_at, restored_at) VALUES (?, UTC_TIMESTAMP())",
             [.date(takenAt)])
+        try markGroups(mark)
+        return try count("SELECT COUNT(*) FROM sharing_groups WHERE restore_mark = ?", [.text(mark.rawValue)])
+    }
+
+    /// Lets clients notice that the server's knowledge has gone back, in each group that exists: every later master
+    /// version counts as a change made since. The version never rises: a device that was away during two restorations may
+    /// know what the first one has lost.
+    mutating func markGroups(_ mark: RestoreMark) throws(StoreError) {
+        try execute(
+            """
+            UPDATE sharing_groups
+               SET restore_mark = ?,
+                   restored_master_version = LEAST(COALESCE(restored_master_version, master_version), master_version)
+            """,
+            [.text(mark.rawValue)])
     }
 
     /// Row counts by table name; call in a snapshot.
@@ -160,6 +176,8 @@ extension StoreSession {
              UNION ALL SELECT 'account_switches', COUNT(*) FROM account_switches
              UNION ALL SELECT 'account_moves', COUNT(*) FROM account_moves
              UNION ALL SELECT 'moving_contents', COUNT(*) FROM moving_contents
+             UNION ALL SELECT 'former_contents', COUNT(*) FROM former_contents
+             UNION ALL SELECT 'former_owners', COUNT(*) FROM former_owners
              UNION ALL SELECT 'devices', COUNT(*) FROM devices
              UNION ALL SELECT 'sharing_groups', COUNT(*) FROM sharing_groups
              UNION ALL SELECT 'memberships', COUNT(*) FROM memberships

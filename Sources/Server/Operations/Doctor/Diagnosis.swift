@@ -1,3 +1,5 @@
+import SyncProtocol
+
 /// The result of one check on a host.
 public struct Diagnosis: Encodable, Equatable, Sendable {
     public enum Verdict: String, Encodable, Equatable, Sendable {
@@ -23,24 +25,115 @@ public struct Diagnosis: Encodable, Equatable, Sendable {
     public var fix: String?
     /// Whether the operator has said that it does not matter.
     public var ignored = false
+    /// What it is about, such as a unit or a role, where other findings depend on that.
+    let subject: String?
+
+    private enum CodingKeys: CodingKey {
+        case check, verdict, code, finding, effect, fix, ignored
+    }
 
     /// Something that the operator should know.
-    /// - Parameter check: if it is not that of the code.
-    public init(_ code: DiagnosisCode, _ finding: String, fix: String?, check: String? = nil) {
+    /// - Parameters:
+    ///   - check: if it is not that of the code.
+    ///   - subject: what it is about, for ``explains(_:)``.
+    ///   - effect: if it is not that of the code.
+    public init(
+        _ code: DiagnosisCode, _ finding: String, fix: String?, check: String? = nil, about subject: String? = nil,
+        effect: String? = nil
+    ) {
         self.check = check ?? code.check
         self.code = code
         verdict = code.verdict
         self.finding = finding
-        effect = code.effect
+        self.effect = effect ?? code.effect
         self.fix = fix
+        self.subject = subject
     }
 
     private init(good check: String, _ finding: String) {
         self.check = check
         verdict = .good
         self.finding = finding
+        subject = nil
     }
 
     /// All is well.
     public static func good(_ check: String, _ finding: String) -> Diagnosis { Diagnosis(good: check, finding) }
+}
+
+extension Diagnosis {
+    /// Whether another finding follows from this one, and needs no advice of its own.
+    func explains(_ other: Diagnosis) -> Bool {
+        guard let code, let effect = other.code else { return false }
+        let isBehindNginx = [.frontDoorUnhealthy, .countersMissing, .metricsUnanswered].contains(effect)
+        switch code {
+        case .maintenanceOn: return effect == .frontDoorUnhealthy
+        case .diskFull where DiskCheck.concerns(.database, subject),
+            .diskReadOnly where DiskCheck.concerns(.database, subject):
+            return other.subject == "mariadb.service" || other.followsFromNoDatabase
+                || [.databaseUnavailable, .databaseReadOnly].contains(effect)
+        case .diskFull, .diskReadOnly:
+            return effect == .countersMissing && DiskCheck.concerns(.counters, subject)
+        case .unitFailed, .unitStopped, .unitNotReady, .unitRestarting:
+            switch subject {
+            case "mariadb.service"?:
+                return other.followsFromNoDatabase || [.databaseUnavailable, .databaseFull].contains(effect)
+            case "nginx.service"?:
+                return [.frontDoorClosed, .metricsUnanswered, .publicAddressUnreached, .sandboxSilent].contains(effect)
+            case SetupPaths.target?:
+                return isBehindNginx || [.responderSilent, .jobsStandStill, .responderUnhealthy].contains(effect)
+            case let unit?:
+                guard
+                    let role = ServerRole.allCases.first(where: {
+                        unit.contains("-\($0.rawValue)@")
+                            || unit.hasSuffix("-\($0.rawValue).socket")
+                    })
+                else { return false }
+                switch effect {
+                case .jobsStandStill: return role == .jobs
+                case .responderSilent, .responderUnhealthy: return other.check == "\(role.rawValue)Socket"
+                default: return other.follows(from: role)
+                }
+            case nil: return false
+            }
+        case .databaseUnavailable, .databaseDenied, .databaseFull:
+            // Responders wait for a database that stands still.
+            return other.followsFromNoDatabase || (code == .databaseUnavailable && effect == .responderSilent)
+        case .databaseLocked:
+            return isBehindNginx || [.databaseUnavailable, .responderUnhealthy, .jobsStandStill].contains(effect)
+        case .databaseReadOnly: return effect == .jobsStandStill
+        case .roleAccountUnusable: return effect == .responderUnhealthy || isBehindNginx
+        case .responderSilent, .responderUnhealthy, .socketDenied:
+            return other.follows(from: check == "transferSocket" ? .transfer : .api)
+        case .certificateUnreadable, .keyMismatch: return effect == .nginxInvalid
+        case .nginxInvalid:
+            return effect == .frontDoorClosed || effect == .metricsUnanswered || other.subject == "nginx.service"
+        case .certificateMissing: return effect == .nameUnresolved
+        case .hostUnresolved:
+            return [.providerUnreachable, .publicAddressUnreached, .clockUnread].contains(effect)
+                // No name has an address, so that of the server has none either.
+                || (subject == NamesCheck.all && effect == .nameUnresolved)
+        case .sandboxSilent: return [.providerUnreachable, .clockUnread].contains(effect)
+        case .frontDoorClosed: return effect == .metricsUnanswered || effect == .publicAddressUnreached
+        default: return false
+        }
+    }
+
+    /// Whether it is found where processes of a role do not work. Those of api answer HealthCheck, by which the front door is
+    /// tried, and the metrics page.
+    private func follows(from role: ServerRole) -> Bool {
+        switch code {
+        case .countersMissing: subject == role.rawValue
+        case .frontDoorUnhealthy, .metricsUnanswered: role == .api
+        default: false
+        }
+    }
+
+    /// Whether it is found where the database cannot be used.
+    private var followsFromNoDatabase: Bool {
+        switch code {
+        case .responderUnhealthy, .frontDoorUnhealthy, .roleAccountUnusable, .countersMissing, .metricsUnanswered: true
+        default: false
+        }
+    }
 }

@@ -1,14 +1,36 @@
 /// The state of a host.
 public struct DoctorReport: Report {
-    public var diagnoses: [Diagnosis]
+    /// What is wrong first, causes before what follows from them; then notes, and what is well.
+    public private(set) var diagnoses: [Diagnosis]
+    /// Whether the text for people names only what is wrong; JSON always has everything.
+    private var isQuiet = false
 
-    /// - Parameter ignored: what the operator knows and accepts; it is reported, and does not count.
-    public init(_ diagnoses: [Diagnosis], ignoring ignored: [DiagnosisCode] = []) {
+    private enum CodingKeys: CodingKey {
+        case diagnoses
+    }
+
+    /// - Parameters:
+    ///   - ignored: what the operator knows and accepts; it is reported, and does not count.
+    ///   - isQuiet: whether ``lines`` tell only what is wrong.
+    public init(_ diagnoses: [Diagnosis], ignoring ignored: [DiagnosisCode] = [], isQuiet: Bool = false) {
+        self.isQuiet = isQuiet
         self.diagnoses = diagnoses.map { diagnosis in
             var diagnosis = diagnosis
             diagnosis.ignored = diagnosis.code.map(ignored.contains) ?? false
+            diagnosis.fix = diagnosis.fix.map(AppText().named)
             return diagnosis
         }
+        let causes = causes
+        func rank(_ index: Int) -> Int {
+            let diagnosis = self.diagnoses[index]
+            switch diagnosis.verdict {
+            case .bad where !diagnosis.ignored: return causes[index] == nil ? 0 : 1
+            case .warning where !diagnosis.ignored: return causes[index] == nil ? 2 : 3
+            case .bad, .warning, .unknown: return 4
+            case .good: return 5
+            }
+        }
+        self.diagnoses = self.diagnoses.indices.sorted { (rank($0), $0) < (rank($1), $1) }.map { self.diagnoses[$0] }
     }
 
     private var findings: [Diagnosis] {
@@ -19,21 +41,56 @@ public struct DoctorReport: Report {
 
     public var lines: [String] {
         var lines: [String] = []
-        for diagnosis in diagnoses {
-            let mark =
-                switch diagnosis.verdict {
-                case .good: "ok      "
-                case .unknown: "?       "
-                case .warning: diagnosis.ignored ? "ignored " : "WARNING "
-                case .bad: diagnosis.ignored ? "ignored " : "BAD     "
-                }
-            lines.append("\(mark)\(diagnosis.finding)")
+        let causes = causes
+        for index in diagnoses.indices where causes[index] == nil {
+            let diagnosis = diagnoses[index]
+            guard !isQuiet || (diagnosis.verdict != .good && !diagnosis.ignored) else { continue }
+            lines.append("\(mark(of: diagnosis))\(diagnosis.finding)")
             if let effect = diagnosis.effect, !diagnosis.ignored { lines.append("          users: \(effect)") }
             if let fix = diagnosis.fix { lines.append("          do: \(fix)") }
+            // What follows from it, or is the same elsewhere, needs no advice of its own.
+            for other in diagnoses.indices where causes[other] == index {
+                lines.append("          and so: \(diagnoses[other].finding)")
+            }
         }
-        let codes = findings.compactMap { $0.code?.rawValue }
-        lines.append(
-            isGood ? "this host is well" : "THIS HOST NEEDS SOMEBODY: \(Set(codes).sorted().joined(separator: ", "))")
+        var codes: [String] = []
+        for code in findings.compactMap({ $0.code?.rawValue }) where !codes.contains(code) { codes.append(code) }
+        lines.append(isGood ? "this host is well" : "THIS HOST NEEDS SOMEBODY: \(codes.joined(separator: ", "))")
         return lines
+    }
+
+    private func mark(of diagnosis: Diagnosis) -> String {
+        switch diagnosis.verdict {
+        case .good: "ok      "
+        case .unknown: "?       "
+        case .warning: diagnosis.ignored ? "ignored " : "WARNING "
+        case .bad: diagnosis.ignored ? "ignored " : "BAD     "
+        }
+    }
+
+    /// For each diagnosis that would not be there without another one, the first cause of all.
+    private var causes: [Int: Int] {
+        var nearest: [Int: Int] = [:]
+        for index in diagnoses.indices {
+            for other in consequences(of: index) where nearest[other] == nil { nearest[other] = index }
+        }
+        return nearest.mapValues { cause in
+            var first = cause
+            // At most as many steps as there are diagnoses, should two of them explain each other.
+            for _ in diagnoses.indices { first = nearest[first] ?? first }
+            return first
+        }
+    }
+
+    /// What a diagnosis explains; of findings of which there are many, the first one explains the others.
+    private func consequences(of index: Int) -> [Int] {
+        let cause = diagnoses[index]
+        guard let code = cause.code, !cause.ignored else { return [] }
+        let alike = diagnoses.indices.filter { diagnoses[$0].code == code && !diagnoses[$0].ignored }
+        return diagnoses.indices.filter { other in
+            guard other != index, !diagnoses[other].ignored else { return false }
+            return cause.explains(diagnoses[other])
+                || (alike.count > 3 && alike.first == index && diagnoses[other].code == code)
+        }
     }
 }

@@ -6,7 +6,7 @@ import Synchronization
 public struct HostCheck: Sendable {
     /// What it is about, for whoever reads that it took too long.
     let subject: String
-    private let examine: @Sendable () -> [Diagnosis]
+    fileprivate let examine: @Sendable () -> [Diagnosis]
 
     public init(_ subject: String, _ examine: @escaping @Sendable () -> [Diagnosis]) {
         self.subject = subject
@@ -19,15 +19,41 @@ public struct HostCheck: Sendable {
     /// reported and left behind: the process ends soon.
     /// - Parameter limit: how long all of them may take.
     public static func run(_ checks: [HostCheck], within limit: Duration) -> [Diagnosis] {
-        let end = DispatchTime.now() + .milliseconds(Int(limit / .milliseconds(1)))
-        let pending = checks.map { ($0, Result($0)) }
-        return pending.flatMap { check, result in
-            result.diagnoses(by: end) ?? [
-                Diagnosis(
-                    .checkTimedOut, "\(check.subject): no result after \(limit.components.seconds) s",
-                    fix: "look at it by hand, or give it longer: --patience SECONDS")
-            ]
+        begin(checks).diagnoses(within: limit)
+    }
+
+    /// Starts checks, whose diagnoses are asked for later.
+    public static func begin(_ checks: [HostCheck]) -> Pending {
+        Pending(checks: checks.map { ($0, start($0)) })
+    }
+
+    /// Checks that run.
+    public struct Pending: Sendable {
+        fileprivate let checks: [(HostCheck, @Sendable (DispatchTime) -> [Diagnosis]?)]
+
+        /// The diagnoses of those that end within this time from now on.
+        public func diagnoses(within limit: Duration) -> [Diagnosis] {
+            let end = HostCheck.deadline(limit)
+            return checks.flatMap { check, result -> [Diagnosis] in
+                if let diagnoses = result(end) { return diagnoses }
+                return [
+                    Diagnosis(
+                        .checkTimedOut, "\(check.subject): no result in time",
+                        fix: "look at it by hand, or give it longer: --patience SECONDS")
+                ]
+            }
         }
+    }
+
+    /// Runs a check on a thread of its own.
+    /// - Returns: its diagnoses; `nil` if there are none by the deadline.
+    static func start(_ check: HostCheck) -> @Sendable (_ deadline: DispatchTime) -> [Diagnosis]? {
+        let result = Result(check)
+        return { result.diagnoses(by: $0) }
+    }
+
+    static func deadline(_ limit: Duration) -> DispatchTime {
+        .now() + .milliseconds(Int(max(.zero, limit) / .milliseconds(1)))
     }
 
     /// What a thread is about to find out.

@@ -8,24 +8,37 @@ public import Vault
 /// Compares what rows say with what the clouds have: objects that are missing or altered, objects to which nothing
 /// refers, and whatever else is in the folders.
 ///
-/// One request at a time; its transport keeps the pace. It may run at any time alongside the server, and only repairs
-/// change anything.
-public struct CloudCheck {
+/// Several owners' storages are examined at once (``CloudCheckTeam``); the transport keeps the pace. A storage that hangs is
+/// given up after a while, and the next owners at the same server are not waited for. It may run at any time alongside the
+/// server, and only repairs change anything.
+public struct CloudCheck: Sendable {
     private static let page = 200
+    /// How many owners' storages are examined at once.
+    private static let width = 4
+    /// How long a server may take for its reply to a question, or to begin a long one.
+    private static let replyTime: Duration = .seconds(20)
+    /// How many questions in a row a server may leave without a reply before it is left alone for a while.
+    private static let patience = 3
 
     private let store: MetadataStore
     private let storage: StorageRegistry
-    private let transport: Transport
+    private let transport: @Sendable () -> Transport
+    private let circuits = Circuits(failuresToOpen: patience)
+    private let calls = EndableCalls()
     private let rowLimit: Int
     private let repairs: Bool
     private let ownNames: Set<String>
+    /// Whether the bytes of all objects are read, not only compared by the hashes that providers tell.
+    public var reads = false
 
     /// - Parameters:
+    ///   - transport: called for each owner, by the thread that examines their storage.
     ///   - rowLimit: rows listed for each finding; that there are more is only mentioned.
     ///   - repairs: whether to repair what can be without losing anything.
     ///   - ownNames: names in folders that are neither files' nor foreign.
     public init(
-        store: MetadataStore, storage: StorageRegistry, transport: Transport, rowLimit: Int, repairs: Bool,
+        store: MetadataStore, storage: StorageRegistry, transport: @escaping @Sendable () -> Transport, rowLimit: Int,
+        repairs: Bool,
         ownNames: Set<String>
     ) {
         self.store = store
@@ -52,10 +65,10 @@ public struct CloudCheck {
     ///
     /// - Parameters:
     ///   - resumes: whether a check of all folders goes on where an earlier one was interrupted, if there is such a one.
-    ///   - progress: called now and then with the number of files and folders so far.
+    ///   - progress: called every few seconds, also while nothing comes from the storages.
     /// - Throws: ``StoreError``, ``CloudCheckSuperseded``.
     public func run(
-        _ scope: CloudScope, resumes: Bool, progress: @escaping (_ files: Int, _ folders: Int) -> Void = { _, _ in }
+        _ scope: CloudScope, resumes: Bool, progress: (CloudCheckStatus) -> Void = { _ in }
     ) throws -> Outcome {
         var check = try CloudCheckProgress(startingAt: store.now)
         switch scope {
@@ -67,19 +80,23 @@ public struct CloudCheck {
             try store.transaction { try $0.begin(check, at: store.now) }
             try examineAllFolders(&check, progress)
             try store.transaction { try $0.end(check) }
-        case .folder(let owner): try examineFolder(of: owner, &check, progress)
+        case .folder(let owner): try examine([folder(of: owner)], &check, progress)
         case .group(let group):
             var last: ReferredObject?
+            var hopeless: Set<UserID> = []
             while true {
                 let objects = try store.withSession { session in
                     try session.referredObjects(group: group, after: last, limit: Self.page)
                 }
-                try examineFiles(objects, &check, progress)
+                try examineFiles(objects, &check, unless: &hopeless, progress)
                 last = objects.last
                 if objects.count < Self.page { break }
             }
         case .sample(let size, let owner):
-            try examineFiles(try store.withSession { try $0.sampledObjects(size, owner: owner) }, &check, progress)
+            var hopeless: Set<UserID> = []
+            try examineFiles(
+                try store.withSession { try $0.sampledObjects(size, owner: owner) }, &check, unless: &hopeless, progress
+            )
         }
         return Outcome(
             findings: check.findings.findings(limit: rowLimit), repairs: check.findings.repairs, objects: check.objects,
@@ -88,59 +105,101 @@ public struct CloudCheck {
 
     // MARK: Folders
 
-    private func examineAllFolders(_ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void) throws {
+    private func examineAllFolders(
+        _ check: inout CloudCheckProgress, _ progress: (CloudCheckStatus) -> Void
+    ) throws {
+        let runUUID = check.runUUID
         while true {
             let last = check.lastOwner.map { UserID($0) }
             let owners = try store.withSession { try $0.owners(after: last, limit: Self.page) }
-            for owner in owners {
-                try examineFolder(of: owner, &check, progress)
-                check.lastOwner = owner.rawValue
-                try store.transaction { try $0.store(check, at: store.now) }
-            }
+            try examine(
+                owners.map { folder(of: $0) }, &check,
+                { status in
+                    guard try store.withSession({ try $0.cloudCheckInProgress() }) == runUUID else {
+                        throw CloudCheckSuperseded()
+                    }
+                    progress(status)
+                },
+                added: { check in try store.transaction { try $0.store(check, at: store.now) } })
             if owners.count < Self.page { return }
         }
     }
 
-    private func examineFolder(
-        of owner: UserID, _ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void
-    ) throws {
-        let (files, folders) = (check.objects, check.folders)
-        let found = Recorder(check.findings, limit: rowLimit)
-        defer { check.findings = found.findings }
-        try guarding(owner, found) {
-            guard let (owningUser, look) = try open(owner, found) else { return }
-            let strays = StrayObjects(
-                store: store, owner: owningUser, repairs: repairs, report: found.note, repaired: found.noteRepair)
-            let examination = FolderExamination(
-                owner: owningUser, look: look, ownNames: ownNames, report: found.note, stray: strays.handle,
-                progress: { progress(files + $0, folders) })
-            check.objects += try examination.run()
-            check.folders += 1
+    private func folder(of owner: UserID) -> CloudCheckTask {
+        CloudCheckTask(owner: owner) { progress in
+            let found = Recorder(CloudFindings(), limit: rowLimit)
+            var outcome = CloudCheckTask.Outcome()
+            outcome.isComplete = try guarding(owner, found) {
+                guard let (owningUser, look) = try open(owner, found) else { return }
+                let strays = StrayObjects(
+                    store: store, owner: owningUser, repairs: repairs, report: found.note, repaired: found.noteRepair)
+                let examination = FolderExamination(
+                    owner: owningUser, look: look, ownNames: ownNames, report: found.note, stray: strays.handle,
+                    progress: progress)
+                outcome.objects = try examination.run()
+                outcome.folders = 1
+            }
+            outcome.findings = found.findings
+            return outcome
         }
-        progress(check.objects, check.folders)
     }
 
     // MARK: Files
 
-    /// - Parameter objects: those of one owner one after another, so that each storage is opened once.
+    /// - Parameters:
+    ///   - objects: those of one owner one after another, so that each storage is opened once.
+    ///   - hopeless: owners whose storages could not be examined, and are left out.
     private func examineFiles(
-        _ objects: [ReferredObject], _ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void
+        _ objects: [ReferredObject], _ check: inout CloudCheckProgress, unless hopeless: inout Set<UserID>,
+        _ progress: (CloudCheckStatus) -> Void
     ) throws {
-        let found = Recorder(check.findings, limit: rowLimit)
-        defer { check.findings = found.findings }
-        var looks: [UserID: ObjectLook] = [:]
-        var hopeless: Set<UserID> = []
+        var tasks: [(owner: UserID, objects: [ReferredObject])] = []
         for object in objects {
             let owner = object.file.owningUser.userID
             if hopeless.contains(owner) { continue }
-            let isExamined = try guarding(owner, found) {
-                guard let look = try looks[owner] ?? open(owner, found)?.1 else { throw CloudStorageError.notFound }
-                looks = [owner: look]
-                try look.examine(object)
-            }
-            if isExamined { check.objects += 1 } else { hopeless.insert(owner) }
-            progress(check.objects, check.folders)
+            if tasks.last?.owner != owner { tasks.append((owner, [])) }
+            tasks[tasks.count - 1].objects.append(object)
         }
+        let lost = try examine(tasks.map { files($0.objects, of: $0.owner) }, &check, progress)
+        hopeless.formUnion(lost)
+    }
+
+    private func files(_ objects: [ReferredObject], of owner: UserID) -> CloudCheckTask {
+        CloudCheckTask(owner: owner) { progress in
+            let found = Recorder(CloudFindings(), limit: rowLimit)
+            var outcome = CloudCheckTask.Outcome()
+            outcome.isComplete = try guarding(owner, found) {
+                guard let look = try open(owner, found)?.1 else { throw CloudStorageError.notFound }
+                for object in objects {
+                    try look.examine(object)
+                    outcome.objects += 1
+                    progress(outcome.objects)
+                }
+            }
+            outcome.findings = found.findings
+            return outcome
+        }
+    }
+
+    /// Runs tasks, several at once, and adds what they find, in their order.
+    /// - Parameter added: called after each.
+    /// - Returns: the owners whose storages could not be examined.
+    @discardableResult
+    private func examine(
+        _ tasks: [CloudCheckTask], _ check: inout CloudCheckProgress, _ progress: (CloudCheckStatus) throws -> Void,
+        added: (CloudCheckProgress) throws -> Void = { _ in }
+    ) throws -> Set<UserID> {
+        var lost: Set<UserID> = []
+        let team = CloudCheckTeam(tasks, calls: calls, folders: check.folders, objects: check.objects)
+        try team.run(width: Self.width, progress: progress) { task, outcome in
+            check.findings.add(outcome.findings, limit: rowLimit)
+            check.objects += outcome.objects
+            check.folders += outcome.folders
+            check.lastOwner = task.owner.rawValue
+            if !outcome.isComplete { lost.insert(task.owner) }
+            try added(check)
+        }
+        return lost
     }
 
     // MARK: Storages
@@ -168,11 +227,12 @@ public struct CloudCheck {
         guard let user = try store.withSession({ try $0.user(owner) }),
             let storageType = user.accountType.cloudStorageType
         else { return nil }
+        let transport = transport().replyingWithin(Self.replyTime).decorated(by: circuits).decorated(by: calls)
         let opened = try storage.storage(
             of: user, transport: transport, deadline: .after(.seconds(60)), logger: Logger.silent)
         let look = ObjectLook(
             store: store, storage: opened, backoff: storage.backoff, repairs: repairs, report: found.note,
-            repaired: found.noteRepair)
+            repaired: found.noteRepair, reads: reads)
         return (OwningUser(userID: owner, storageType: storageType), look)
     }
 }

@@ -41,6 +41,13 @@ extension StoreSession {
         return try? JSONDecoder().decode(CloudCheckProgress.self, from: Data(state.utf8))
     }
 
+    /// The `runUUID` of the check that is in progress; `nil` if none is.
+    mutating func cloudCheckInProgress() throws(StoreError) -> String? {
+        try first("SELECT run_uuid FROM cloud_checks WHERE check_id = ?", [Self.singleRow]) {
+            row throws(StoreError) in try row.string(0)
+        }
+    }
+
     /// Makes a check the one that is in progress, whichever was before.
     mutating func begin(_ check: CloudCheckProgress, at now: WireDate) throws {
         try execute(

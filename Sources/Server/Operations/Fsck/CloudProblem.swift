@@ -61,6 +61,14 @@ struct CloudFindings: Codable {
         rows[problem, default: []].append(violation)
     }
 
+    /// Adds what another part of the check has found.
+    mutating func add(_ other: CloudFindings, limit: Int) {
+        for (problem, violations) in other.rows {
+            for violation in violations { note(problem, violation, limit: limit) }
+        }
+        for (problem, count) in other.repaired { repaired[problem, default: 0] += count }
+    }
+
     mutating func noteRepair(_ problem: CloudProblem) { repaired[problem, default: 0] += 1 }
 
     /// The findings as they are reported, at most `limit` rows for each.

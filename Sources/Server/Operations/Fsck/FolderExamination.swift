@@ -15,6 +15,10 @@ struct FolderExamination {
     private static let maximumStrays = 10_000
     /// For all pages of a folder.
     private static let listingTime: Duration = .seconds(1_800)
+    /// For one owner: a storage that answers, but each question late, must not occupy a check for days.
+    private static let longestTime: Duration = .seconds(7_200)
+
+    private let deadline = Deadline.after(Self.longestTime)
 
     let owner: OwningUser
     let look: ObjectLook
@@ -91,7 +95,7 @@ struct FolderExamination {
                 try session.referredObjects(objectID: object.objectID, of: owner.userID)
             }
             if !files.isEmpty {
-                if files.contains(where: { ObjectComparison(object, with: $0.file) != .equal }) {
+                if look.reads || files.contains(where: { ObjectComparison(object, with: $0.file).isDifference }) {
                     listing.doubtful.append(object.objectID)
                 }
             } else if let name = CloudFileName(Self.plainName(of: object.name)) {
@@ -125,6 +129,7 @@ struct FolderExamination {
     // MARK: The second look
 
     private func examine(stray object: StoredObject, _ name: CloudFileName) throws {
+        if deadline.hasPassed { throw CloudStorageError.timedOut }
         // Deleted, or referred to by a row, since it was listed?
         guard let present = try look.describe(object.objectID), try !isKnown(present, name) else { return }
         try stray(present, name)
@@ -154,6 +159,7 @@ struct FolderExamination {
 
     /// Examines one file; a provider that refuses to speak of its object may well speak of the others.
     private func examine(_ object: ReferredObject) throws -> String? {
+        if deadline.hasPassed { throw CloudStorageError.timedOut }
         do {
             return try look.examine(object)
         } catch CloudStorageError.rejected(let code) {

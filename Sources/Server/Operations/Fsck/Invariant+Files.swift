@@ -64,6 +64,8 @@ extension Invariant {
                   JOIN users u ON u.user_id = f.owning_user_id
                  WHERE NOT f.is_deleted
                    AND CAST(u.account_type AS BINARY) <> CAST(f.storage_type AS BINARY)
+                   -- An undo of a switch has led back to an account without storage.
+                   AND NOT (f.content_state = 'missing' AND u.account_type IN ('Facebook', 'AppleSignIn'))
                  LIMIT ?
                 """),
         Invariant(

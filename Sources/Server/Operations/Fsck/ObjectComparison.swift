@@ -4,7 +4,10 @@ import SyncProtocol
 
 /// How an object differs from the row of its file.
 enum ObjectComparison: Equatable {
+    /// The provider's hash is that of the file.
     case equal
+    /// The provider tells no hash, or none is known here, and nothing else differs.
+    case alike
     case otherSize(String)
     case otherHash(String)
 
@@ -17,10 +20,19 @@ enum ObjectComparison: Equatable {
         // Where the provider's hash is the checksum, no other is stored.
         let expected =
             file.providerHash ?? (file.owningUser.storageType.reportsCheckSum ? file.checkSum?.rawValue : nil)
-        if let expected, let present = object.providerHash, expected.lowercased() != present.lowercased() {
-            self = .otherHash("\(expected) here, \(present) there")
-        } else {
-            self = .equal
+        guard let expected, let present = object.providerHash else {
+            self = .alike
+            return
+        }
+        self =
+            expected.lowercased() == present.lowercased() ? .equal : .otherHash("\(expected) here, \(present) there")
+    }
+
+    /// Whether something differs.
+    var isDifference: Bool {
+        switch self {
+        case .equal, .alike: false
+        case .otherSize, .otherHash: true
         }
     }
 }

@@ -23,6 +23,8 @@ struct ObjectLook {
     let report: (CloudProblem, Violation) -> Void
     /// Called when a problem has been repaired.
     let repaired: (CloudProblem) -> Void
+    /// Whether the bytes are read, too.
+    var reads = false
 
     /// Runs `body`, and again each time that the provider has asked us to slow down and the wait is over.
     func patiently<Result>(
@@ -61,7 +63,7 @@ struct ObjectLook {
     func examine(_ object: ReferredObject) throws -> String? {
         guard let objectID = object.file.objectID else { return nil }
         if let present = try describe(objectID) {
-            compare(object, with: present)
+            try compare(object, with: present)
             return nil
         }
         guard try isStillReferred(object) else { return nil }
@@ -69,7 +71,7 @@ struct ObjectLook {
             backoff.pause(Self.secondLookPause, deadline: .after(Self.objectTime)),
             let present = try describe(objectID)
         {
-            compare(object, with: present)
+            try compare(object, with: present)
             return nil
         }
         let found = try patiently { storage throws(CloudStorageError) in
@@ -87,17 +89,37 @@ struct ObjectLook {
             note(.objectReplaced, object, "object \(objectID), in its place \(found.objectID)")
         } else if try adopt(found, as: object) {
             repaired(.objectReplaced)
-            compare(object, with: found)
+            try compare(object, with: found)
         }
         return found.objectID
     }
 
-    private func compare(_ object: ReferredObject, with present: StoredObject) {
+    private func compare(_ object: ReferredObject, with present: StoredObject) throws {
         switch ObjectComparison(present, with: object.file) {
-        case .equal: break
+        case .equal, .alike: if reads { try read(present, as: object) }
         case .otherSize(let detail): note(.objectSizeDiffers, object, detail)
         case .otherHash(let detail): note(.objectChanged, object, detail)
         }
+    }
+
+    /// Reads the whole of an object, and reports other bytes than the file's.
+    private func read(_ present: StoredObject, as object: ReferredObject) throws {
+        guard let expected = object.file.checkSum else { return }
+        let found: CheckSum
+        do throws(CloudStorageError) {
+            found = try patiently { storage throws(CloudStorageError) in
+                var storage = storage
+                storage.access.deadline = .after(Self.objectTime)
+                return try ContentReading.contents(of: present, in: storage) { true }
+            }.checkSum
+        } catch .notFound {
+            return
+        } catch .contentMismatch {
+            return note(.objectChanged, object, "the bytes are not as described")
+        }
+        // Replaced or deleted while it was read?
+        guard found != expected, try isStillReferred(object) else { return }
+        note(.objectChanged, object, "\(expected) here, \(found) read there")
     }
 
     /// Whether a file still has the object that it had when its row was read.

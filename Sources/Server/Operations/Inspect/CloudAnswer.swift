@@ -3,8 +3,10 @@ public import SyncProtocol
 /// What an owner's storage said about the contents of a file when it was asked.
 public struct CloudAnswer: Equatable, Sendable, Encodable {
     public enum Finding: String, Equatable, Sendable, Encodable {
-        /// There, and as they were uploaded, as far as that can be told without reading them.
+        /// There, and as they were uploaded: the storage's hash says so, or somebody has read them.
         case present
+        /// There, and of the same size; whether they are the same, only reading them would tell.
+        case alike
         /// There, but in the bin.
         case inBin
         /// There, with another size or hash than what was uploaded.

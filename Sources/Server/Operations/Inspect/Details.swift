@@ -5,7 +5,7 @@ extension UserDetails: Report {
     public var lines: [String] {
         var lines = [
             "user \(user.userID): \(user.name), \(user.accountType.rawValue) account \(user.providerUserID), since "
-                + "\(user.createdAt) UTC",
+                + "\(user.createdAt.iso8601)",
             "  devices    \(deviceUUIDs.map(\.rawValue).joined(separator: ", "))",
             "  tokens     "
                 + (hasCredentials ? "stored, sealed, version \(credentialsVersion)" : "none: has to sign in again")
@@ -36,7 +36,7 @@ extension UserDetails: Report {
             lines.append(
                 "  group      \(group.sharingGroupUUID) \(group.name ?? "")".trimmed
                     + ": \(group.permission.rawValue), "
-                    + "since \(group.joinedAt), \(storage)")
+                    + "since \(group.joinedAt.iso8601), \(storage)")
         }
         return lines
     }
@@ -52,11 +52,11 @@ extension UserDetails: Report {
         for account in retiredAccounts {
             lines.append(
                 "  former     \(account.accountType.rawValue) account \(account.providerUserID), until "
-                    + "\(account.retiredAt) UTC")
+                    + "\(account.retiredAt.iso8601)")
         }
         for open in openSwitches {
             lines.append(
-                "  switch     \(open.switchID) to a \(open.toAccountType.rawValue) account, begun \(open.begunAt) UTC: "
+                "  switch     \(open.switchID) to a \(open.toAccountType.rawValue) account, begun \(open.begunAt.iso8601): "
                     + open.state)
         }
         if ownedFiles.withoutBytes > 0 {
@@ -71,12 +71,16 @@ extension GroupDetails: Report {
     public var lines: [String] {
         var lines = [
             "group \(group.sharingGroupUUID)\(group.name.map { " “\($0)”" } ?? ""): master version "
-                + "\(group.masterVersion), since \(group.createdAt) UTC"
+                + "\(group.masterVersion), since \(group.createdAt.iso8601)"
                 + (group.deleted ? "; ENDED" : "") + (imported ? "; taken over from an older server" : ""),
             "  files      \(group.files) of \(Quantity.bytes(fileBytes)), and \(deletedFiles) deleted",
             "  waiting    \(Quantity.of(stagedChanges, "staged change")), "
                 + Quantity.of(invitations.count, "open invitation"),
         ]
+        if let restoreMark {
+            let version = restoredMasterVersion.map { " at master version \($0)" } ?? ""
+            lines.append("  restored   to an earlier state\(version): devices compare the mark \(restoreMark)")
+        }
         if let lastCommit {
             lines.append(
                 "  last       commit of \(Quantity.of(lastCommit.changes, "change")) by user \(lastCommit.userID) on "
@@ -91,12 +95,12 @@ extension GroupDetails: Report {
                 }
             lines.append(
                 "  member     \(member.userID) \(member.name), \(member.accountType.rawValue): "
-                    + "\(member.permission.rawValue), since \(member.joinedAt), \(storage)")
+                    + "\(member.permission.rawValue), since \(member.joinedAt.iso8601), \(storage)")
         }
         for invitation in invitations {
             lines.append(
                 "  invitation by user \(invitation.invitingUserID), \(invitation.permission.rawValue), for "
-                    + "\(invitation.remainingAcceptors), until \(invitation.expiresAt)")
+                    + "\(invitation.remainingAcceptors), until \(invitation.expiresAt.iso8601)")
         }
         return lines
     }
@@ -105,12 +109,13 @@ extension GroupDetails: Report {
 extension ListedWork: Report {
     public var lines: [String] {
         let cause = requestID.map { ", for request \($0)" } ?? ""
-        var lines = ["job \(jobID): \(sentence)", "  recorded   \(createdAt) UTC\(cause)"]
+        var lines = ["job \(jobID): \(sentence)", "  recorded   \(createdAt.iso8601)\(cause)"]
         switch state {
-        case .due: lines.append("  state      due since \(availableAt): the jobs role takes it next")
-        case .waiting: lines.append("  state      put off until \(availableAt)")
-        case .working: lines.append("  state      being done now, or again from \(availableAt) on")
-        case .intent: lines.append("  state      an upload in progress; becomes work at \(availableAt) if that dies")
+        case .due: lines.append("  state      due since \(availableAt.iso8601): the jobs role takes it next")
+        case .waiting: lines.append("  state      put off until \(availableAt.iso8601)")
+        case .working: lines.append("  state      being done now, or again from \(availableAt.iso8601) on")
+        case .intent:
+            lines.append("  state      an upload in progress; becomes work at \(availableAt.iso8601) if that dies")
         }
         lines.append("  attempts   \(attempts)\(lastError.map { ", the last one failed: \($0)" } ?? "")")
         return lines

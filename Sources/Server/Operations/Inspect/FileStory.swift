@@ -83,7 +83,7 @@ public struct FileStory: Report {
         let place = staged.owner.map { " The bytes are in the storage of \($0.nameInStories)." } ?? ""
         let commit = staged.batchUUID.map { "the rest of batch \($0)" } ?? "DoneUploads"
         return
-            "\(staged.stagedAt) UTC: \(staged.person.nameInStories) \(what) on device \(staged.deviceUUID); this waits "
+            "\(staged.stagedAt.iso8601): \(staged.person.nameInStories) \(what) on device \(staged.deviceUUID); this waits "
             + "for \(commit), and nobody else sees it.\(place)"
     }
 }

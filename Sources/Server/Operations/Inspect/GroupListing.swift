@@ -59,6 +59,10 @@ public struct GroupDetails: Equatable, Sendable, Encodable {
     public var lastCommit: LastCommit?
     /// Whether `syncctl import` imported it.
     public var imported: Bool
+    /// What Index reports of it; absent if the database has not been put back to an earlier state since its creation.
+    public var restoreMark: String?
+    /// The master version at that time; Index reports it with the mark.
+    public var restoredMasterVersion: Int64?
 
     public struct LastCommit: Equatable, Sendable, Encodable {
         public var userID: UserID
@@ -128,7 +132,8 @@ extension StoreSession {
                    EXISTS (SELECT 1 FROM imported_groups i
                             WHERE i.sharing_group_id = g.sharing_group_id) AS is_imported,
                    IF(g.last_commit_version = g.master_version, g.last_commit_user_id, NULL) AS last_committer,
-                   g.last_commit_device_uuid, g.last_commit_transferred
+                   g.last_commit_device_uuid, g.last_commit_transferred, g.restore_mark,
+                   g.restored_master_version
               FROM sharing_groups g
              WHERE g.sharing_group_uuid = ?
             """, [.text(group.rawValue)]
@@ -143,7 +148,9 @@ extension StoreSession {
                 details: GroupDetails(
                     group: try ListedGroup(row), deletedFiles: Int(try row.number("deleted_file_count")),
                     fileBytes: try row.optionalNumber("file_bytes") ?? 0, members: [], invitations: [],
-                    stagedChanges: 0, lastCommit: commit, imported: try row.flag("is_imported")),
+                    stagedChanges: 0, lastCommit: commit, imported: try row.flag("is_imported"),
+                    restoreMark: try row.optionalString("restore_mark"),
+                    restoredMasterVersion: try row.optionalNumber("restored_master_version")),
                 id: SharingGroupID(try row.number("sharing_group_id"))
             )
         }

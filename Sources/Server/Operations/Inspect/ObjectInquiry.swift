@@ -55,25 +55,36 @@ public struct ObjectInquiry {
     ) throws -> (CloudAnswer.Finding, detail: String?) {
         let file = object.file
         if let objectID = file.objectID {
+            var described: StoredObject?
             do throws(CloudStorageError) {
-                return Self.compare(try opened.provider.describe(objectID: objectID, in: opened.access), with: file)
+                described = try opened.provider.describe(objectID: objectID, in: opened.access)
             } catch .notFound {}
+            if let described { return try compare(described, with: file) }
         }
         // As downloads do.
         let name = file.cloudName(.standard).rawValue
         guard let found = try opened.provider.find(name: name, in: opened.access),
             try store.withSession({ try !$0.isDoomed(found.objectID, of: file.owningUser) })
         else { return (.missing, nil) }
-        if file.objectID == nil { return Self.compare(found, with: file) }
+        if file.objectID == nil { return try compare(found, with: file) }
         return (.replaced, "object \(found.objectID)")
     }
 
-    private static func compare(
+    private func compare(
         _ object: StoredObject, with file: FileRecord
-    ) -> (CloudAnswer.Finding, detail: String?) {
+    ) throws -> (CloudAnswer.Finding, detail: String?) {
         switch ObjectComparison(object, with: file) {
-        case .otherSize(let detail), .otherHash(let detail): (.changed, detail)
-        case .equal: (object.isInBin ? .inBin : .present, nil)
+        case .otherSize(let detail), .otherHash(let detail): return (.changed, detail)
+        case .equal: return (object.isInBin ? .inBin : .present, nil)
+        case .alike:
+            if object.isInBin { return (.inBin, nil) }
+            // Somebody may have read it as it is.
+            let known = try store.withSession { try $0.knownContent(of: object.objectID, in: file.owningUser) }
+            guard let known, known.providerHash == object.contentMark, let expected = file.checkSum else {
+                return (.alike, nil)
+            }
+            return known.checkSum == expected
+                ? (.present, nil) : (.changed, "\(expected) here, \(known.checkSum) read there")
         }
     }
 }
@@ -86,6 +97,7 @@ extension CloudStorageError {
         case .rateLimited: "the provider asks us to wait"
         case .timedOut: "timed out"
         case .rejected(let code): "rejected: \(code)"
+        case .termsNotAccepted: "the owner has to accept the server's terms of service"
         case .serverNotAllowed: "the configuration does not admit the server"
         case .localFailure: "the tokens cannot be read"
         default: "unavailable"

@@ -34,6 +34,10 @@ public struct OutboxOverview: Equatable, Sendable, Encodable {
     public var failing: Int
     /// For how long the oldest due work has been due.
     public var longestDueSeconds: Int64
+    /// Pushes that the services refuse although they know the devices.
+    public var refusedPushes = 0
+    /// The reason of one of them, as in the column `last_error`.
+    public var pushRefusal: String?
 }
 
 /// Counts of files, by which the largest table is read once.
@@ -93,7 +97,10 @@ extension StoreSession {
             """
             SELECT COUNT(*) AS jobs, SUM(available_at <= ?) AS due,
                    SUM(lease_owner IS NOT NULL AND available_at > ?) AS leased,
-                   SUM(last_error IS NOT NULL) AS failing, MIN(available_at) AS first_due
+                   SUM(last_error IS NOT NULL) AS failing, MIN(available_at) AS first_due,
+                   SUM(kind = 'sendPush' AND last_error REGEXP '^(misconfigured|doubtful):') AS refused_pushes,
+                   MIN(CASE WHEN kind = 'sendPush' AND last_error REGEXP '^(misconfigured|doubtful):'
+                            THEN last_error END) AS push_refusal
               FROM outbox
             """, [.date(now), .date(now)]
         ) { row throws(StoreError) in
@@ -102,7 +109,9 @@ extension StoreSession {
                 rows: Int(try row.number("jobs")), due: Int(try row.optionalNumber("due") ?? 0),
                 leased: Int(try row.optionalNumber("leased") ?? 0),
                 failing: Int(try row.optionalNumber("failing") ?? 0),
-                longestDueSeconds: max(0, now.secondsSince1970 - (earliest ?? now).secondsSince1970))
+                longestDueSeconds: max(0, now.secondsSince1970 - (earliest ?? now).secondsSince1970),
+                refusedPushes: Int(try row.optionalNumber("refused_pushes") ?? 0),
+                pushRefusal: try row.optionalString("push_refusal"))
         }
         return found ?? OutboxOverview(rows: 0, due: 0, leased: 0, failing: 0, longestDueSeconds: 0)
     }

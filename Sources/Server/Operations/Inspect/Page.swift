@@ -48,7 +48,8 @@ enum UserText {
         var table = TextTable("USER", "NAME", "ACCOUNT", "ID THERE", "SINCE", "GROUPS", "DEVICES", "NOTES")
         for user in users {
             table.add(
-                "\(user.userID)", user.name, user.accountType.rawValue, user.providerUserID, "\(user.createdAt)",
+                "\(user.userID)", user.name, user.accountType.rawValue, user.providerUserID,
+                "\(user.createdAt.iso8601)",
                 "\(user.groups)", "\(user.devices)", notes(user))
         }
         return page.lines(table, of: "users")
@@ -61,7 +62,7 @@ enum GroupText {
         for group in groups {
             table.add(
                 "\(group.sharingGroupUUID)", group.name ?? "", "\(group.masterVersion)", "\(group.members)",
-                "\(group.files)", "\(group.createdAt)", group.deleted ? "ended" : "")
+                "\(group.files)", "\(group.createdAt.iso8601)", group.deleted ? "ended" : "")
         }
         return page.lines(table, of: "groups")
     }
@@ -73,7 +74,8 @@ enum FileText {
         for file in files {
             table.add(
                 "\(file.fileUUID)", "\(file.fileVersion)", file.mimeType, file.sizeBytes.map(String.init) ?? "",
-                "\(file.owningUserID)", file.storageType.rawValue, "\(file.updatedAt)", file.deleted ? "deleted" : "")
+                "\(file.owningUserID)", file.storageType.rawValue, "\(file.updatedAt.iso8601)",
+                file.deleted ? "deleted" : "")
         }
         return page.lines(table, of: "files")
     }
@@ -84,7 +86,7 @@ enum JobText {
         var table = TextTable("JOB", "KIND", "STATE", "USER", "NOT BEFORE", "ATTEMPTS", "REQUEST", "LAST ERROR")
         for job in jobs {
             table.add(
-                "\(job.jobID)", job.kind.rawValue, job.state.rawValue, "\(job.userID)", "\(job.availableAt)",
+                "\(job.jobID)", job.kind.rawValue, job.state.rawValue, "\(job.userID)", "\(job.availableAt.iso8601)",
                 "\(job.attempts)", job.requestID ?? "", job.lastError ?? "")
         }
         return page.lines(table, of: "jobs")

@@ -52,7 +52,7 @@ struct StoryChapter {
             return [
                 FileStory.Event(
                     time: file.createdAt,
-                    sentence: "\(file.createdAt) UTC: \(uploader) uploaded version 0, \(size) of \(file.mimeType).")
+                    sentence: "\(file.createdAt.iso8601): \(uploader) uploaded version 0, \(size) of \(file.mimeType).")
             ]
         }
         let earlier =
@@ -61,11 +61,11 @@ struct StoryChapter {
             FileStory.Event(
                 time: file.createdAt,
                 sentence:
-                    "\(file.createdAt) UTC: version 0 was uploaded, a \(file.mimeType); who uploaded \(earlier) is "
+                    "\(file.createdAt.iso8601): version 0 was uploaded, a \(file.mimeType); who uploaded \(earlier) is "
                     + "not kept."),
             FileStory.Event(
                 time: file.updatedAt,
-                sentence: "\(file.updatedAt) UTC: \(uploader) uploaded version \(file.fileVersion), \(size)."),
+                sentence: "\(file.updatedAt.iso8601): \(uploader) uploaded version \(file.fileVersion), \(size)."),
         ]
     }
 
@@ -87,14 +87,14 @@ struct StoryChapter {
         guard let commit = committed.lastChange else {
             return "\(what) with master version \(version); who did it, and when, is no longer known."
         }
-        let when = commit.committedAt.map { " at \($0) UTC" } ?? ""
+        let when = commit.committedAt.map { " at \($0.iso8601)" } ?? ""
         return "\(what) with master version \(version), committed by \(commit.person.nameInStories)\(when) on device "
             + "\(commit.deviceUUID)."
     }
 
     private var whereabouts: String {
         if file.deleted {
-            let kept = committed.contentsKeptUntil.map { ", and stay there until \($0) UTC" }
+            let kept = committed.contentsKeptUntil.map { ", and stay there until \($0.iso8601)" }
             return "Its bytes were in \(storage)\(kept ?? "; the server no longer knows of any")."
         }
         switch committed.contentState {
@@ -126,10 +126,11 @@ struct StoryChapter {
             ? "noticed that the storage refuses this server" : "noticed that the bytes were gone"
         let more =
             gone.timesTold == 1
-            ? "" : ", and phones were told so \(gone.timesTold) times in all, the last time at \(gone.lastToldAt) UTC"
+            ? ""
+            : ", and phones were told so \(gone.timesTold) times in all, the last time at \(gone.lastToldAt.iso8601)"
         let request = gone.lastRequestID.map { " (request \($0) in the logs)" } ?? ""
         return
-            "\(gone.firstToldAt) UTC: \(noticed), when a phone wanted version \(gone.fileVersion); it was told gone: "
+            "\(gone.firstToldAt.iso8601): \(noticed), when a phone wanted version \(gone.fileVersion); it was told gone: "
             + "\(gone.reason.rawValue)\(more)\(request)."
     }
 
@@ -145,6 +146,9 @@ struct StoryChapter {
         let sentence =
             switch answer.finding {
             case .present: "the bytes are in \(storage), as they were uploaded."
+            case .alike:
+                "as many bytes as were uploaded are in \(storage), which tells no hash of them: whether they are the same, "
+                    + "nobody has read."
             case .inBin: "the bytes are in the bin of \(storage): \(somebody) has thrown them away."
             case .changed:
                 "the bytes in \(storage) are not those that were uploaded\(detail): \(somebody) has changed them."
@@ -158,7 +162,7 @@ struct StoryChapter {
             case .unavailable:
                 "\(storage) could not be asked\(detail), so it is not known whether the bytes are there."
             }
-        return "\(answer.askedAt) UTC, asked now: \(sentence)"
+        return "\(answer.askedAt.iso8601), asked now: \(sentence)"
     }
 
     private var seen: String {
@@ -189,6 +193,7 @@ struct StoryChapter {
         let normal = "download it from \(owner)'s storage"
         return switch answer?.finding {
         case nil, .present, .inBin: "\(normal)."
+        case .alike: "\(normal), marked as changed (contentsChanged) if the bytes are others."
         case .changed: "\(normal), marked as changed (contentsChanged)."
         case .replaced:
             "the next that downloads it gets the object that has the name, which is the file's from then on."
@@ -212,6 +217,7 @@ struct StoryChapter {
         }
         switch answer?.finding {
         case nil, .present, .replaced: return []
+        case .alike: return ["To have them read: syncctl fsck --clouds --group \(committed.sharingGroupUUID) --read"]
         case .inBin:
             return [
                 "\(owner) restores \(committed.objectName) from the bin, before the provider empties it "
@@ -239,7 +245,7 @@ struct StoryChapter {
     private var remediesOfDeletion: [String] {
         let copy =
             committed.contentsKeptUntil.map { until in
-                "Until \(until) UTC \(owner) can copy the bytes out of the storage: \(committed.objectName)."
+                "Until \(until.iso8601) \(owner) can copy the bytes out of the storage: \(committed.objectName)."
             }
             ?? "\(owner) looks for \(committed.objectName) in the bin of the storage, if it has one for what programs "
             + "delete (docs/complaints.md)."

@@ -33,6 +33,12 @@ public struct ListedSwitch: Equatable, Sendable, Encodable {
     public var filesTotal: Int64?
     /// How many files of the user wait for their bytes now.
     public var filesAwaiting: Int64
+    /// When it was confirmed; absent before.
+    public var confirmedAt: WireDate?
+    /// The switch that this one undoes; absent if it is no undo.
+    public var undoes: AccountSwitchID?
+    /// When it was undone; absent if it was not.
+    public var undoneAt: WireDate?
     /// Absent if the server moves nothing.
     public var move: Move?
 }
@@ -65,7 +71,7 @@ extension StoreSession {
         return try all(
             """
             SELECT s.switch_uuid, s.user_id, u.display_name, s.state, s.from_account_type, s.to_account_type, s.begun_at,
-                   s.files_total, a.state AS move_state, a.files_moved, a.bytes_moved, a.available_at, a.last_error,
+                   s.files_total, s.confirmed_at, s.undoes, s.undone_at, a.state AS move_state, a.files_moved, a.bytes_moved, a.available_at, a.last_error,
                    a.begun_at AS move_begun_at, a.ended_at,
                    (SELECT COUNT(*)
                       FROM moving_contents m
@@ -129,6 +135,9 @@ extension ListedSwitch {
         begunAt = try row.date("begun_at")
         filesTotal = try row.optionalNumber("files_total")
         filesAwaiting = try row.number("files_awaiting")
+        confirmedAt = try row.optionalDate("confirmed_at")
+        undoes = try row.optionalIdentifier("undoes")
+        undoneAt = try row.optionalDate("undone_at")
         move = nil
         guard let state = try row.optionalString("move_state") else { return }
         move = Move(
@@ -153,13 +162,16 @@ extension SwitchDetails: Report {
     public var lines: [String] {
         let listed = accountSwitch
         var lines = [
-            "switch \(listed.switchID) of user \(listed.userID) (\(listed.userName)), begun \(listed.begunAt) UTC",
+            "switch \(listed.switchID) of user \(listed.userID) (\(listed.userName)), begun \(listed.begunAt.iso8601)",
             "  accounts   from \(listed.fromAccountType.rawValue) to \(listed.toAccountType.rawValue): \(listed.state)",
             "  files      "
                 + (listed.filesTotal.map { "\(listed.filesAwaiting) of \($0) wait for their bytes" } ?? "not confirmed"),
             "  server     " + (listed.move?.summary ?? "moves nothing: devices upload"),
         ]
-        if let move = listed.move, move.state == "moving" { lines.append("  next       \(move.availableAt) UTC") }
+        if let id = listed.undoes { lines.append("  undoes     switch \(id)") }
+        if let time = listed.confirmedAt { lines.append("  confirmed  \(time.iso8601)") }
+        if let time = listed.undoneAt { lines.append("  undone     \(time.iso8601)") }
+        if let move = listed.move, move.state == "moving" { lines.append("  next       \(move.availableAt.iso8601)") }
         for file in failedFiles {
             lines.append(
                 "  not moved  file \(file.fileUUID), version \(file.fileVersion), group \(file.sharingGroupUUID): "
@@ -175,8 +187,51 @@ enum SwitchText {
         for item in switches {
             table.add(
                 "\(item.switchID)", "\(item.userID)", item.fromAccountType.rawValue, item.toAccountType.rawValue,
-                item.state, "\(item.filesAwaiting)", "\(item.begunAt)", item.move?.summary ?? "")
+                item.state, "\(item.filesAwaiting)", "\(item.begunAt.iso8601)", item.move?.summary ?? "")
         }
         return page.lines(table, of: "switches")
+    }
+}
+
+/// What an operator's undo of a switch has done.
+public struct UndoneSwitch: Equatable, Sendable, Encodable {
+    /// The switch that was undone.
+    public var switchID: AccountSwitchID
+    /// The switch that the undo is.
+    public var undoID: AccountSwitchID
+    public var userID: UserID
+    /// The type of the account that is the active one again.
+    public var accountType: AccountType
+    public var accountEpoch: AccountEpoch?
+    /// Files that wait for their bytes: those that were changed or added since the switch.
+    public var filesAwaiting: Int64
+    /// Whether the jobs role moves them out of the account that was active in the meantime.
+    public var movesContents: Bool
+
+    public init(_ undo: AccountSwitch, of undone: UndoableSwitch, movesContents: Bool) {
+        switchID = undone.id
+        undoID = undo.id
+        userID = undo.userID
+        accountType = undone.accountType
+        accountEpoch = undo.accountEpoch
+        filesAwaiting = undo.filesTotal ?? 0
+        self.movesContents = movesContents
+    }
+}
+
+extension UndoneSwitch: Report {
+    public var lines: [String] {
+        let waiting =
+            filesAwaiting == 0
+            ? "every file has its bytes again"
+            : "\(Quantity.of(Int(filesAwaiting), "file")) wait for their bytes"
+                + (movesContents
+                    ? ": the jobs role moves them back, once the person has signed in" : ": devices upload")
+        return [
+            "switch \(switchID) of user \(userID) is undone, by switch \(undoID)",
+            "  account    \(accountType.rawValue) again; the person has to sign in with it once",
+            "  files      \(waiting)",
+            "  devices    those that came with the switch, or after it, have lost their grants and notifications",
+        ]
     }
 }

@@ -1,18 +1,19 @@
 public import Posix
+import Store
 import SyncProtocol
 
 /// Maintenance of this host alone, by files that its nginx looks for (nginx/syncd-maintenance.conf): it needs neither the
 /// database nor a process of the server.
 public struct HostMaintenance: Sendable {
     /// Where nginx looks.
-    public static let standardFolder = "/var/lib/syncd/maintenance"
+    public static var standardFolder: String { HostedApp.current.maintenanceFolder }
 
     private let folder: String
     /// The reply to all requests, while it is there.
     private var reply: String { folder + "/reply.json" }
     private var message: String { folder + "/message.txt" }
 
-    public init(folder: String = standardFolder) {
+    public init(folder: String) {
         self.folder = folder
     }
 

@@ -15,8 +15,9 @@ extension ErrorCode {
     /// Where somebody signs in.
     static let signingIn: Set<ErrorCode> = [
         .missingHeader, .malformedHeader, .credentialsMissing, .signInTypeNotAllowed, .credentialsRejected,
-        .tooManyFailedSignIns, .providerUnavailable, .providerBusy, .providerCircuitOpen, .providerMisconfigured,
-        .cloudTimeout, .quotaCodeExchangeRate, .serverNotAllowed,
+        .tooManyFailedSignIns, .providerUnavailable, .providerPaused, .providerBusy, .providerCircuitOpen,
+        .providerMisconfigured, .cloudTimeout, .quotaCodeExchangeRate, .serverNotAllowed,
+        .serverAcceptsAnyPassword, .storagePermissionMissing, .storageUnusable, .storageTermsNotAccepted,
     ]
     /// Where the caller must be a user.
     static let users: Set<ErrorCode> = [
@@ -29,7 +30,7 @@ extension ErrorCode {
     /// Where a cloud storage is used.
     static let storage: Set<ErrorCode> = [
         .cloudAuthorizationRevoked, .cloudUnavailable, .cloudRateLimited, .cloudRefused, .cloudTimeout,
-        .cloudQuotaExceeded,
+        .cloudQuotaExceeded, .storageTermsNotAccepted,
     ]
     /// Where a batch of changes may be complete, so that the request commits it.
     static let batches: Set<ErrorCode> = [

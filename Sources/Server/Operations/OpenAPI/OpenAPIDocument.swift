@@ -27,7 +27,8 @@ public enum OpenAPIDocument {
                 "securitySchemes": [
                     "token": [
                         "type": "apiKey", "in": "header", "name": .string(RequestHeader.accessToken.rawValue),
-                        "description": "The token of the account's provider.",
+                        "description":
+                            "The token of the account's provider. `access-token` is the same header, for proxies that drop names with an underscore.",
                     ],
                     "tokenType": [
                         "type": "apiKey", "in": "header", "name": .string(RequestHeader.tokenType.rawValue),

@@ -101,6 +101,11 @@ struct ParameterDescription {
                             Int64(CreateSharingInvitationRequest.allowedNumberOfAcceptors.upperBound)),
                     ], "How many people may redeem the invitation; 1 unless given."
                 )
+            case .omitLongAppMetaData:
+                (
+                    Self.boolean,
+                    "Whether metadata longer than \(HeaderMetaData.maximumBytes) bytes are left out of the header, for DownloadAppMetaData."
+                )
             case .permission: (Self.permission, "What the person may do.")
             case .pushNotificationEnvironment:
                 (

@@ -36,6 +36,8 @@ enum Schemas {
     static let identity: [String: JSON] = [
         "userAppId": uuid, "accountEpoch": int64,
         "deviceGrant": ["type": "string", "pattern": "^[0-9a-f]{64}$"],
+        "newerGrants": array(
+            of: object(["grantDeviceUUID": uuid, "issuedAt": date], optional: ["usableFrom": date])),
     ]
 
     static let empty = object([:])
@@ -54,7 +56,8 @@ enum Schemas {
                 "error": ["type": "string", "description": "A sentence for developers."], "code": text,
                 "requestId": text, "retryable": bool,
                 "goneReason": ["type": "string", "enum": ["userRemoved", "authTokenExpiredOrRevoked"]],
-                "switchId": uuid, "title": text, "status": ["type": "integer"], "detail": text,
+                "switchId": uuid, "usableFrom": date, "undoUntil": date, "title": text,
+                "status": ["type": "integer"], "detail": text,
             ], "required": ["error", "code", "requestId", "retryable"],
         ],
         "UserID": object(["userId": int64], optional: identity),
@@ -63,7 +66,11 @@ enum Schemas {
             [
                 "sharingGroupUUID": identifier, "deleted": bool, "masterVersion": int64, "permission": permission,
                 "sharingGroupUsers": array(of: reference("Member")),
-            ], optional: ["sharingGroupName": text, "cloudStorageType": storageType]),
+            ],
+            optional: [
+                "sharingGroupName": text, "cloudStorageType": storageType, "restoreMark": identifier,
+                "restoredMasterVersion": int64,
+            ]),
         "File": object(
             [
                 "fileUUID": uuid, "deviceUUID": uuid, "sharingGroupUUID": identifier, "creationDate": date,

@@ -55,7 +55,7 @@ public struct ServerReport: Report {
     public var isGood: Bool { gaps.isEmpty }
 
     public var lines: [String] {
-        var lines = ["SyncServer, \(madeAt) UTC, syncctl \(version)"]
+        var lines = ["SyncServer, \(madeAt.iso8601), syncctl \(version)"]
         if sandbox { lines.append(Self.sandboxNotice) }
         lines += gapLines
         for section in sections {

@@ -16,6 +16,7 @@ public enum ConfigurationText {
         for settings in Company.signIns.map(\.settings) + Company.pushes.map(\.settings) where answers.has(settings) {
             members += self.members(settings, answers)
         }
+        members.append(("publicURL", .text(answers.publicURL ?? SetupAnswers.usualURL(ofHost: answers.host))))
         members.append(
             (
                 "owningUserAccountCreation",
@@ -67,6 +68,11 @@ public enum ConfigurationText {
     /// What makes an answer true in a configuration that is there.
     static func change(_ setting: Setting, to answer: SetupAnswers.Answer) -> SettingChange? {
         member(setting, answer).map { SettingChange(key: $0.0, json: $0.1.compactText) }
+    }
+
+    /// What tells an existing configuration where clients reach the server.
+    static func change(publicURL: String) -> SettingChange {
+        SettingChange(key: "publicURL", json: Value.text(publicURL).compactText)
     }
 
     /// What lets the processes of an existing configuration keep metrics.

@@ -13,7 +13,7 @@ public struct DatabaseStatements: Sendable {
     }
 
     /// Accounts of MariaDB itself, which a configuration may name but which no removal may drop.
-    private static let administrators: Set<String> = ["root", "mysql", "mariadb.sys"]
+    static let administrators: Set<String> = ["root", "mysql", "mariadb.sys"]
 
     private let name: String
     private let owner: String

@@ -13,6 +13,8 @@ public struct HostState: Sendable, Equatable {
         /// Whether metrics are kept.
         public var keepsMetrics = false
         public var hasSandbox = false
+        /// Without a slash at its end.
+        public var publicURL: String?
 
         public init() {}
     }
@@ -45,6 +47,13 @@ public struct HostState: Sendable, Equatable {
     /// Whether the package `syncsandbox` is installed.
     public var hasSandboxSite = false
     public var isSandboxSiteEnabled = false
+    /// The form in which the installed nginx expects HTTP/2 to be configured.
+    public var http2Form = HTTP2Form.parameter
+    /// Whether programs on this host trust its own authority, if it has one for the host of the answers, and find the name.
+    public var trustsOwnAuthority = false
+    public var knowsName = true
+    /// Contents of `nginx.conf`.
+    public var nginxConfiguration = ""
     /// How many connections each of nginx's processes accepts; `nil` if its configuration does not say so.
     public var nginxConnections: Int?
     /// The template that the package installs.
@@ -57,6 +66,9 @@ public struct HostState: Sendable, Equatable {
     public var makesBackups = false
     /// Whether what runs started before the configuration or a secret was changed.
     public var hasUnreadChanges = false
+    public var otherApps: [OtherApp] = []
+    /// Hosts' names whose authority this host trusts, or that it finds by `/etc/hosts`, because of a trial, this one or one before.
+    public var trials: Set<String> = []
     /// `nil` if setup is to leave database and user alone.
     public var database: Database?
 

@@ -1,4 +1,5 @@
 import Providers
+import Store
 
 /// A file below /etc/syncd/secrets.
 public struct SecretName: RawRepresentable, Hashable, Sendable {
@@ -48,27 +49,41 @@ public struct SecretName: RawRepresentable, Hashable, Sendable {
     public var path: String { SetupPaths.secrets + "/" + rawValue }
 }
 
-/// Where things are on a Debian host.
+/// Where things are on a Debian host, for the app that this process is about.
 public enum SetupPaths {
-    public static let configurationFolder = "/etc/syncd"
-    public static let configuration = "/etc/syncd/syncd.json"
-    public static let secrets = "/etc/syncd/secrets"
-    public static let site = "/etc/nginx/sites-available/syncd.conf"
-    public static let siteLink = "/etc/nginx/sites-enabled/syncd.conf"
+    private static var app: HostedApp { .current }
+
+    public static var configurationFolder: String { app.configurationFolder }
+    public static var configuration: String { configurationFolder + "/syncd.json" }
+    public static var secrets: String { configurationFolder + "/secrets" }
+    public static let nginxConfiguration = "/etc/nginx/nginx.conf"
+    public static var site: String { "/etc/nginx/sites-available/\(app.siteName)" }
+    public static var siteLink: String { "/etc/nginx/sites-enabled/\(app.siteName)" }
     /// The link's target.
-    public static let siteLinkTarget = "../sites-available/syncd.conf"
+    public static var siteLinkTarget: String { "../sites-available/\(app.siteName)" }
     /// From the package.
     public static let siteTemplate = "/usr/share/syncserver/nginx/syncd.conf"
     /// From the package `syncsandbox`.
     public static let sandboxSite = "/etc/nginx/sites-available/syncsandbox.conf"
     public static let sandboxSiteLink = "/etc/nginx/sites-enabled/syncsandbox.conf"
     public static let sandboxSiteLinkTarget = "../sites-available/syncsandbox.conf"
+    /// Of this host's own certificate authority for one host name: its certificate and key, and those of the server.
+    public static func authority(of host: String) -> String { "\(authorities)/\(host)" }
+    static var authorities: String { app.authorityFolder }
+    public static var authorityTimer: String { app.unit("-authority.timer") }
     public static let webroot = "/var/www/html"
-    public static let backupTimer = "syncd-backup.timer"
+    public static var backupTimer: String { app.unit("-backup.timer") }
+    public static var backupService: String { app.unit("-backup.service") }
+    public static var target: String { app.unit(".target") }
+    public static var service: String { app.unit(".service") }
     /// Made by systemctl(1) when it enables the timer.
-    public static let backupTimerLink = "/etc/systemd/system/timers.target.wants/syncd-backup.timer"
+    public static var backupTimerLink: String { "/etc/systemd/system/timers.target.wants/\(backupTimer)" }
     /// Where the server's processes keep their metrics; their units make it.
-    public static let metrics = "/run/syncd/metrics"
+    public static var metrics: String { app.runtimeFolder + "/metrics" }
+    /// The page with the numbers of all processes.
+    public static var metricsURL: String { "http://127.0.0.1:9180/metrics" + (app.name.map { "/\($0)" } ?? "") }
+    public static var apiSocket: String { app.runtimeFolder + "/api.sock" }
+    public static var transferSocket: String { app.runtimeFolder + "/transfer.sock" }
 
     /// Where setup keeps a file as it was, when it replaces it; below the configuration's folder, which the removal of the
     /// package empties.

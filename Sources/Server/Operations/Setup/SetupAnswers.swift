@@ -1,4 +1,6 @@
+import HTTPTransport
 public import Providers
+import Store
 
 /// An operator's answers about the server to be set up. They contain no secret: secrets are files.
 public struct SetupAnswers: Sendable, Equatable {
@@ -56,6 +58,8 @@ public struct SetupAnswers: Sendable, Equatable {
         /// From Let's Encrypt, through certbot; files where certbot puts them.
         case letsEncrypt
         case files(certificate: String, key: String)
+        /// From an authority of this host's own, for a trial; files below ``SetupPaths/authority(of:)``.
+        case ownAuthority
     }
 
     /// How certbot is to ask for a certificate, for an operator who agrees to the authority's terms.
@@ -84,21 +88,32 @@ public struct SetupAnswers: Sendable, Equatable {
 
     /// The name in DNS by which phones reach the server.
     public var host = ""
+    /// The address by which phones reach the server, if it is not that of ``host``: another proxy is in front.
+    public var publicURL: String?
+    /// The load balancers, by addresses and networks, that send the PROXY protocol; empty if none does, `nil` if that is open.
+    public var balancers: [String]?
     public var certificate = Certificate.letsEncrypt
     /// `nil` if the operator asks for the certificate himself.
     public var certificateRequest: CertificateRequest?
+    /// Whether programs on this host are to trust an authority of its own, and to find the name if DNS has none.
+    public var trustsOwnAuthority = false
+    /// Whether nginx's processes are to take more connections than Debian's default, by a change of `nginx.conf`.
+    public var raisesNginxConnections = false
     public var database = DatabaseAddress.socket("/run/mysqld/mysqld.sock")
-    public var databaseName = "syncserver"
-    public var databaseUser = "syncd"
+    public var databaseName = HostedApp.current.databaseName
+    public var databaseUser = HostedApp.current.databaseUser
     /// Whether each role of the server gets its own database account, with the privileges that it needs.
     public var usesRoleAccounts = false
     /// Answers about companies' services, by the keys of their settings. A service is set up if there is any about it.
     public var settings: [String: Answer] = [:]
     public var sandbox: Sandbox?
-    /// Whether a backup is to be made every night.
+    /// Whether a backup is to be made every hour.
     public var makesBackups = false
 
     public init() {}
+
+    /// Where a server with this name is unless the operator says otherwise.
+    static func usualURL(ofHost host: String) -> String { "https://\(host)" }
 
     /// Whether the service with these settings is to be set up.
     public func has(_ settings: [Setting]) -> Bool { settings.contains { self.settings[$0.key] != nil } }
@@ -117,6 +132,15 @@ public struct SetupAnswers: Sendable, Equatable {
         var problems: [String] = []
         if let objection = Self.objection(toHost: host) {
             problems.append("the host \(objection); \"\(host)\" is none")
+        }
+        for balancer in balancers ?? [] where !Self.isNetwork(balancer) {
+            problems.append(
+                "give a load balancer's address or network, such as 192.0.2.7 or 192.0.2.0/24, instead of \"\(balancer)\""
+            )
+        }
+        if let publicURL, ServerAddress(publicURL) == nil {
+            problems.append(
+                "the public address must be an address such as https://sync.example.com; \"\(publicURL)\" is none")
         }
         for (what, name) in [("database", databaseName), ("database user", databaseUser)]
         where name.isEmpty || name.utf8.count > 64
@@ -154,6 +178,15 @@ public struct SetupAnswers: Sendable, Equatable {
     public static func objection(toSitePath path: String) -> String? {
         path.hasPrefix("/") && path.utf8.allSatisfy { isAlphanumeric($0) || "-._/+@".utf8.contains($0) }
             ? nil : "must be absolute paths without blanks"
+    }
+
+    /// Whether a text may be an address or a network; nginx knows for certain.
+    private static func isNetwork(_ text: String) -> Bool {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard let address = parts.first, parts.count <= 2, address.contains(where: { ".:".contains($0) }),
+            address.allSatisfy({ $0.isASCII && ($0.isHexDigit || ".:".contains($0)) })
+        else { return false }
+        return parts.count == 1 || Int(parts[1]).map { (0...128).contains($0) } == true
     }
 
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {

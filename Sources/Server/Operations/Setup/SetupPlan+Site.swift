@@ -7,7 +7,8 @@ extension SetupPlan {
     mutating func planSite(
         _ answers: SetupAnswers, _ host: HostState
     ) throws(SiteText.UnknownTemplate) -> SitePresence {
-        let wanted = try wantedSite(answers, host)
+        planOwnAuthority(answers, host)
+        let wanted = SiteText.adapted(try wantedSite(answers, host), to: host.http2Form)
         var site = SitePresence(wanted)
         if host.site == nil {
             actions.append(.write(path: SetupPaths.site, text: wanted))
@@ -27,27 +28,68 @@ extension SetupPlan {
                 remaining.append("Install the sandbox (apt install syncsandbox), and run this setup again.")
             }
         }
+        planConnections(answers, host)
         actions += [.check(.nginx), .reloadNginx]
-        if let connections = host.nginxConnections, connections < Self.leastConnections {
-            remaining.append(
-                """
-                Each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out. \
-                Before people use this server:
-                  sed -i 's/worker_connections .*;/worker_connections \(Self.leastConnections);/' /etc/nginx/nginx.conf
-                  sed -i '1i worker_rlimit_nofile \(2 * Self.leastConnections);' /etc/nginx/nginx.conf
-                  nginx -t && systemctl reload nginx
-                """)
-        }
+        let over = host.trials.filter { site.certificate != .ownAuthority || site.host != $0 }
+        if !over.isEmpty { actions.append(.forgetTrials(over)) }
         return site
+    }
+
+    private mutating func planConnections(_ answers: SetupAnswers, _ host: HostState) {
+        guard let connections = host.nginxConnections, connections < Self.leastConnections else { return }
+        let changed = Self.raisingConnections(in: host.nginxConfiguration)
+        if answers.raisesNginxConnections, let changed {
+            actions.append(.raiseNginxConnections(text: changed))
+            return
+        }
+        let least = Self.leastConnections
+        remaining.append(
+            "Each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out. Before people "
+                + "use this server: "
+                + (changed != nil
+                    ? "syncctl setup --nginx-connections"
+                    : "worker_connections \(least); and worker_rlimit_nofile \(2 * least); in nginx's configuration"))
+    }
+
+    /// `nginx.conf` with ``leastConnections``, and twice as many open files; `nil` if it does not set the former.
+    static func raisingConnections(in text: String) -> String? {
+        var isRaised = false
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> Substring in
+            guard let name = line.firstRange(of: "worker_connections "), !line[..<name.lowerBound].contains("#"),
+                let end = line[name.upperBound...].firstIndex(of: ";")
+            else { return line }
+            isRaised = true
+            return Substring("\(line[..<name.upperBound])\(leastConnections)\(line[end...])")
+        }
+        guard isRaised else { return nil }
+        let hasLimit = lines.contains { $0.split(separator: " ").first == "worker_rlimit_nofile" }
+        if !hasLimit { lines.insert("worker_rlimit_nofile \(2 * leastConnections);", at: 0) }
+        return lines.joined(separator: "\n")
+    }
+
+    private mutating func planOwnAuthority(_ answers: SetupAnswers, _ host: HostState) {
+        guard answers.certificate == .ownAuthority else { return }
+        if host.hasCertificate {
+            kept.append("the certificate of this host's own authority is there")
+        } else {
+            actions.append(.issueCertificate)
+        }
+        if answers.trustsOwnAuthority {
+            if !host.hasCertificate || !host.trustsOwnAuthority { actions.append(.trustAuthority) }
+            if !host.knowsName { actions.append(.makeNameKnown) }
+        }
+        remaining.append(
+            "This certificate is for a trial: phones refuse it until they trust the authority, as `syncctl authority show` says. "
+                + "For people: a name in DNS, and syncctl setup --certbot.")
     }
 
     private func wantedSite(
         _ answers: SetupAnswers, _ host: HostState
     ) throws(SiteText.UnknownTemplate) -> String {
-        if host.hasCertificate {
+        if host.hasCertificate || answers.certificate == .ownAuthority {
             return try SiteText.complete(
                 host.siteTemplate, host: answers.host, certificate: answers.certificate,
-                staples: host.certificateNamesResponder)
+                staples: host.certificateNamesResponder, balancers: answers.balancers ?? [])
         }
         // Until the new host has its certificate, the former one is served.
         if let present = host.site, SitePresence(present).certificate != nil {
@@ -58,7 +100,15 @@ extension SetupPlan {
 
     private mutating func leaveAlone(_ site: SitePresence, _ answers: SetupAnswers, _ host: HostState) {
         kept.append("\(SetupPaths.site) is there, was changed by an administrator, and is left alone")
+        if let text = host.site, let form = SiteText.form(of: text), form != host.http2Form {
+            remaining.append(SiteText.advice(for: host.http2Form))
+        }
         let files = SiteText.files(of: answers.certificate, host: answers.host)
+        if let balancers = answers.balancers, balancers != site.balancers {
+            remaining.append(
+                "\(SetupPaths.site) was changed by an administrator and is left alone. Its listeners, and who may send the PROXY "
+                    + "protocol, are to be changed by hand: \(SetupPaths.siteTemplate) has the lines.")
+        }
         if site.host != answers.host || site.certificate != answers.certificate {
             remaining.append(
                 """
@@ -78,7 +128,7 @@ extension SetupPlan {
 
     /// At the end, when the server runs: whoever looks for a certificate may not find one at once.
     mutating func planCertificate(_ answers: SetupAnswers, _ host: HostState) {
-        guard !host.hasCertificate else { return }
+        guard !host.hasCertificate, answers.certificate != .ownAuthority else { return }
         let files = SiteText.files(of: answers.certificate, host: answers.host)
         switch (answers.certificate, answers.certificateRequest) {
         case (.letsEncrypt, let request?): actions.append(.obtainCertificate(request))
@@ -89,7 +139,7 @@ extension SetupPlan {
                   certbot certonly --webroot --webroot-path \(SetupPaths.webroot) --domain \(answers.host) \
                 --deploy-hook 'systemctl reload nginx'
                 """)
-        case (.files, _):
+        case (.files, _), (.ownAuthority, _):
             remaining.append(
                 "Put the certificate into \(files.certificate) and its key into \(files.key), and run this setup again."
             )
@@ -100,6 +150,8 @@ extension SetupPlan {
     mutating func planChecks(_ answers: SetupAnswers, _ host: HostState, site: SitePresence) {
         let keepsMetrics = host.configuration.map { $0.keepsMetrics || !$0.hasMetrics } ?? true
         if site.isMonitored, keepsMetrics { actions.append(.check(.monitoring)) }
-        if host.hasCertificate, site.host == answers.host { actions.append(.check(.health)) }
+        if host.hasCertificate || answers.certificate == .ownAuthority, site.host == answers.host {
+            actions.append(.check(.health))
+        }
     }
 }

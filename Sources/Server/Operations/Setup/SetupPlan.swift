@@ -1,3 +1,4 @@
+import HTTPTransport
 import Providers
 
 /// What setup does, in order. Creating the plan changes nothing.
@@ -17,6 +18,15 @@ public struct SetupPlan: Sendable, Equatable {
         case write(path: String, text: String)
         /// All else in the configuration stays as it is written.
         case changeConfiguration([SettingChange])
+        /// A certificate of this host's own authority, which is made if it is missing.
+        case issueCertificate
+        case trustAuthority
+        /// Lets programs on this host find the host's name, at the loopback address.
+        case makeNameKnown
+        /// Programs on this host neither trust the authorities of former trials any more, nor find those names.
+        case forgetTrials(Set<String>)
+        /// The text of `nginx.conf` with more connections.
+        case raiseNginxConnections(text: String)
         case enableSite
         case enableSandboxSite
         case migrate
@@ -25,7 +35,7 @@ public struct SetupPlan: Sendable, Equatable {
         /// With certbot. Afterwards there is more to do: a new plan says what.
         case obtainCertificate(SetupAnswers.CertificateRequest)
         case startUnits
-        /// Every night, and one now.
+        /// Every hour, and one now.
         case startBackups
         /// The running processes read the configuration again, after another check.
         case reloadServer
@@ -59,6 +69,7 @@ extension SetupPlan {
     public init(_ answers: SetupAnswers, on host: HostState) throws(SiteText.UnknownTemplate) {
         self.init()
         obstacles = answers.problems()
+        planBeside(host.otherApps, answers)
         planSecrets(answers, host)
         planDatabase(answers, host)
         planConfiguration(answers, host)
@@ -70,11 +81,11 @@ extension SetupPlan {
             actions.append(.reloadServer)
         }
         if host.makesBackups {
-            kept.append("a backup is made every night")
+            kept.append("a backup is made every hour")
         } else if answers.makesBackups {
             actions.append(.startBackups)
         } else {
-            remaining.append("Have a backup made every night: systemctl enable --now \(SetupPaths.backupTimer)")
+            remaining.append("Have a backup made every hour: systemctl enable --now \(SetupPaths.backupTimer)")
         }
         planChecks(answers, host, site: site)
         planCertificate(answers, host)
@@ -87,6 +98,21 @@ extension SetupPlan {
             remaining.append(
                 "This server uses the SANDBOX and reaches no real cloud. For real people: remove sandbox from "
                     + "\(SetupPaths.configuration), and put in the ids and secrets of your own apps.")
+        }
+    }
+
+    /// Apps share neither a name nor a database: nginx would serve one of them only, and the removal of one would delete the other's.
+    private mutating func planBeside(_ others: [OtherApp], _ answers: SetupAnswers) {
+        if let objection = OtherApp.objection(toHost: answers.host, among: others) {
+            obstacles.append("\(answers.host) \(objection): choose another one with --host")
+        }
+        let own = AppDatabase(answers)
+        for other in others {
+            for thing in other.database.map(own.common) ?? [] {
+                obstacles.append(
+                    "\(thing) is that of the app \(other.label): each app needs its own, with --database-name and --database-user, "
+                        + "or in \(SetupPaths.configuration)")
+            }
         }
     }
 
@@ -166,7 +192,9 @@ extension SetupPlan {
     }
 
     private mutating func planConfiguration(_ answers: SetupAnswers, _ host: HostState) {
-        if let present = host.configuration { return planChanges(answers, present) }
+        if let present = host.configuration {
+            return planChanges(answers, present, formerHost: host.site.flatMap { SitePresence($0).host })
+        }
         if !answers.hasStorage {
             let names = Company.all.filter { $0.signIn?.makeStorage != nil }.map(\.name)
             obstacles.append(
@@ -177,7 +205,9 @@ extension SetupPlan {
     }
 
     /// What the answers change in a configuration that is there: the settings that they are about, and no others.
-    private mutating func planChanges(_ answers: SetupAnswers, _ present: HostState.Configuration) {
+    private mutating func planChanges(
+        _ answers: SetupAnswers, _ present: HostState.Configuration, formerHost: String?
+    ) {
         if answers.sandbox != nil, !present.hasSandbox {
             obstacles.append(
                 "\(SetupPaths.configuration) is for real providers; --sandbox is for a server that is set up anew")
@@ -193,12 +223,27 @@ extension SetupPlan {
         for offer in Company.pushes where answers.has(offer.settings) {
             changes += offer.settings.compactMap { Self.change($0, answers, present) }
         }
+        if let publicURL = Self.newPublicURL(answers, present, formerHost: formerHost) {
+            changes.append(ConfigurationText.change(publicURL: publicURL))
+        }
         if !present.hasMetrics { changes.append(ConfigurationText.metricsChange) }
         if changes.isEmpty {
             kept.append("\(SetupPaths.configuration) is there")
         } else {
             actions.append(.changeConfiguration(changes))
         }
+    }
+
+    /// The public address to put into the configuration: the operator's, or that of another host if it was that of the former
+    /// one; `nil` if it stays as it is.
+    private static func newPublicURL(
+        _ answers: SetupAnswers, _ present: HostState.Configuration, formerHost: String?
+    ) -> String? {
+        var wanted = answers.publicURL.flatMap { ServerAddress($0) }.map { $0.origin + $0.path.dropLast() }
+        if wanted == nil, let formerHost, present.publicURL == SetupAnswers.usualURL(ofHost: formerHost) {
+            wanted = SetupAnswers.usualURL(ofHost: answers.host)
+        }
+        return wanted == present.publicURL ? nil : wanted
     }
 
     /// `nil` if the configuration says what the answers say.

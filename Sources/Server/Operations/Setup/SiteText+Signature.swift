@@ -3,19 +3,15 @@ import OpenSSLCrypto
 /// Setup recognises its own sites by their first line, which has the digest of all others: a site that a person has
 /// changed is that person's.
 extension SiteText {
-    private static let mark =
-        "# `syncctl setup` wrote this and replaces it, unless it was changed. SHA-256 of all else: "
+    private static let signature = SignedText(by: "syncctl setup")
 
-    static func signed(_ text: String) -> String { mark + digest(of: text) + "\n" + text }
+    static func signed(_ text: String) -> String { signature.sign(text) }
 
     /// The site without the first line that setup wrote.
-    static func unsigned(_ site: String) -> String {
-        guard site.hasPrefix(mark), let end = site.utf8.firstIndex(of: UInt8(ascii: "\n")) else { return site }
-        return String(site[site.utf8.index(after: end)...])
-    }
+    static func unsigned(_ site: String) -> String { signature.unsigned(site) }
 
     /// Whether a site is as setup wrote it.
-    static func isUnchanged(_ site: String, template: String) -> Bool {
+    public static func isUnchanged(_ site: String, template: String) -> Bool {
         let text = unsigned(site)
         if text != site { return site == signed(text) }
         // Earlier releases signed nothing: what they wrote is what they would write.
@@ -24,7 +20,10 @@ extension SiteText {
         if site == earlierInterim(host: host) { return true }
         guard let certificate = present.certificate else { return false }
         return [true, false].contains { staples in
-            (try? complete(template, host: host, certificate: certificate, staples: staples)).map(unsigned) == site
+            (try? complete(
+                template, host: host, certificate: certificate, staples: staples, balancers: present.balancers)).map {
+                    unsigned(adapted($0, to: .parameter))
+                } == site
         }
     }
 
@@ -36,8 +35,27 @@ extension SiteText {
 
         """ + challenge(host: host)
     }
+}
 
-    private static func digest(of text: String) -> String {
-        IncrementalDigest.digest(of: Array(text.utf8), .sha256).hexLowercase
+/// Texts whose first line, a comment, has the digest of all others: one that a person has changed is that person's.
+struct SignedText {
+    private let mark: String
+
+    /// - Parameter command: what writes the texts.
+    init(by command: String) {
+        mark = "# `\(command)` wrote this and replaces it, unless it was changed. SHA-256 of all else: "
     }
+
+    func sign(_ text: String) -> String {
+        mark + IncrementalDigest.digest(of: Array(text.utf8), .sha256).hexLowercase + "\n" + text
+    }
+
+    /// The text without its signature, if it has one.
+    func unsigned(_ text: String) -> String {
+        guard text.hasPrefix(mark), let end = text.utf8.firstIndex(of: UInt8(ascii: "\n")) else { return text }
+        return String(text[text.utf8.index(after: end)...])
+    }
+
+    /// Whether it is as it was signed.
+    func isUnchanged(_ text: String) -> Bool { text.hasPrefix(mark) && sign(unsigned(text)) == text }
 }

@@ -1,3 +1,5 @@
+import Store
+
 /// The systemd settings of one role's units in addition to the package's: which secrets systemd passes on, and which
 /// networks it blocks. Both follow from the configuration.
 public struct UnitSettings: Sendable, Equatable {
@@ -16,7 +18,7 @@ public struct UnitSettings: Sendable, Equatable {
         }
 
         /// Its path below a folder of units.
-        public var path: String { "syncd-backup.service.d/least-privilege.conf" }
+        public var path: String { HostedApp.current.unit("-backup.service.d/least-privilege.conf") }
 
         /// The drop-in.
         public var text: String {
@@ -118,10 +120,10 @@ public struct UnitSettings: Sendable, Equatable {
 
     /// Its path below a folder of units. Its name sorts after the package's `common.conf`, and before the
     /// `override.conf` of `systemctl edit`.
-    public var path: String { "syncd-\(role)@.service.d/least-privilege.conf" }
+    public var path: String { HostedApp.current.unit("-\(role)@.service.d/least-privilege.conf") }
 
     private static let introduction = [
-        "# Made from /etc/syncd/syncd.json and /etc/resolv.conf by systemd's generator \"syncserver\": at the start of the",
+        "# Made from syncd.json and /etc/resolv.conf by systemd's generator \"syncserver\": at the start of the",
         "# machine, by systemctl daemon-reload, and so by systemctl reload syncd.",
         "",
         "[Service]",

@@ -62,8 +62,9 @@ public struct ProviderTrial {
         let recorder = CallRecorder(interruption)
         let account = try TrialAccount(subject, recorder: recorder)
         var report = TrialReport(
-            provider: subject.company, version: version, startedAt: WallClock.secondsSince1970(), isSandbox: isSandbox,
-            outcome: .passed, steps: [])
+            provider: subject.company, version: version,
+            startedAt: WireDate(secondsSince1970: WallClock.secondsSince1970()),
+            isSandbox: isSandbox, outcome: .passed, steps: [])
         var (hasCalled, hasReplied) = (false, false)
         for step in TrialStep.all(for: account) {
             progress(step.name)

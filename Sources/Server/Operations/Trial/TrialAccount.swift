@@ -3,6 +3,7 @@ import HTTPTransport
 import OpenSSLCrypto
 import Providers
 import SyncProtocol
+import Synchronization
 import Vault
 
 /// A test account in the course of a trial: the means to call its provider, and what the steps so far have brought.
@@ -47,9 +48,18 @@ final class TrialAccount {
     var names: Set<String> = []
     /// Texts of the provider that must not be in the report.
     var confidential: [String] = []
+    /// What the owner of the storage should know of it.
+    let remarks = Remarks()
     private lazy var tokens = TrialTokens(self)
     private let folder = TrialFolder()
     private let runName: String
+
+    /// Sentences about the storage.
+    final class Remarks: Sendable {
+        private let texts = Mutex<[String]>([])
+        var all: [String] { texts.withLock { $0 } }
+        func add(_ text: String) { texts.withLock { $0.append(text) } }
+    }
 
     /// Something that was uploaded.
     struct Upload {
@@ -77,7 +87,9 @@ final class TrialAccount {
     // MARK: Means
 
     var client: AccountClient {
-        AccountClient(transport: transport, deadline: .after(patience), backoff: backoff)
+        AccountClient(
+            transport: transport, deadline: .after(patience), backoff: backoff,
+            remark: { [remarks] text in remarks.add(text) })
     }
 
     var access: StorageAccess {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+public import SyncProtocol
 
 /// What a trial of a provider has found, in words that may be shown to anybody.
 public struct TrialReport: Report, Equatable {
@@ -27,8 +28,7 @@ public struct TrialReport: Report, Equatable {
     public var provider: String
     /// Of the server.
     public var version: String
-    /// Seconds since 1970.
-    public var startedAt: Int64
+    public var startedAt: WireDate
     /// Whether all calls went to the sandbox.
     public var isSandbox: Bool
     public var outcome: Outcome

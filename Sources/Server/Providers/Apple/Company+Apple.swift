@@ -9,8 +9,9 @@ extension Company {
         signIn: SignInOffer(
             .appleSignIn,
             settings: [
-                SignInWithAppleSettings.clientID, SignInWithAppleSettings.teamID, SignInWithAppleSettings.keyID,
-                SignInWithAppleSettings.privateKey, SignInWithAppleSettings.redirectURI,
+                SignInWithAppleSettings.clientID, SignInWithAppleSettings.otherClientIDs,
+                SignInWithAppleSettings.teamID, SignInWithAppleSettings.keyID, SignInWithAppleSettings.privateKey,
+                SignInWithAppleSettings.redirectURI,
             ],
             trial: TrialGuide(
                 [
@@ -26,6 +27,7 @@ extension Company {
                 return AppleAccount(
                     AppleAccount.Registration(
                         clientID: values.text(SignInWithAppleSettings.clientID),
+                        otherClientIDs: values.list(SignInWithAppleSettings.otherClientIDs),
                         teamID: values.text(SignInWithAppleSettings.teamID),
                         keyID: values.text(SignInWithAppleSettings.keyID), key: key,
                         redirectURI: values.optionalText(SignInWithAppleSettings.redirectURI)),
@@ -35,7 +37,7 @@ extension Company {
             section: "apns",
             settings: [
                 APNsSettings.teamID, APNsSettings.keyID, APNsSettings.privateKey, APNsSettings.topic,
-                APNsSettings.environment,
+                APNsSettings.otherTopics, APNsSettings.environment,
             ],
             install: { values, services, now in
                 guard let key = try? SigningKey(es256PEM: values.secretText(APNsSettings.privateKey)) else {
@@ -44,7 +46,7 @@ extension Company {
                 }
                 services.apns = APNs(
                     teamID: values.text(APNsSettings.teamID), keyID: values.text(APNsSettings.keyID), key: key,
-                    topic: values.text(APNsSettings.topic),
+                    topics: [values.text(APNsSettings.topic)] + values.list(APNsSettings.otherTopics),
                     environment: values.text(APNsSettings.environment) == "sandbox" ? .sandbox : .production, now: now)
             }))
 }
@@ -60,6 +62,8 @@ private enum SignInWithAppleSettings {
     /// The app's identifier.
     static let clientID = Setting.required(
         "appleSignIn.clientId", SetupQuestion("Sign in with Apple: the app's identifier", form: .appleIdentifier))
+    /// Services IDs for Android and the web, and identifiers of other apps of the team.
+    static let otherClientIDs = Setting("appleSignIn.otherClientIds", .texts)
     static let teamID = Setting.required(
         "appleSignIn.teamId", SetupQuestion("Apple: the team's id", form: .appleTenCharacters))
     static let keyID = Setting.required(
@@ -83,6 +87,8 @@ private enum APNsSettings {
     /// The app's bundle identifier.
     static let topic = Setting.required(
         "apns.topic", SetupQuestion("Apple: the app's bundle identifier", form: .appleIdentifier))
+    /// Bundle identifiers of other apps of the team.
+    static let otherTopics = Setting("apns.otherTopics", .texts)
     /// That of devices that have not reported theirs.
     static let environment = Setting(
         "apns.environment", .text,

@@ -14,6 +14,13 @@ public protocol AccountProvider: Sendable {
     /// - Returns: `nil` if only the provider can tell.
     func statedUserID(in presented: PresentedCredentials) -> String?
 
+    /// The server that the caller has named, by their word alone: its scheme, host and port.
+    /// - Returns: `nil` for a company's servers, and for one that the operator lists or does not admit.
+    func namedServer(in presented: PresentedCredentials) -> String?
+
+    /// Whether the caller, and not a company or the configuration, says where the storage is.
+    func namesAddress(in presented: PresentedCredentials) -> Bool
+
     /// Whether a token proves nothing here without a code that we have exchanged ourselves.
     var requiresCode: Bool { get }
 
@@ -47,7 +54,8 @@ public protocol AccountProvider: Sendable {
     /// Makes sure that the account of a new user has storage; does nothing where every account of this kind has it.
     ///
     /// Only a provider's word that there is none counts: whatever else it says, and its silence, is left to the first use.
-    /// - Throws: ``AccountError/storageMissing(detail:)``.
+    /// - Throws: ``AccountError/storageMissing(detail:)``; of storages that people name,
+    ///   ``AccountError/storageUnusable(_:)``, or an error that says that the server could not be asked.
     func requireStorage(with credentials: StoredCredentials, through client: AccountClient) throws(AccountError)
 
     /// What to keep of the presented credentials when there is nothing to exchange.
@@ -102,6 +110,10 @@ extension AccountProvider {
     }
 
     public func statedUserID(in presented: PresentedCredentials) -> String? { nil }
+
+    public func namedServer(in presented: PresentedCredentials) -> String? { nil }
+
+    public func namesAddress(in presented: PresentedCredentials) -> Bool { namedServer(in: presented) != nil }
 
     public func isResting(_ stored: StoredCredentials) -> Bool { false }
 

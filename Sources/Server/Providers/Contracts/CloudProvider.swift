@@ -66,12 +66,18 @@ public protocol CloudProvider: Sendable {
     /// For recovery only. Where names may repeat, the object created first is returned; `nil` if there is none.
     func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject?
 
+    /// Ends an upload in several requests that nobody goes on with, by what ``UploadResumption`` has recorded of it last; one that
+    /// is not there counts as ended. Does nothing where the provider ends such uploads itself after a while.
+    func endUpload(_ session: String, in access: StorageAccess) throws(CloudStorageError)
+
     /// Hands over everything in the folder where we keep files, in pages, in no particular order; nothing if there is
     /// no such folder. For checks only: objects that are created or deleted meanwhile may be missing.
     func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError)
 }
 
 extension CloudProvider {
+    public func endUpload(_ session: String, in access: StorageAccess) throws(CloudStorageError) {}
+
     /// All bytes; for a caller that does not need to know the length beforehand, without `begin`.
     public func download(
         objectID: String, from access: StorageAccess, begin: (Int64?) -> Void = { _ in },

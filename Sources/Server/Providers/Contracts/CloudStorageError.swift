@@ -20,6 +20,8 @@ public enum CloudStorageError: Error {
     case contentMismatch
     /// The provider rejects the request for a permanent reason; the code is the provider's own, for the log.
     case rejected(code: String)
+    /// The person has to sign in at their own server, and accept its terms of service.
+    case termsNotAccepted
     /// The person's server is not admitted any more, or its name leads to an address that is not.
     case serverNotAllowed
     /// The provider rejects this server, not the person: the operator must look at client ids and secrets.
@@ -39,7 +41,7 @@ extension CloudStorageError {
         case .rateLimited, .withheld, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled,
             .localFailure, .misconfigured:
             true
-        case .notFound, .authorizationRevoked, .quotaExceeded, .rejected, .serverNotAllowed: false
+        case .notFound, .authorizationRevoked, .quotaExceeded, .rejected, .termsNotAccepted, .serverNotAllowed: false
         }
     }
 }
@@ -59,6 +61,7 @@ extension CloudStorageError: CustomStringConvertible, CustomDebugStringConvertib
         case .rejected(let code): "rejected: \(code)"
         case .misconfigured(let detail): "misconfigured: \(detail)"
         case .serverNotAllowed: "server not allowed"
+        case .termsNotAccepted: "terms of service not accepted"
         case .contentFailed, .downloadCancelled: "content failed"
         case .localFailure: "local failure"
         }

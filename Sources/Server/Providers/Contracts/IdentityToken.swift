@@ -6,11 +6,14 @@ public struct IdentityToken: Equatable, Sendable {
     public var isExpired: Bool
     /// When it was issued, in seconds since 1970.
     public var issuedAt: Int64
+    /// For which of the app maker's clients it was issued.
+    public var clientID: String
 
-    public init(hash: String, isExpired: Bool, issuedAt: Int64) {
+    public init(hash: String, isExpired: Bool, issuedAt: Int64, clientID: String) {
         self.hash = hash
         self.isExpired = isExpired
         self.issuedAt = issuedAt
+        self.clientID = clientID
     }
 }
 
@@ -28,11 +31,16 @@ public struct IdentityRecord: Equatable, Sendable, Codable {
     public var confirmedAt: Int64?
     /// Tokens issued until then, in seconds since 1970, are no longer accepted: the person had withdrawn their consent.
     public var withdrawnAt: Int64?
+    /// The client that the refresh token was issued to, which alone can use it; `nil` in older records: the main one.
+    public var clientID: String?
 
-    public init(tokenHashes: [String] = [], confirmedAt: Int64? = nil, withdrawnAt: Int64? = nil) {
+    public init(
+        tokenHashes: [String] = [], confirmedAt: Int64? = nil, withdrawnAt: Int64? = nil, clientID: String? = nil
+    ) {
         self.tokenHashes = Array(tokenHashes.suffix(Self.maximumTokens))
         self.confirmedAt = confirmedAt
         self.withdrawnAt = withdrawnAt
+        self.clientID = clientID
     }
 
     /// Whether a token that has been verified is accepted.
@@ -45,7 +53,8 @@ public struct IdentityRecord: Equatable, Sendable, Codable {
     func updated(with newer: IdentityRecord) -> IdentityRecord {
         IdentityRecord(
             tokenHashes: tokenHashes.filter { !newer.tokenHashes.contains($0) } + newer.tokenHashes,
-            confirmedAt: newer.confirmedAt ?? confirmedAt, withdrawnAt: newer.withdrawnAt ?? withdrawnAt)
+            confirmedAt: newer.confirmedAt ?? confirmedAt, withdrawnAt: newer.withdrawnAt ?? withdrawnAt,
+            clientID: newer.clientID ?? clientID)
     }
 }
 

@@ -2,7 +2,7 @@
 ///
 /// `detail` is for operators' logs; it holds no token, no key and nothing that a person wrote.
 public enum PushError: Error, Equatable, Sendable {
-    /// The address is no longer valid: forget it. `since`: the latest registration time, in seconds since 1970, for
+    /// The service no longer knows the address: forget it. `since`: the latest registration time, in seconds since 1970, for
     /// which this holds; `nil` if the service does not say.
     case gone(since: Int64?)
     /// Rate limited: retry later, after `retryAfter` if the service says so.
@@ -11,6 +11,9 @@ public enum PushError: Error, Equatable, Sendable {
     case unavailable(detail: String)
     /// The service is too slow; the notification may have been accepted: retry later.
     case timedOut
+    /// The service rejects the address or the message, and no other device has accepted the same message: the server's
+    /// settings may be wrong. Keep the address, retry later.
+    case doubtful(detail: String)
     /// The service rejects this server (keys, topic, account): the operator must investigate.
     case misconfigured(detail: String)
     /// The service rejects this notification: our defect; a retry does not help.
@@ -25,6 +28,7 @@ extension PushError: CustomStringConvertible {
         case .rateLimited: "rate limited"
         case .unavailable(let detail): "unavailable: \(detail)"
         case .timedOut: "timed out"
+        case .doubtful(let detail): "doubtful: \(detail)"
         case .misconfigured(let detail): "misconfigured: \(detail)"
         case .rejected(let detail): "rejected: \(detail)"
         }

@@ -4,13 +4,16 @@ internal import OpenSSLCrypto
 public struct PushNotification: Equatable, Sendable {
     /// A UUID in lower case: the same in every attempt, so that a device that receives it twice shows it once.
     public var id: String
+    /// Identifies the event of which the notification tells. Notifications of one event to several devices share it.
+    public var event: String
     public var text: String
     /// Until when a service may keep it for a device that is off, in seconds since 1970.
     public var expiresAt: Int64
 
     /// - Parameter origin: distinguishes this notification from every other one; not shown to anybody.
-    public init(origin: String, text: String, expiresAt: Int64) {
+    public init(origin: String, event: String, text: String, expiresAt: Int64) {
         id = Self.uuid(from: IncrementalDigest.digest(of: Array(origin.utf8), .sha256))
+        self.event = event
         self.text = text
         self.expiresAt = expiresAt
     }

@@ -20,9 +20,12 @@ public struct PushAddress: Equatable, Sendable {
     public var token: String
     /// APNs only; `nil` as long as it is unknown.
     public var environment: PushNotificationEnvironment?
+    /// APNs only: the app that the token belongs to; `nil` as long as it is unknown.
+    public var topic: String?
 
-    public init(token: String, environment: PushNotificationEnvironment? = nil) {
+    public init(token: String, environment: PushNotificationEnvironment? = nil, topic: String? = nil) {
         self.token = token
         self.environment = environment
+        self.topic = topic
     }
 }

@@ -16,6 +16,9 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     public var identity: IdentityRecord?
     /// WebDAV: that the server refuses ``accessToken``.
     public var refusal: CredentialRefusal?
+    /// WebDAV: the digests of passwords that have proved who the person is (``PasswordClaim/digest``), the latest last, at most
+    /// ``maximumFormerCodes``: each of a person's devices may have one of its own.
+    public private(set) var provenPasswords: [String]?
 
     public init(
         accessToken: String? = nil, refreshToken: String? = nil, isLasting: Bool? = nil, location: String? = nil,
@@ -38,6 +41,27 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
 
     /// Whether these tokens, or earlier ones, came from a code or token with this hash.
     public func knows(codeHash hash: String) -> Bool { hash == codeHash || formerCodeHashes?.contains(hash) == true }
+
+    /// Whether a password has proved who the person is, and has not been refused since.
+    public func isProven(_ digest: String) -> Bool { provenPasswords?.contains(digest) == true }
+
+    /// The same after a password has proved who the person is.
+    public func proven(by digest: String) -> StoredCredentials {
+        var proven = self
+        proven.provenPasswords = [digest]
+        return proven
+    }
+
+    /// The same after the server has refused a password.
+    /// - Parameters:
+    ///   - isStored: whether it is the stored one, which rests then.
+    ///   - time: in seconds since 1970.
+    public func refusing(_ digest: String, isStored: Bool, at time: Int64) -> StoredCredentials {
+        var refused = self
+        refused.provenPasswords = provenPasswords?.filter { $0 != digest }
+        if isStored, refusal == nil { refused.refusal = CredentialRefusal(firstAt: time) }
+        return refused
+    }
 
     /// Whether the storage can be used while its owner is away, for longer than an access token lives.
     public var hasOfflineAccess: Bool { refreshToken != nil || isLasting == true }
@@ -78,6 +102,9 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
 
     /// Takes over what `earlier` came from and what `newer` came from, which replaces it.
     private mutating func remember(_ newer: StoredCredentials, after earlier: StoredCredentials) {
+        let proven = (earlier.provenPasswords ?? []).filter { newer.provenPasswords?.contains($0) != true }
+        let passwords = (proven + (newer.provenPasswords ?? [])).suffix(Self.maximumFormerCodes)
+        provenPasswords = passwords.isEmpty ? nil : Array(passwords)
         codeHash = newer.codeHash ?? earlier.codeHash
         let former = ((earlier.formerCodeHashes ?? []) + [earlier.codeHash].compactMap(\.self)).filter {
             $0 != codeHash

@@ -18,7 +18,8 @@ public struct PushClient {
             switch error {
             case .notSent: throw .unavailable(detail: "no connection")
             case .interrupted: throw .unavailable(detail: "connection lost")
-            case .withheld(.circuitOpen(let delay)): throw .rateLimited(retryAfter: delay)
+            case .withheld(.circuitOpen(let delay)), .withheld(.paused(let delay)):
+                throw .rateLimited(retryAfter: delay)
             case .withheld(.busy): throw .unavailable(detail: "as many calls as allowed are under way")
             case .timedOut: throw .timedOut
             case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")

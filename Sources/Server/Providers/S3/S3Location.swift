@@ -70,6 +70,9 @@ extension S3Location {
         guard let text, let details = try? UntrustedJSON.decode(Details.self, from: Array(text.utf8)) else {
             throw .malformedDetails("must be JSON with address, region, bucket and accessKeyID")
         }
+        guard details.address.contains("://") else {
+            throw .malformedDetails("has an address that does not begin with https://")
+        }
         // No reason is given why an address is not accepted.
         guard let server = ServerAddress(details.address) else { throw .serverNotAllowed }
         guard server.path == "/" else { throw .malformedDetails("must have the address of a server, without a path") }

@@ -1,23 +1,42 @@
 public import HTTPTransport
 
-/// Sends the requests of account providers and retries those that failed for a transient reason.
+/// Sends the requests of account providers and retries those that failed for a transient reason, where ``Backoff`` allows a
+/// wait. A thread that answers requests does not wait; the server tells the caller when to come again.
 public struct AccountClient {
     private let transport: Transport
     private let deadline: Deadline
     private let backoff: Backoff
     private let background: Background?
+    /// Gets a sentence about a storage that is accepted, though it has a property that its owner should know.
+    let remark: @Sendable (String) -> Void
 
-    /// - Parameter background: where the second of two requests is sent that need not wait for each other.
-    public init(transport: Transport, deadline: Deadline, backoff: Backoff, background: Background? = nil) {
+    /// - Parameters:
+    ///   - background: where the second of two requests is sent that need not wait for each other.
+    ///   - remark: gets a sentence about a storage that is accepted, though it has a property that its owner should know.
+    public init(
+        transport: Transport, deadline: Deadline, backoff: Backoff, background: Background? = nil,
+        remark: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         self.transport = transport
         self.deadline = deadline
         self.backoff = backoff
         self.background = background
+        self.remark = remark
     }
 
     /// The means of a storage with credentials that nobody has stored yet, to try them out.
-    func access(tokens: any AccessTokens) -> StorageAccess {
-        StorageAccess(transport: transport, tokens: tokens, folder: NoFolder(), deadline: deadline, backoff: backoff)
+    /// - Parameter folderName: of storages whose folders have no identifiers.
+    func access(tokens: any AccessTokens, folderName: String? = nil) -> StorageAccess {
+        StorageAccess(
+            transport: transport, tokens: tokens, folder: UnknownFolder(name: folderName), deadline: deadline,
+            backoff: backoff)
+    }
+
+    /// The same for a server at which nobody is known to be a user (``OutgoingRequest/isUnproved``).
+    public var ofUnprovedServer: AccountClient {
+        AccountClient(
+            transport: transport.markingUnproved(), deadline: deadline, backoff: backoff, background: background,
+            remark: remark)
     }
 
     /// The reply to `request`, whatever its status, except 429 and 5xx, which are retried.
@@ -25,7 +44,8 @@ public struct AccountClient {
     /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only a
     ///   request that was certainly not handled is sent again, which 429 and 503 indicate (RFC 9110, section 15.6.4)
     ///   and other errors do not.
-    /// - Throws: ``AccountError/notAsked(detail:)`` if a request that works once was certainly never handled.
+    /// - Throws: ``AccountError/notAsked(retryAfter:detail:)`` if a request that works once was certainly never handled, or
+    ///   another one has failed.
     func send(_ request: OutgoingRequest, isRepeatable: Bool = true) throws(AccountError) -> Reply {
         var request = request
         request.isRepeatable = isRepeatable
@@ -55,10 +75,10 @@ public struct AccountClient {
                 }
             }
             if mayHaveWorked && !isRepeatable { throw .unavailable(detail: detail) }
-            guard backoff.wait(before: attempt, retryAfter: retryAfter, deadline: deadline) else {
-                if !isRepeatable { throw .notAsked(detail: detail) }
-                if deadline.hasPassed { throw .timedOut }
-                throw .unavailable(detail: detail)
+            let service = request.server ?? request.call.service.name
+            guard backoff.wait(before: attempt, retryAfter: retryAfter, deadline: deadline, for: service) else {
+                if isRepeatable, deadline.hasPassed { throw .timedOut }
+                throw .notAsked(retryAfter: min(retryAfter ?? Pauses.usual, Pauses.longest), detail: detail)
             }
         }
     }
@@ -102,10 +122,29 @@ extension AccountClient {
     }
 }
 
+extension Transport {
+    /// The same transport, whose requests to servers that people name are those to unproved ones.
+    fileprivate func markingUnproved() -> Transport {
+        func marked(_ request: OutgoingRequest) -> OutgoingRequest {
+            var request = request
+            request.isUnproved = request.destination == .named
+            return request
+        }
+        return Transport(
+            send: { request, deadline throws(TransportError) in try send(marked(request), by: deadline) },
+            stream: { request, deadline, head, body throws(TransportError) in
+                try stream(marked(request), by: deadline, head: head, body: body)
+            })
+    }
+}
+
 /// Of storages that need no folder to be remembered.
-private final class NoFolder: FolderMemory {
-    let name: String? = nil
+private final class UnknownFolder: FolderMemory {
+    let name: String?
     let folderID: String? = nil
+
+    init(name: String?) { self.name = name }
+
     func replace(_ old: String?, by new: String) -> String { new }
     func isDueForVerification() -> Bool { false }
     func markDoubtful() {}

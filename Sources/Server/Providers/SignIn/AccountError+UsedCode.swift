@@ -2,7 +2,7 @@ extension AccountError {
     /// What the failure of a call means after the one that has used up a code: not that the code may be sent again.
     var afterUseOfCode: AccountError {
         switch self {
-        case .notAsked(let detail), .misconfigured(let detail): .unavailable(detail: detail)
+        case .notAsked(_, let detail), .misconfigured(let detail): .unavailable(detail: detail)
         case .withheld(let reason): .unavailable(detail: "not asked: \(reason)")
         default: self
         }

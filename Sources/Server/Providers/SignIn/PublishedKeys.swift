@@ -98,7 +98,8 @@ public final class PublishedKeys: Sendable {
         switch answer {
         case .yes: return true
         case .keysAreRecent: return false
-        case .attemptIsRecent: throw .unavailable(detail: "keys could not be fetched a moment ago")
+        case .attemptIsRecent:
+            throw .notAsked(retryAfter: Pauses.usual, detail: "keys could not be fetched a moment ago")
         }
     }
 

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Remembers for a short time which token belongs to whom, and which is invalid, so that providers are not asked for
 /// every request; and while a provider is being asked about a token, lets other requests with the same token wait for
-/// that answer.
+/// that answer, most of them without a thread.
 ///
 /// An answer that is about to be forgotten is renewed while it is still valid (``beginRenewal(of:)``), so that only the
 /// first request with a token waits for the provider, and not one of somebody who is there all the time.
@@ -15,7 +15,8 @@ public final class SignInCache: Sendable {
     /// What a provider said about a token.
     public enum Answer: Equatable, Sendable {
         case accepted(SignInProfile)
-        case rejected
+        /// With the error that said so.
+        case rejected(AccountError)
     }
 
     /// How long a rejection is cached: long enough against a phone that asks again and again, and short for a token
@@ -36,6 +37,16 @@ public final class SignInCache: Sendable {
         let settledUntil: ContinuousClock.Instant
     }
 
+    /// Requests that wait without a thread for one answer, and for all answers.
+    private static let maximumParked = 256
+    private static let maximumParkedOfAll = 1_024
+
+    /// Continues a request that waits without a thread, with what was found out; `nil` if nobody was asked.
+    public typealias Continuation = @Sendable (Result<SignInProfile, AccountError>?) -> Void
+
+    /// Thrown to a request that waits without a thread: it is continued once there is an answer.
+    public struct Parked: Error {}
+
     /// A provider is being asked about a token.
     private final class Question: Sendable {
         enum Outcome {
@@ -44,14 +55,47 @@ public final class SignInCache: Sendable {
             case withdrawn
         }
 
-        let start: ContinuousClock.Instant
-        let outcome = Mutex<Outcome?>(nil)
+        private struct State {
+            var outcome: Outcome?
+            var parked: [Continuation] = []
+        }
 
-        init(at start: ContinuousClock.Instant) { self.start = start }
+        let start: ContinuousClock.Instant
+        /// Whether the thread that asks looks after those that wait without one.
+        private let isParkingPlace: Bool
+        private let state = Mutex(State())
+
+        init(at start: ContinuousClock.Instant, isParkingPlace: Bool) {
+            self.start = start
+            self.isParkingPlace = isParkingPlace
+        }
+
+        var outcome: Outcome? { state.withLock { $0.outcome } }
+
+        /// - Returns: whether `goOn` will be called; not if there is an outcome, or if too many wait.
+        func park(_ goOn: @escaping Continuation) -> Bool {
+            state.withLock { state in
+                guard isParkingPlace, state.outcome == nil, state.parked.count < maximumParked else { return false }
+                state.parked.append(goOn)
+                return true
+            }
+        }
+
+        /// - Returns: those that were waiting without a thread.
+        func end(_ outcome: Outcome) -> [Continuation] {
+            state.withLock { state in
+                state.outcome = outcome
+                defer { state.parked = [] }
+                return state.parked
+            }
+        }
     }
 
     private let timeToLive: Duration
     private let maximumEntries: Int
+    private let maximumWaiting: Int
+    private let waiting = Atomic(0)
+    private let parked = Atomic(0)
     private let pause: @Sendable (Duration) -> Void
     private let now: @Sendable () -> ContinuousClock.Instant
     private let entries = Mutex<[[UInt8]: Entry]>([:])
@@ -60,14 +104,17 @@ public final class SignInCache: Sendable {
     /// - Parameters:
     ///   - timeToLive: how long an answer is cached; never longer than the token is valid.
     ///   - maximumEntries: beyond it, the entries that expire first are evicted.
+    ///   - maximumWaiting: how many threads may wait for the answer that another one has asked for.
     ///   - pause: blocks the calling thread; tests pass one that does not.
     ///   - now: the clock; tests pass one that they control.
     public init(
-        timeToLive: Duration, maximumEntries: Int = 20_000, pause: @escaping @Sendable (Duration) -> Void,
+        timeToLive: Duration, maximumEntries: Int = 20_000, maximumWaiting: Int = .max,
+        pause: @escaping @Sendable (Duration) -> Void,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
         self.timeToLive = timeToLive
         self.maximumEntries = maximumEntries
+        self.maximumWaiting = maximumWaiting
         self.pause = pause
         self.now = now
     }
@@ -114,22 +161,37 @@ public final class SignInCache: Sendable {
     /// A burst of requests with a token that is new to the process thus causes one question to its provider, and they
     /// share its outcome; what it says about the token is remembered. If `ask` throws anything but an ``AccountError``,
     /// that is not shared.
+    /// - Parameter goOn: called when another thread has an answer, if the request is to wait for it without a thread; the
+    ///   thread that calls it then looks after it. `nil` for work that is no request: nobody waits in that way for what
+    ///   its thread asks.
+    /// - Throws: ``Parked`` if `goOn` will be called; ``AccountError``; what `ask` throws.
     public func profile(
-        for presented: PresentedCredentials, asking ask: () throws -> SignInProfile
+        for presented: PresentedCredentials, goOn: Continuation? = nil,
+        asking ask: () throws -> SignInProfile
     ) throws -> SignInProfile {
         let key = Self.questionKey(presented)
-        let own = Question(at: now())
+        let own = Question(at: now(), isParkingPlace: goOn != nil)
         let earlier = questions.withLock { questions -> Question? in
             if let question = questions[key] { return question }
             questions[key] = own
             return nil
         }
-        if let earlier, let result = result(of: earlier) { return try result.get() }
+        if let earlier {
+            switch wait(for: earlier) {
+            case .answered(let result): return try result.get()
+            case .noPlace: if let goOn, park(goOn, at: earlier) { throw Parked() }
+            case .none: break
+            }
+        }
 
         var outcome = Question.Outcome.withdrawn
         defer {
-            own.outcome.withLock { $0 = outcome }
             questions.withLock { if $0[key] === own { $0[key] = nil } }
+            let waiters = own.end(outcome)
+            parked.subtract(waiters.count, ordering: .relaxed)
+            let result: Result<SignInProfile, AccountError>? =
+                if case .answered(let result) = outcome { result } else { nil }
+            for goOn in waiters { goOn(result) }
         }
         do {
             let profile = try ask()
@@ -137,21 +199,40 @@ public final class SignInCache: Sendable {
             outcome = .answered(.success(profile))
             return profile
         } catch let error as AccountError {
-            if error == .rejected { rememberRejection(of: presented) }
+            if error.isRejection { rememberRejection(of: presented, error) }
             outcome = .answered(.failure(error))
             throw error
         }
     }
 
-    /// Waits for the answer to a question; `nil` if there is none, or none in time.
-    private func result(of question: Question) -> Result<SignInProfile, AccountError>? {
+    private func park(_ goOn: @escaping Continuation, at question: Question) -> Bool {
+        guard parked.add(1, ordering: .relaxed).newValue <= Self.maximumParkedOfAll, question.park(goOn) else {
+            parked.subtract(1, ordering: .relaxed)
+            return false
+        }
+        return true
+    }
+
+    private enum Waiting {
+        case answered(Result<SignInProfile, AccountError>)
+        /// As many threads wait as may.
+        case noPlace
+        /// There is no answer, or none in time.
+        case none
+    }
+
+    /// Waits for the answer to a question.
+    private func wait(for question: Question) -> Waiting {
+        defer { waiting.subtract(1, ordering: .relaxed) }
+        let hasPlace = waiting.add(1, ordering: .relaxed).newValue <= maximumWaiting
         while true {
-            switch question.outcome.withLock({ $0 }) {
-            case .answered(let result): return result
-            case .withdrawn: return nil
+            switch question.outcome {
+            case .answered(let result): return .answered(result)
+            case .withdrawn: return .none
             case nil: break
             }
-            guard now() - question.start < Self.patience else { return nil }
+            guard hasPlace else { return .noPlace }
+            guard now() - question.start < Self.patience else { return .none }
             pause(Self.pollInterval)
         }
     }
@@ -171,10 +252,10 @@ public final class SignInCache: Sendable {
     }
 
     /// What was accepted before no longer is: the token was revoked meanwhile.
-    public func rememberRejection(of presented: PresentedCredentials) {
+    public func rememberRejection(of presented: PresentedCredentials, _ error: AccountError = .rejected) {
         entries.withLock { $0[Self.key(presented)] = nil }
         remember(
-            .rejected, under: Self.rejectionKey(presented), during: Self.rejectionTimeToLive, isRenewable: false)
+            .rejected(error), under: Self.rejectionKey(presented), during: Self.rejectionTimeToLive, isRenewable: false)
     }
 
     private func remember(_ answer: Answer, under key: [UInt8], during lifetime: Duration, isRenewable: Bool) {

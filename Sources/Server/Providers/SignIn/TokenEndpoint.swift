@@ -62,7 +62,7 @@ struct TokenEndpoint: Sendable {
     /// Exchanges an authorization code, which works once (RFC 6749, section 4.1.3).
     ///
     /// - Parameter details: further parameters, such as the redirect URI.
-    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(detail:)`` if the code was surely not used.
+    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(retryAfter:detail:)`` if the code was surely not used.
     func exchange(
         code: String, _ details: [(name: String, value: String)] = [], through client: AccountClient
     ) throws(AccountError) -> OAuthTokens {
@@ -77,7 +77,7 @@ struct TokenEndpoint: Sendable {
     /// - Parameters:
     ///   - standardRedirectURI: sent if the caller names none; `nil` to leave the parameter out.
     ///   - details: further parameters.
-    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(detail:)`` if the code was surely not used.
+    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(retryAfter:detail:)`` if the code was surely not used.
     func exchange(
         _ code: PresentedCode, standardRedirectURI: String?, _ details: [(name: String, value: String)] = [],
         through client: AccountClient
@@ -145,13 +145,8 @@ struct TokenEndpoint: Sendable {
     /// RFC 6749, section 5.2: only `invalid_grant` is about the person; everything else is about us.
     static func standardRefusal(_ reply: Reply, _ purpose: Purpose, of provider: String) -> AccountError {
         let word: String
-        do {
-            word = try AccountJSON.decode(OAuthErrorBody.self, reply).error
-        } catch {
-            // The reply says nothing, so nothing is concluded about the person.
-            guard reply.status != 400 else { return error }
-            word = "status \(reply.status)"
-        }
+        // A reply that says nothing, such as a proxy's page, concludes nothing, neither about the person nor about us.
+        do { word = try AccountJSON.decode(OAuthErrorBody.self, reply).error } catch { return error }
         // Google's code for a redirect URI that is not registered, or not the code's own.
         if purpose == .exchangeAfterRedirect, word == "redirect_uri_mismatch" { return .codeRejected }
         guard reply.status == 400, word == "invalid_grant" else {

@@ -1,18 +1,58 @@
 import HTTPTransport
 import HTTPTypes
 
-/// The action that a provider's reply requires.
+/// The action that a provider's reply requires, at a sign-in as at a storage. Each company has one table.
 enum ReplyVerdict {
     /// The reply is a success or a failure that the caller understands.
     case answer
-    /// The access token is not accepted.
+    /// The provider itself, in its own format, says that the access token is not valid.
     case tokenRejected
+    /// A 401 that is not in the provider's format, such as a proxy's page: a new token is worth a try, but nobody has judged
+    /// the present one.
+    case tokenDoubted
     /// The request took no effect, because something in its authorization other than the token was wrong, which has been
     /// corrected: it is sent again at once.
     case authorizationCorrected
     /// A retry may help, after the given time if the provider named one.
     case tryAgain(after: Duration?, detail: String)
+    /// The same, since there were too many requests.
+    case throttled(after: Duration?, detail: String)
     case failure(CloudStorageError)
+}
+
+extension ReplyVerdict {
+    /// What the reply to a request with a token that somebody presents means; `nil` for an answer. Only the provider's own
+    /// word rejects the token.
+    var accountError: AccountError? {
+        switch self {
+        case .answer: nil
+        case .tokenRejected: .rejected
+        case .tokenDoubted: .unavailable(detail: "a 401 that is not the provider's own")
+        case .authorizationCorrected: .unavailable(detail: "the authorization was corrected")
+        case .tryAgain(let delay, let detail), .throttled(let delay, let detail):
+            .notAsked(retryAfter: min(delay ?? Pauses.usual, Pauses.longest), detail: detail)
+        case .failure(let error):
+            switch error {
+            case .authorizationRevoked: .rejected
+            case .serverNotAllowed: .serverNotAllowed
+            case .termsNotAccepted: .storageUnusable(.termsNotAccepted)
+            case .misconfigured(let detail): .misconfigured(detail: detail)
+            case .withheld(let reason): .withheld(reason)
+            case .timedOut: .timedOut
+            case .notFound, .quotaExceeded, .rateLimited, .unavailable, .contentMismatch, .rejected, .contentFailed,
+                .downloadCancelled, .localFailure:
+                .unavailable(detail: String(reflecting: error))
+            }
+        }
+    }
+}
+
+extension CloudStorageError {
+    /// What it means that a server could not prove its identity (``TransportError/refused(_:)``): nobody has judged the person,
+    /// and a certificate that has expired is replaced by and by.
+    init(ofRefusal reason: String, _ request: OutgoingRequest) {
+        self = request.server == nil ? .misconfigured(detail: reason) : .unavailable(detail: reason)
+    }
 }
 
 /// The outcome of one request that must not be retried without asking the provider first.
@@ -44,6 +84,8 @@ struct ProviderClient {
     /// Of the same record as the token; `nil` for one that was known at the beginning.
     private var location: String?
     private var hasJustRenewed = false
+    /// Whom the last request was for: the name of a service, or the address of a server.
+    private var asked = ""
     /// Whether a request was sent again because it was not known what had become of it: it may have been carried out twice.
     private(set) var hasRepeated = false
 
@@ -97,6 +139,7 @@ struct ProviderClient {
         while true {
             let reply: Reply
             let authorized = try authorized(request)
+            asked = request.server ?? request.call.service.name
             do {
                 reply = try access.transport.send(authorized, by: deadline)
             } catch {
@@ -109,14 +152,15 @@ struct ProviderClient {
                 case .cancelled:
                     throw request.body?.failure.map { .contentFailed($0) }
                         ?? .unavailable(detail: "cannot be sent again")
-                case .refused(let reason): throw .rejected(code: reason)
+                case .refused(let reason): throw CloudStorageError(ofRefusal: reason, request)
                 case .forbiddenAddress: throw .serverNotAllowed
                 }
             }
             switch try settle(reply, by: deadline) {
             case .answer: return .answer(reply)
-            case .tokenRejected, .authorizationCorrected: continue
+            case .tokenRejected, .tokenDoubted, .authorizationCorrected: continue
             case .tryAgain(let retryAfter, let detail): return .unknown(after: retryAfter, .unavailable(detail: detail))
+            case .throttled(let retryAfter, _): return .unknown(after: retryAfter, .rateLimited(retryAfter: retryAfter))
             case .failure(let error): throw error
             }
         }
@@ -127,8 +171,8 @@ struct ProviderClient {
         let verdict = classify(reply)
         switch verdict {
         case .answer, .failure: hasJustRenewed = false
-        case .tokenRejected: try renewToken(by: deadline)
-        case .tryAgain, .authorizationCorrected: break
+        case .tokenRejected, .tokenDoubted: try renewToken(by: deadline)
+        case .tryAgain, .throttled, .authorizationCorrected: break
         }
         return verdict
     }
@@ -138,7 +182,9 @@ struct ProviderClient {
     func wait(
         before attempt: Int, retryAfter: Duration?, by deadline: Deadline, orThrow error: CloudStorageError
     ) throws(CloudStorageError) {
-        guard !access.backoff.wait(before: attempt, retryAfter: retryAfter, deadline: deadline) else { return }
+        let hasWaited = access.backoff.wait(
+            before: attempt, retryAfter: retryAfter, deadline: deadline, for: asked)
+        guard !hasWaited else { return }
         if deadline.hasPassed { throw .timedOut }
         throw retryAfter == nil ? error : .rateLimited(retryAfter: retryAfter)
     }

@@ -160,7 +160,7 @@ struct ResumableDownload {
             } catch {
                 if isCancelled { throw .downloadCancelled }
                 if hasEverything { return .complete }
-                if case .refused(let reason) = error { throw .rejected(code: reason) }
+                if case .refused(let reason) = error { throw CloudStorageError(ofRefusal: reason, request) }
                 if case .forbiddenAddress = error { throw .serverNotAllowed }
                 if case .withheld(let reason) = error { throw .withheld(reason) }
                 // The status of a refusal counts even if its body is truncated or too long.
@@ -179,9 +179,11 @@ struct ResumableDownload {
                 guard range == nil || hasEverything else { throw .contentMismatch }
                 return .complete
             case .answer: throw .unavailable(detail: "unexpected status \(head.status) or range")
-            case .tokenRejected, .authorizationCorrected: continue
+            case .tokenRejected, .tokenDoubted, .authorizationCorrected: continue
             case .tryAgain(let retryAfter, let detail):
                 return .interrupted(after: retryAfter, .unavailable(detail: detail))
+            case .throttled(let retryAfter, _):
+                return .interrupted(after: retryAfter, .rateLimited(retryAfter: retryAfter))
             case .failure(let error): throw error
             }
         }

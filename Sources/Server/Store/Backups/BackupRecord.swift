@@ -13,8 +13,8 @@ public struct BackupRecord: Codable, Equatable, Sendable {
         case copied
     }
 
-    /// Where the package's units keep these records. Everybody may read them.
-    public static let usualFolder = "/var/lib/syncd/backup"
+    /// Where the units keep these records. Everybody may read them.
+    public static var usualFolder: String { HostedApp.current.backupRecordFolder }
 
     /// The name of the backup's file.
     public var name: String

@@ -44,27 +44,38 @@ extension StoreSession {
         guard try confirmed.toAccountType.cloudStorageType != nil || !needsStorage(userID) else {
             throw SwitchRefusal.owningAccountRequired
         }
+        try perform(&confirmed, of: user, in: groups, moving: moving, at: now)
+        return confirmed
+    }
 
+    /// Performs a proposal in a transaction that has locked the groups, the user and the proposal.
+    /// - Parameter undone: the switch that it undoes.
+    mutating func perform(
+        _ next: inout AccountSwitch, of user: UserRecord, in groups: [SharingGroupID: MasterVersion],
+        moving: RequestedMove?, undoing undone: AccountSwitchID? = nil, at now: WireDate
+    ) throws {
+        let userID = user.userID
         try withdrawStaged(by: userID, at: now)
         try removeResumableUploads(of: userID, at: now)
         try execute("DELETE FROM batches WHERE user_id = ?", [.int(userID.rawValue)])
         try forgetStagedContents(ownedBy: userID)
         try forgetStorage(of: userID)
-        if let former = moving?.former { try beginMove(by: confirmed, of: user, with: former, at: now) }
-        let flushed = try awaitContents(
-            of: userID, in: groups, storedAt: confirmed.toAccountType.cloudStorageType)
-        let waiting = flushed - (try giveBack(to: userID, by: confirmed))
+        if let former = moving?.former { try beginMove(by: next, of: user, with: former, at: now) }
+        if undone == nil { try keepForUndo(of: next, by: user) }
+        let flushed = try awaitContents(of: userID, in: groups, storedAt: next.toAccountType.cloudStorageType)
+        var waiting = flushed - (try giveBack(to: userID, by: next))
+        if let undone { waiting -= try giveBack(to: userID, asBefore: undone) }
         if moving == nil || waiting == 0 {
             try endMoves(of: userID, at: now)
         } else {
-            try endMoves(outOf: confirmed, at: now)
+            try endMoves(outOf: next, at: now)
         }
-        try replaceAccount(of: user, by: confirmed, at: now)
-        confirmed.state = waiting == 0 ? .finished : .reuploading
-        confirmed.accountEpoch = AccountEpoch(epoch.rawValue + 1)
-        confirmed.filesTotal = waiting
-        try record(confirmed, at: now)
-        return confirmed
+        try replaceAccount(of: user, by: next, at: now)
+        next.state = waiting == 0 ? .finished : .reuploading
+        next.accountEpoch = AccountEpoch(user.accountEpoch.rawValue + 1)
+        next.filesTotal = waiting
+        next.confirmedAt = now
+        try record(next, leaving: user, at: now)
     }
 
     /// Whether a user owns living files or has others' files in their storage.
@@ -74,7 +85,7 @@ extension StoreSession {
     }
 
     /// Locks the groups in which contents of a user's storage are, and raises their master versions.
-    private mutating func advanceGroups(
+    mutating func advanceGroups(
         withContentsOf userID: UserID
     ) throws(StoreError) -> [SharingGroupID: MasterVersion] {
         let found = try all(
@@ -164,19 +175,8 @@ extension StoreSession {
     private mutating func replaceAccount(
         of user: UserRecord, by next: AccountSwitch, at now: WireDate
     ) throws {
-        let target: [Value] = [.text(next.toAccountType.rawValue), .text(next.toProviderUserID)]
         let userID: [Value] = [.int(user.userID.rawValue)]
-        // The way back: a retired account of the same identity becomes the active one again.
-        try execute(
-            "DELETE FROM retired_accounts WHERE account_type = ? AND provider_user_id = ? AND user_id = ?",
-            target + userID)
-        try execute(
-            """
-            INSERT INTO retired_accounts (account_type, provider_user_id, user_id, cloud_folder_name, retired_at)
-            SELECT account_type, provider_user_id, user_id, cloud_folder_name, ?
-              FROM users
-             WHERE user_id = ?
-            """, [.date(now)] + userID)
+        let hasSignedUp = try retireAccount(of: user, for: next, at: now)
         do {
             try execute(
                 """
@@ -186,9 +186,10 @@ extension StoreSession {
                        u.credentials = s.credentials, u.credentials_version = u.credentials_version + 1,
                        u.former_credentials = NULL, u.consent_withdrawn_at = NULL,
                        u.has_refresh_token = s.has_refresh_token, u.cloud_folder_name = s.cloud_folder_name,
-                       u.cloud_folder_id = s.cloud_folder_id, u.account_epoch = u.account_epoch + 1
+                       u.cloud_folder_id = s.cloud_folder_id, u.account_epoch = u.account_epoch + 1,
+                       u.has_signed_up = ?
                  WHERE s.switch_uuid = ?
-                """, [.text(next.id.rawValue)])
+                """, [.bool(hasSignedUp), .text(next.id.rawValue)])
         } catch StoreError.alreadyExists {
             throw SwitchRefusal.accountInUse
         }
@@ -205,6 +206,53 @@ extension StoreSession {
         }
     }
 
+    /// Retires the account that a user leaves, if somebody has signed up with it, or the way leads on. On the way back the
+    /// accounts in between that nobody has signed up with are free again: whoever has them is a stranger to this identity, or
+    /// can switch to them once more.
+    /// - Returns: whether somebody has signed up with the account that takes its place.
+    private mutating func retireAccount(
+        of user: UserRecord, for next: AccountSwitch, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        let target: [Value] = [.text(next.toAccountType.rawValue), .text(next.toProviderUserID)]
+        let userID: [Value] = [.int(user.userID.rawValue)]
+        let former = try first(
+            """
+            SELECT has_signed_up, retired_at
+              FROM retired_accounts
+             WHERE account_type = ?
+               AND provider_user_id = ?
+               AND user_id = ?
+            """, target + userID
+        ) { row throws(StoreError) in (hasSignedUp: try row.flag("has_signed_up"), time: try row.date("retired_at")) }
+        let undone = try first(
+            """
+            SELECT b.from_has_signed_up, b.confirmed_at
+              FROM account_switches a
+              JOIN account_switches b ON b.switch_uuid = a.undoes
+             WHERE a.switch_uuid = ?
+            """, [.text(next.id.rawValue)]
+        ) { row throws(StoreError) in
+            (hasSignedUp: try row.flag("from_has_signed_up"), time: try row.date("confirmed_at"))
+        }
+        let earlier = former ?? undone
+        try execute(
+            """
+            INSERT INTO retired_accounts
+                   (account_type, provider_user_id, user_id, cloud_folder_name, retired_at, has_signed_up)
+            SELECT account_type, provider_user_id, user_id, cloud_folder_name, ?, has_signed_up
+              FROM users
+             WHERE user_id = ?
+            """, [.date(now)] + userID)
+        guard let earlier else { return false }
+        try execute(
+            "DELETE FROM retired_accounts WHERE account_type = ? AND provider_user_id = ? AND user_id = ?",
+            target + userID)
+        try execute(
+            "DELETE FROM retired_accounts WHERE user_id = ? AND NOT has_signed_up AND retired_at >= ?",
+            userID + [.date(earlier.time)])
+        return earlier.hasSignedUp
+    }
+
     private mutating func binding(ofRetired next: AccountSwitch) throws(StoreError) -> AccountBinding {
         let retired = try first(
             "SELECT user_id FROM retired_accounts WHERE account_type = ? AND provider_user_id = ?",
@@ -214,7 +262,10 @@ extension StoreSession {
     }
 
     /// Records that a switch is confirmed; those before it are over.
-    private mutating func record(_ confirmed: AccountSwitch, at now: WireDate) throws(StoreError) {
+    /// - Parameter user: as they were before, with the account that is left.
+    private mutating func record(
+        _ confirmed: AccountSwitch, leaving user: UserRecord, at now: WireDate
+    ) throws(StoreError) {
         try execute(
             """
             UPDATE account_switches
@@ -227,12 +278,19 @@ extension StoreSession {
             UPDATE account_switches
                SET state = ?, account_epoch = ?, files_total = ?, confirmed_at = ?,
                    finished_at = IF(? = 'finished', ?, NULL),
+                   from_account_type = ?, from_provider_user_id = ?, from_cloud_folder_name = ?,
+                   from_cloud_folder_id = ?,
+                   from_has_signed_up = COALESCE((SELECT MAX(has_signed_up)
+                                                    FROM retired_accounts
+                                                   WHERE account_type = ? AND provider_user_id = ?), FALSE),
                    credentials = NULL, has_refresh_token = NULL, cloud_folder_name = NULL, cloud_folder_id = NULL
              WHERE switch_uuid = ?
             """,
             [
                 .text(confirmed.state.rawValue), .int(orNull: confirmed.accountEpoch?.rawValue),
                 .int(orNull: confirmed.filesTotal), .date(now), .text(confirmed.state.rawValue), .date(now),
+                .text(user.accountType.rawValue), .text(user.providerUserID), .text(orNull: user.cloudFolderName),
+                .text(orNull: user.cloudFolderID), .text(user.accountType.rawValue), .text(user.providerUserID),
                 .text(confirmed.id.rawValue),
             ])
     }

@@ -20,6 +20,10 @@ public struct AccountSwitch: Equatable, Sendable {
     public var filesTotal: Int64?
     /// When it is void unless it is confirmed.
     public var expiresAt: WireDate
+    /// When it was confirmed; `nil` before.
+    public var confirmedAt: WireDate?
+    /// The switch that this one undoes.
+    public var undoes: AccountSwitchID?
 
     /// Whether it leads to that account.
     public func leads(to accountType: AccountType, _ providerUserID: String) -> Bool {
@@ -31,7 +35,7 @@ extension AccountSwitch {
     /// The columns of `account_switches` that ``init(_:)`` reads.
     static let columns: ColumnList = [
         "switch_uuid", "user_id", "state", "from_account_type", "to_account_type", "to_provider_user_id",
-        "account_epoch", "files_total", "expires_at",
+        "account_epoch", "files_total", "expires_at", "confirmed_at", "undoes",
     ]
 
     init(_ row: borrowing Row) throws(StoreError) {
@@ -44,6 +48,8 @@ extension AccountSwitch {
         accountEpoch = try row.optionalNumber("account_epoch").map { AccountEpoch($0) }
         filesTotal = try row.optionalNumber("files_total")
         expiresAt = try row.date("expires_at")
+        confirmedAt = try row.optionalDate("confirmed_at")
+        undoes = try row.optionalIdentifier("undoes")
     }
 }
 
@@ -53,13 +59,13 @@ public struct ProposedAccount: Equatable, Sendable {
     public var providerUserID: String
     public var cloudFolderName: String?
     public var cloudFolderID: String?
-    /// The sealed tokens.
-    public var credentials: [UInt8]
+    /// The sealed tokens; `nil` if the person has to sign in first.
+    public var credentials: [UInt8]?
     public var hasOfflineAccess: Bool
 
     public init(
         accountType: AccountType, providerUserID: String, cloudFolderName: String?, cloudFolderID: String?,
-        credentials: [UInt8], hasOfflineAccess: Bool
+        credentials: [UInt8]?, hasOfflineAccess: Bool
     ) {
         self.accountType = accountType
         self.providerUserID = providerUserID
@@ -115,6 +121,19 @@ extension StoreSession {
              ORDER BY begun_at DESC, state
              LIMIT 1
             """, [.int(userID.rawValue), .date(now)], AccountSwitch.init(_:))
+    }
+
+    /// The switch of a user that was confirmed last, an undo included.
+    public mutating func newestConfirmedSwitch(of userID: UserID) throws(StoreError) -> AccountSwitch? {
+        try first(
+            """
+            SELECT \(AccountSwitch.columns)
+              FROM account_switches
+             WHERE user_id = ?
+               AND state <> 'proposed'
+             ORDER BY account_epoch DESC
+             LIMIT 1
+            """, [.int(userID.rawValue)], AccountSwitch.init(_:))
     }
 
     /// The proposal of a user that has not expired.
@@ -173,8 +192,12 @@ extension StoreSession {
 
     /// Records a proposal in place of those of the user that have expired; nothing else changes. Call in a transaction that
     /// has locked the user.
+    /// - Parameters:
+    ///   - grant: SHA-256 of the device grant with which it is begun; `nil` if the operator undoes a switch.
+    ///   - undone: the switch that this one undoes.
     public mutating func propose(
-        _ id: AccountSwitchID, of user: UserRecord, to account: ProposedAccount, until: WireDate, at now: WireDate
+        _ id: AccountSwitchID, of user: UserRecord, to account: ProposedAccount, with grant: [UInt8]? = nil,
+        undoing undone: AccountSwitchID? = nil, until: WireDate, at now: WireDate
     ) throws(StoreError) {
         try execute(
             "DELETE FROM account_switches WHERE user_id = ? AND state = 'proposed'", [.int(user.userID.rawValue)])
@@ -185,10 +208,15 @@ extension StoreSession {
             "to_account_type": .text(account.accountType.rawValue),
             "to_provider_user_id": .text(account.providerUserID),
             "cloud_folder_name": .text(orNull: account.cloudFolderName),
-            "cloud_folder_id": .text(orNull: account.cloudFolderID), "credentials": .bytes(account.credentials),
+            "cloud_folder_id": .text(orNull: account.cloudFolderID), "credentials": .bytes(orNull: account.credentials),
             "has_refresh_token": .bool(account.hasOfflineAccess), "begun_at": .date(now), "expires_at": .date(until),
+            "undoes": .text(orNull: undone?.rawValue),
         ]
-        try execute("INSERT INTO account_switches (\(row.columns)) VALUES (\(valuesOf: row.columns))", row.values)
+        try execute(
+            """
+            INSERT INTO account_switches (\(row.columns), grant_created_at)
+            VALUES (\(valuesOf: row.columns), (SELECT created_at FROM device_grants WHERE grant_hash = ?))
+            """, row.values + [.bytes(orNull: grant)])
     }
 
     /// Withdraws a proposal.

@@ -37,7 +37,8 @@ extension StoreSession {
     /// from now on the server has no record of them. Members who used this member's storage no longer have any. The
     /// member's staged changes are withdrawn, and so are changes of the member's files that others staged: nobody could
     /// commit them. New files that others staged into this member's storage lose their contents; their rows stay, so
-    /// that the commit is rejected, until the phone has been informed (``withdrawWithoutContent(_:in:)``). If no member
+    /// that the commit is rejected, until the phone has been informed (``withdrawWithoutContent(_:in:)``). Uploads in pieces
+    /// by the member, or into their storage, end. If no member
     /// is left the group ends; if no admin is left a member is promoted (``Succession``).
     /// - Throws: ``StoreError/notFound`` if the user is no member.
     public mutating func removeMember(
@@ -48,6 +49,7 @@ extension StoreSession {
         guard
             try execute("DELETE FROM memberships WHERE sharing_group_id = ? AND user_id = ?", member) == 1
         else { throw .notFound }
+        try endUploads(concerning: userID, in: groupID, at: now)
         let succession = Succession.among(try members(of: groupID))
         if succession == .groupEnds { return try endGroup(groupID, as: version, at: now) }
         if case .promotion(let successor) = succession {
@@ -74,6 +76,7 @@ extension StoreSession {
         _ groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
     ) throws(StoreError) {
         let group: [Value] = [.int(groupID.rawValue)]
+        for member in try members(of: groupID) { try endUploads(concerning: member.userID, in: groupID, at: now) }
         try execute("DELETE FROM memberships WHERE sharing_group_id = ?", group)
         try execute("DELETE FROM invitations WHERE sharing_group_id = ?", group)
         try withdrawStaged(in: groupID, at: now)

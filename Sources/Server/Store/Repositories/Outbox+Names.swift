@@ -66,11 +66,36 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Whether an upload without an identifier, begun before `item` was recorded, is still in progress.
+    /// Whether an upload without an identifier, begun before `item` was recorded, may still find the object that `item` deletes.
     ///
-    /// One that comes in pieces is only while somebody sends them, or while its object waits for being staged: whoever goes on
-    /// with it sees `item` then. It may be abandoned, and its record stays for days.
+    /// One that comes in pieces may only while a request sends them. Between two requests it can wait for days, or for ever:
+    /// whoever goes on with it sees `item`, and an object that it has found already is not deleted without it
+    /// (``unstagedUploads(in:)``). Neither is a request waited for without end, whose process may have died: after a while it
+    /// loses the upload, and can record nothing that it finds. What clients send to an address themselves comes under a name
+    /// of its own.
+    /// - Parameter patience: how long after `item` was recorded such a request is waited for, in seconds.
     public mutating func hasOlderUpload(
+        than item: OutboxID, of owner: OwningUser, patience: Int64, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        guard try hasOlderUpload(than: item, of: owner, at: now) else { return false }
+        let ended = try execute(
+            """
+            UPDATE resumable_uploads r
+              JOIN outbox o ON o.outbox_id = r.outbox_id
+              JOIN outbox i ON i.outbox_id = ?
+               SET r.writer = NULL, r.is_certain = FALSE
+             WHERE r.owning_user_id = ?
+               AND r.writer IS NOT NULL
+               AND r.writer NOT LIKE '?%'
+               AND o.object_id IS NULL
+               AND o.outbox_id < i.outbox_id
+               AND i.created_at <= ? - INTERVAL ? SECOND
+            """, [.int(item.rawValue), .int(owner.userID.rawValue), .date(now), .int(patience)])
+        if ended == 0 { return true }
+        return try hasOlderUpload(than: item, of: owner, at: now)
+    }
+
+    private mutating func hasOlderUpload(
         than item: OutboxID, of owner: OwningUser, at now: WireDate
     ) throws(StoreError) -> Bool {
         try first(
@@ -85,13 +110,10 @@ extension StoreSession {
                AND o.available_at > ?
                AND NOT EXISTS (SELECT 1
                                  FROM resumable_uploads r
-                                WHERE r.upload_uuid = o.lease_owner COLLATE ascii_general_nopad_ci
-                                  AND (r.writer IS NULL OR r.writer LIKE '?%')
-                                  AND r.content IS NULL
-                                  AND (r.direct_until IS NULL OR r.direct_until <= ?))
+                                WHERE r.upload_uuid = o.lease_owner
+                                  AND (r.writer IS NULL OR r.writer LIKE '?%'))
              LIMIT 1
-            """,
-            [.int(owner.userID.rawValue), .int(item.rawValue), .date(now), .date(now)]
+            """, [.int(owner.userID.rawValue), .int(item.rawValue), .date(now)]
         ) { _ in true } ?? false
     }
 }

@@ -37,7 +37,10 @@ extension StoreSession {
     }
 
     /// Schedules a notification of a user's own devices. A push is about a group: users without one are not notified.
-    public mutating func addPush(_ text: String, toDevicesOf userID: UserID, at now: WireDate) throws(StoreError) {
+    /// - Parameter device: one that is not notified; with a topic of SNS it is.
+    public mutating func addPush(
+        _ text: String, toDevicesOf userID: UserID, except device: DeviceUUID? = nil, at now: WireDate
+    ) throws(StoreError) {
         let values: [Value] = [.text(text), .date(now), .date(now), requestValue, .int(userID.rawValue)]
         try execute(
             """
@@ -49,8 +52,9 @@ extension StoreSession {
               JOIN memberships m ON m.user_id = r.user_id
              WHERE r.user_id = ?
                AND r.kind IN ('apns', 'fcm')
+               AND NOT r.device_uuid <=> ?
              GROUP BY r.registration_id, r.user_id
-            """, values)
+            """, values + [.text(orNull: device?.rawValue)])
         try execute(
             """
             INSERT INTO outbox

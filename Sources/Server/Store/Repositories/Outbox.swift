@@ -200,22 +200,26 @@ extension StoreSession {
     }
 
     /// Postpones work; work that another user has taken over since it was leased is due for them at once.
-    /// - Parameter error: a short word for the operator; never a token or a provider's text.
+    /// - Parameters:
+    ///   - error: a short word for the operator; never a token or a provider's text.
+    ///   - isAttempt: whether it was tried, and not only looked at.
     @discardableResult
     public mutating func postpone(
-        _ item: OutboxItem, by leaseOwner: String, until: WireDate, error: String, at now: WireDate
+        _ item: OutboxItem, by leaseOwner: String, until: WireDate, error: String, isAttempt: Bool = true,
+        at now: WireDate
     ) throws(StoreError) -> LeaseEnd {
         let changed = try execute(
             """
             UPDATE outbox
-               SET available_at = ?, lease_owner = NULL, last_error = ?, asked_until = NULL
+               SET available_at = ?, lease_owner = NULL, last_error = ?, asked_until = NULL,
+                   attempts = GREATEST(attempts - ?, 0)
              WHERE outbox_id = ?
                AND lease_owner = ?
                AND user_id = ?
             """,
             [
-                .date(until), .text(String(error.prefix(255))), .int(item.id.rawValue), .text(leaseOwner),
-                .int(item.userID.rawValue),
+                .date(until), .text(String(error.prefix(255))), .int(isAttempt ? 0 : 1), .int(item.id.rawValue),
+                .text(leaseOwner), .int(item.userID.rawValue),
             ])
         return changed == 1 ? .asAsked : try passOn(item, by: leaseOwner, at: now)
     }

@@ -21,16 +21,19 @@ public struct PushRegistration: Equatable, Sendable {
     public var kind: Kind
     /// APNs only; `nil` while it is unknown.
     public var environment: PushNotificationEnvironment?
+    /// APNs only: the app's bundle identifier; `nil` while it is unknown.
+    public var topic: String?
     public var token: String
     /// SNS only: the device's endpoint, and its subscription to its user's topic.
     public var endpointARN: String?
     public var subscriptionARN: String?
 
     public init(
-        kind: Kind, token: String, environment: PushNotificationEnvironment? = nil, endpointARN: String? = nil,
-        subscriptionARN: String? = nil
+        kind: Kind, token: String, environment: PushNotificationEnvironment? = nil, topic: String? = nil,
+        endpointARN: String? = nil, subscriptionARN: String? = nil
     ) {
         self.kind = kind
+        self.topic = topic
         self.token = token
         self.environment = environment
         self.endpointARN = endpointARN
@@ -40,11 +43,12 @@ public struct PushRegistration: Equatable, Sendable {
 
 extension PushRegistration {
     /// The columns of `push_registrations` that ``init(_:)`` reads.
-    static let columns: ColumnList = ["kind", "environment", "token", "endpoint_arn", "subscription_arn"]
+    static let columns: ColumnList = ["kind", "environment", "topic", "token", "endpoint_arn", "subscription_arn"]
 
     init(_ row: borrowing Row) throws(StoreError) {
         kind = try row.word("kind")
         environment = try row.optionalWord("environment")
+        topic = try row.optionalString("topic")
         token = try row.string("token")
         endpointARN = try row.optionalString("endpoint_arn")
         subscriptionARN = try row.optionalString("subscription_arn")
@@ -53,7 +57,8 @@ extension PushRegistration {
     /// What a statement writes into the ``columns``.
     var columnValues: ColumnValues {
         [
-            "kind": .text(kind.rawValue), "environment": .text(orNull: environment?.rawValue), "token": .text(token),
+            "kind": .text(kind.rawValue), "environment": .text(orNull: environment?.rawValue),
+            "topic": .text(orNull: topic), "token": .text(token),
             "endpoint_arn": .text(orNull: endpointARN), "subscription_arn": .text(orNull: subscriptionARN),
         ]
     }
@@ -122,13 +127,13 @@ extension StoreSession {
             [.int(id.rawValue), .int(userID.rawValue), .int(groupID.rawValue)], PushRegistration.init(_:))
     }
 
-    /// Records which APNs environment a token turned out to belong to, if the device still has that token.
+    /// Records which APNs environment and app a token turned out to belong to, if the device still has that token.
     public mutating func record(
-        _ environment: PushNotificationEnvironment, of id: PushRegistrationID, withToken token: String
+        _ environment: PushNotificationEnvironment, _ topic: String, of id: PushRegistrationID, withToken token: String
     ) throws(StoreError) {
         try execute(
-            "UPDATE push_registrations SET environment = ? WHERE registration_id = ? AND token_hash = ?",
-            [.text(environment.rawValue), .int(id.rawValue), .bytes(Self.hash(token))])
+            "UPDATE push_registrations SET environment = ?, topic = ? WHERE registration_id = ? AND token_hash = ?",
+            [.text(environment.rawValue), .text(topic), .int(id.rawValue), .bytes(Self.hash(token))])
     }
 
     /// Deletes the registration of a device whose token is no longer valid, unless it has registered another token, or

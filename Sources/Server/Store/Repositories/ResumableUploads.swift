@@ -132,9 +132,22 @@ extension StoreSession {
         on device: DeviceUUID, until expiresAt: WireDate, at now: WireDate
     ) throws(StoreError) -> ResumableUpload {
         // One that has expired would be given out again until the jobs role removes it.
+        let expired: [Value] = [.int(userID.rawValue), .text(device.rawValue), .bytes(hash), .date(now)]
+        try execute(
+            """
+            UPDATE resumable_uploads
+               SET request_hash = UNHEX(SHA2(upload_uuid, 256)), writer = NULL
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND request_hash = ?
+               AND expires_at <= ?
+               AND storage_type = 'S3'
+               AND session IS NOT NULL
+               AND outbox_id IS NOT NULL
+            """, expired)
         try execute(
             "DELETE FROM resumable_uploads WHERE user_id = ? AND device_uuid = ? AND request_hash = ? AND expires_at <= ?",
-            [.int(userID.rawValue), .text(device.rawValue), .bytes(hash), .date(now)])
+            expired)
         try execute(
             """
             INSERT INTO resumable_uploads
@@ -302,43 +315,5 @@ extension StoreSession {
                SET reply = ?, stored_bytes = length_bytes, content = NULL, session = NULL, outbox_id = NULL, writer = NULL
              WHERE upload_uuid = ?
             """, [.text(reply), .text(uploadUUID.rawValue)])
-    }
-
-    /// Ends an upload of a user's device; what it has left in storage is deleted through the outbox.
-    /// - Parameter lastBytes: until when bytes may come in spite of that: then it is deleted.
-    /// - Returns: `false` if there is no such upload.
-    public mutating func abandonUpload(
-        _ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID, at now: WireDate,
-        lastBytes: WireDate? = nil
-    ) throws(StoreError) -> Bool {
-        guard let upload = try resumableUpload(uploadUUID, of: userID, on: device, at: now) else { return false }
-        if let destination = upload.destination {
-            try releaseLease(of: destination.intent, by: uploadUUID.rawValue, at: max(now, lastBytes ?? now))
-        }
-        return try execute("DELETE FROM resumable_uploads WHERE upload_uuid = ?", [.text(uploadUUID.rawValue)]) == 1
-    }
-
-    /// Ends the uploads by a user who is being removed, and those into their storage; what they have left there is deleted
-    /// through the outbox: in the storage of somebody who stays, once nothing more can come.
-    mutating func removeResumableUploads(of userID: UserID, at now: WireDate) throws(StoreError) {
-        let user: [Value] = [.int(userID.rawValue), .int(userID.rawValue)]
-        try execute(
-            """
-            UPDATE outbox o
-              JOIN resumable_uploads r ON r.outbox_id = o.outbox_id
-               SET o.available_at = IF(r.owning_user_id = ?, ?, GREATEST(?, COALESCE(r.direct_until, ?))),
-                   o.lease_owner = NULL
-             WHERE r.user_id = ?
-                OR r.owning_user_id = ?
-            """, [.int(userID.rawValue), .date(now), .date(now), .date(now)] + user)
-        try execute("DELETE FROM resumable_uploads WHERE user_id = ? OR owning_user_id = ?", user)
-    }
-
-    /// Deletes expired uploads; the lease of their intents ends at the same time.
-    /// - Returns: how many were deleted, at most `limit`.
-    public mutating func forgetResumableUploads(at now: WireDate, limit: Int) throws(StoreError) -> Int {
-        try execute(
-            "DELETE FROM resumable_uploads WHERE expires_at <= ? ORDER BY expires_at LIMIT ?",
-            [.date(now), .int(Int64(limit))])
     }
 }

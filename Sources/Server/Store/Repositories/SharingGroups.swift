@@ -125,8 +125,8 @@ extension StoreSession {
         // One query, since Index waits for it: the group's columns come with each of its members.
         try connection.query(
             """
-            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, mine.permission, o.account_type,
-                   u.user_id, u.display_name
+            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, g.restore_mark,
+                   g.restored_master_version, mine.permission, o.account_type, u.user_id, u.display_name
               FROM memberships mine
               JOIN sharing_groups g ON g.sharing_group_id = mine.sharing_group_id
               LEFT JOIN users o ON o.user_id = mine.owning_user_id
@@ -151,12 +151,18 @@ extension StoreSession {
     /// A group, without its members.
     private static func describe(_ row: borrowing Row) throws(StoreError) -> SharingGroupInfo {
         let owner: AccountType? = try row.optionalWord("account_type")
+        let text = try row.optionalString("restore_mark")
+        let mark = text.flatMap { RestoreMark($0) }
+        guard (text == nil) == (mark == nil) else { throw .corrupt(table: "sharing_groups", column: "restore_mark") }
+        let restored: MasterVersion? =
+            if mark != nil { try row.optionalNumber("restored_master_version").map { MasterVersion($0) } } else { nil }
         return SharingGroupInfo(
             sharingGroupUUID: try row.identifier("sharing_group_uuid"),
             sharingGroupName: try row.optionalString("name"), deleted: false,
             masterVersion: MasterVersion(try row.number("master_version")),
             permission: try row.permission("permission"), sharingGroupUsers: [],
-            cloudStorageType: owner?.cloudStorageType)
+            cloudStorageType: owner?.cloudStorageType, restoreMark: mark,
+            restoredMasterVersion: restored)
     }
 
     /// The members of a group and their permissions, in the order of their numbers.

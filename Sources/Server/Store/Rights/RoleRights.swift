@@ -47,10 +47,13 @@ public enum RoleRights {
         ("users", api: all, transfer: change, jobs: change),
         ("departed_users", api: all, transfer: none, jobs: [.select, .update, .delete]),
         // Each role that knows callers tells those with a retired account.
-        ("retired_accounts", api: all, transfer: read, jobs: none),
+        ("retired_accounts", api: all, transfer: read, jobs: expire),
         ("device_grants", api: all, transfer: none, jobs: expire),
         // The jobs role finishes a switch whose files it has moved.
         ("account_switches", api: all, transfer: none, jobs: [.select, .update, .delete]),
+        // Where files were before a switch: for its undo, and until it is final.
+        ("former_contents", api: [.select, .insert, .delete], transfer: none, jobs: expire),
+        ("former_owners", api: append, transfer: none, jobs: expire),
         // Downloads read in accounts that were left, and renew their tokens; a file that has bytes again leaves its move.
         ("account_moves", api: all, transfer: change, jobs: [.select, .update, .delete]),
         ("moving_contents", api: all, transfer: expire, jobs: [.select, .update, .delete]),
@@ -64,7 +67,7 @@ public enum RoleRights {
         ("batches", api: all, transfer: all, jobs: expire),
         ("commits", api: [.select, .insert, .delete], transfer: append, jobs: expire),
         ("commit_members", api: [.select, .insert, .delete], transfer: append, jobs: expire),
-        ("resumable_uploads", api: all, transfer: all, jobs: expire),
+        ("resumable_uploads", api: all, transfer: all, jobs: [.select, .update, .delete]),
         ("outbox", api: all, transfer: all, jobs: all),
         // Codes arrive with any request that has to sign in.
         ("exchanged_codes", api: all, transfer: all, jobs: expire),

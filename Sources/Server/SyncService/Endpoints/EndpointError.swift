@@ -26,13 +26,21 @@ enum EndpointError: Error, Equatable {
 
     // The caller.
     case credentialsMissing
+    /// There is a token type, but no token.
+    case accessTokenMissing
+    /// The two spellings of the header have different values, which the web server has joined.
+    case accessTokensDiffer
     case signInTypeNotAllowed
     case userUnknown
-    /// With the type of the account that took its place.
-    case accountRetired(by: AccountType)
+    /// With the type of the account that took its place, and until when the calling device can undo that.
+    case accountRetired(by: AccountType, undoUntil: WireDate? = nil)
     case malformedAccountEpoch
     case staleEpoch
     case grantInvalid
+    /// With the time from which on it counts, and how long that is from now.
+    case grantTooYoung(usableFrom: WireDate, in: Duration)
+    case freshSignInRequired
+    case undoExpired
     case oldAccountProofRequired
     case malformedOldAccountProof
     case accountInUse

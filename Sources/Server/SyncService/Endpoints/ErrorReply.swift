@@ -23,7 +23,8 @@ struct ErrorReply {
             ErrorBody(
                 error: response.message, code: response.code.rawValue, requestId: requestID ?? "-",
                 retryable: response.isRetryable, goneReason: response.goneReason, switchId: response.switchID,
-                status: response.status, isProblem: isProblem
+                usableFrom: response.usableFrom, undoUntil: response.undoUntil, status: response.status,
+                isProblem: isProblem
             ).body
         headers = commonHeaders
         headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))
@@ -37,8 +38,13 @@ struct ErrorReply {
             headers.append((name: ResponseHeader.activeAccountType.rawValue, value: type.rawValue))
         }
         if let delay = response.retryAfter {
-            headers.append((name: "retry-after", value: "\(max(1, delay.components.seconds))"))
+            headers.append((name: "retry-after", value: "\(max(1, Self.wholeSeconds(delay)))"))
         }
+    }
+
+    /// Rounded up: who comes a moment too early is refused again.
+    private static func wholeSeconds(_ delay: Duration) -> Int64 {
+        delay.components.seconds + (delay.components.attoseconds > 0 ? 1 : 0)
     }
 
     /// Whether an `Accept` header names the media type of problem details (RFC 9457) explicitly. Deployed clients send

@@ -19,10 +19,16 @@ struct ErrorResponse: Equatable {
     var uploadOffset: Int64?
     /// The account switch that is in progress.
     var switchID: AccountSwitchID?
+    /// From when on the device's grant counts.
+    var usableFrom: WireDate?
+    /// Until when the calling device can undo the switch that retired its account.
+    var undoUntil: WireDate?
     /// Sent in the header `syncserver-active-account-type`.
     var activeAccountType: AccountType?
     /// Sent in the header `Retry-After`, in whole seconds.
-    var retryAfter: Duration?
+    private(set) var retryAfter: Duration?
+    /// For replies 429 and 503 whose cause says nothing about its duration: long enough for a database to restart.
+    private static let usualPause: Duration = .seconds(5)
 
     var status: Int { code.status }
     var isRetryable: Bool { code.isRetryable }
@@ -49,7 +55,7 @@ struct ErrorResponse: Equatable {
     ) {
         self.code = code
         self.message = message ?? code.sentence
-        self.retryAfter = retryAfter
+        self.retryAfter = retryAfter ?? ([429, 503].contains(code.status) ? Self.usualPause : nil)
         goneReason = gone
     }
 
@@ -91,15 +97,29 @@ struct ErrorResponse: Equatable {
         case .closedForMaintenance(let text): self.init(code: .maintenance, text, retryAfter: .seconds(120))
 
         case .credentialsMissing: self.init(code: .credentialsMissing)
+        // nginx says the same of transfers (nginx/syncd-http.conf).
+        case .accessTokenMissing:
+            self.init(
+                code: .credentialsMissing,
+                "access_token is missing although X-token-type is there: a proxy may have dropped it because of the underscore; send access-token"
+            )
+        case .accessTokensDiffer:
+            self.init(code: .malformedHeader, "access_token and access-token are different; send one of them")
         case .signInTypeNotAllowed: self.init(code: .signInTypeNotAllowed)
         case .userUnknown: self.init(code: .userUnknown)
-        case .accountRetired(let active):
+        case .accountRetired(let active, let end):
             self.init(code: .accountRetired)
             activeAccountType = active
+            undoUntil = end
         case .malformedAccountEpoch:
             self.init(code: .malformedHeader, "SyncServer-Account-Epoch must be a number of at most 64 bits")
         case .staleEpoch: self.init(code: .staleEpoch)
         case .grantInvalid: self.init(code: .grantInvalid)
+        case .grantTooYoung(let time, let delay):
+            self.init(code: .grantTooYoung, retryAfter: delay)
+            usableFrom = time
+        case .freshSignInRequired: self.init(code: .freshSignInRequired)
+        case .undoExpired: self.init(code: .undoExpired)
         case .oldAccountProofRequired: self.init(code: .oldAccountProofRequired)
         case .malformedOldAccountProof:
             self.init(
@@ -175,6 +195,14 @@ struct ErrorResponse: Equatable {
     private init(_ error: AccountError) {
         switch error {
         case .rejected: self.init(code: .credentialsRejected)
+        case .keyRejected(let text): self.init(code: .credentialsRejected, text)
+        case .rightMissing(let text): self.init(code: .storagePermissionMissing, text)
+        case .addressDoubtful(let error):
+            let plain = ErrorResponse(error)
+            self.init(
+                code: plain.code,
+                "nothing answers as it should at the address in X-account-details: it is wrong, or the service there fails",
+                retryAfter: plain.retryAfter)
         case .codeRejected: self.init(code: .authorizationCodeRejected)
         case .scopeMissing: self.init(code: .storagePermissionMissing)
         case .storageMissing:
@@ -182,9 +210,14 @@ struct ErrorResponse: Equatable {
         case .revoked: self.init(code: .credentialsRejected, "the person must sign in again")
         case .malformedDetails(let text): self.init(code: .malformedHeader, "X-account-details \(text)")
         case .serverNotAllowed: self.init(code: .serverNotAllowed)
-        case .unavailable, .notAsked: self.init(code: .providerUnavailable)
+        case .anyPasswordAccepted: self.init(code: .serverAcceptsAnyPassword)
+        case .storageUnusable(.termsNotAccepted): self.init(code: .storageTermsNotAccepted)
+        case .storageUnusable(.full): self.init(code: .cloudQuotaExceeded)
+        case .storageUnusable(let obstacle): self.init(code: .storageUnusable, obstacle.sentence)
+        case .unavailable: self.init(code: .providerUnavailable, retryAfter: .seconds(5))
+        case .notAsked(let delay, _): self.init(code: .providerPaused, retryAfter: delay)
         case .withheld(let reason): self.init(reason)
-        case .timedOut: self.init(code: .cloudTimeout, "the sign-in service is too slow")
+        case .timedOut: self.init(code: .cloudTimeout, "the sign-in service is too slow", retryAfter: .seconds(5))
         case .misconfigured: self.init(code: .providerMisconfigured)
         }
     }
@@ -199,6 +232,7 @@ struct ErrorResponse: Equatable {
         case .timedOut: self.init(code: .cloudTimeout)
         // Of the owner's storage, which the caller may be no owner of.
         case .rejected, .serverNotAllowed: self.init(code: .cloudRefused)
+        case .termsNotAccepted: self.init(code: .storageTermsNotAccepted)
         case .misconfigured: self.init(code: .providerMisconfigured)
         case .contentFailed(let cause), .localFailure(let cause): self.init(for: cause)
         case .downloadCancelled: self.init(code: .internal)
@@ -209,6 +243,7 @@ struct ErrorResponse: Equatable {
         switch reason {
         case .busy: self.init(code: .providerBusy, retryAfter: .seconds(1))
         case .circuitOpen(let delay): self.init(code: .providerCircuitOpen, retryAfter: delay)
+        case .paused(let delay): self.init(code: .providerPaused, retryAfter: delay)
         }
     }
 
@@ -218,7 +253,7 @@ struct ErrorResponse: Equatable {
             self.init(code: .pushUnavailable, "the push service is too busy", retryAfter: delay)
         case .unavailable, .gone: self.init(code: .pushUnavailable)
         case .timedOut: self.init(code: .pushTimeout)
-        case .misconfigured, .rejected: self.init(code: .pushRefused)
+        case .doubtful, .misconfigured, .rejected: self.init(code: .pushRefused)
         }
     }
 

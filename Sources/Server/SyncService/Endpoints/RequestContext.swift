@@ -20,12 +20,22 @@ final class RequestContext {
     var refusedQuota: Quota?
     /// Whether this request has stored tokens without a refresh token for an account with storage; for statistics.
     var hasSignedInWithoutOfflineAccess = false
+    /// The results of the authorization codes that this request, and not an earlier one, has exchanged, by the codes' hashes.
+    var exchangedCodes: [[UInt8]: StoredCredentials] = [:]
     /// Headers of the reply, whether it is an error or not.
     var commonHeaders: [(name: String, value: String)] {
         UploadDialect(head) == .tus ? [(ResponseHeader.tusResumable.rawValue, UploadDialect.tusVersion)] : []
     }
+    /// Continues the request if it waits for its sign-in without a thread; `nil` if it must not.
+    var goOn: SignInCache.Continuation?
     /// Headers that the endpoint adds to its reply.
     var replyHeaders: [(name: String, value: String)] = []
+    /// Whether the client reads long metadata of the file that it downloads in a request of its own.
+    var mayOmitAppMetaData = false
+    /// A file's metadata as the header of this reply has them.
+    func headerMetaData(of file: FileRecord) -> HeaderMetaData {
+        HeaderMetaData(file.appMetaData, mayOmit: mayOmitAppMetaData)
+    }
 
     /// The user of this request, if already known.
     private(set) var userID: UserID?
@@ -59,7 +69,10 @@ final class RequestContext {
     var accountClient: AccountClient {
         AccountClient(
             transport: transport, deadline: deadline.orAfter(Self.signInTime), backoff: services.storage.backoff,
-            background: services.background)
+            background: services.background,
+            remark: { [logger] text in
+                logger.notice("A new storage has a property to know of", metadata: .keyed([.reason: "\(text)"]))
+            })
     }
 
     /// Records the user of this request.

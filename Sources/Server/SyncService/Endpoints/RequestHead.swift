@@ -20,13 +20,16 @@ public struct RequestHead: Sendable {
     public var admissionLocation: String?
     /// The address that the client used, without the query; `nil` if the web server did not report it.
     public var address: String?
+    /// Whether the web server answers all other requests to this host by itself, for maintenance.
+    public var isHostClosed: Bool
     private let headers: [RequestHeader: String]
 
     public init(
         method: String, path: String, query: String, contentLength: Int64?, clientAddress: String? = nil,
         requestID: String?, headers: [RequestHeader: String], signInTicket: String? = nil,
-        admissionLocation: String? = nil, address: String? = nil
+        admissionLocation: String? = nil, address: String? = nil, isHostClosed: Bool = false
     ) {
+        self.isHostClosed = isHostClosed
         self.address = address
         self.method = method
         self.path = path

@@ -1,4 +1,5 @@
 public import HTTPTransport
+import Providers
 import SyncProtocol
 
 /// An endpoint whose requests are checked before their body is requested.
@@ -26,11 +27,29 @@ extension Router {
     /// (``SignInTickets``).
     /// 403: no. The headers hold the reply for the phone, including its status, form and text; see
     /// nginx/syncd-admission.conf, which passes them on.
-    public func admit(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) {
-        let visit = visit(head, on: connection, transport: transport)
+    @discardableResult
+    public func admit(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Handling {
+        proceed(visit(head, on: connection, transport: transport, isAdmission: true))
+    }
+
+    func answerAdmission(_ visit: Visit) -> Handling {
+        let outcome: Result<String?, any Error>
+        allowParking(of: visit)
+        do { outcome = .success(try admit(visit)) } catch is SignInCache.Parked { return .waits } catch {
+            outcome = .failure(error)
+        }
+        endParking(of: visit)
+        answerAdmission(visit, outcome)
+        return .answered
+    }
+
+    func answerAdmission(_ visit: Visit, _ error: any Error) { answerAdmission(visit, .failure(error)) }
+
+    private func answerAdmission(_ visit: Visit, _ outcome: Result<String?, any Error>) {
+        let connection = visit.context.connection
         do {
             do {
-                let ticket = try admit(visit)
+                let ticket = try outcome.get()
                 let headers = ticket.map { [(name: "syncd-signed-in", value: $0)] } ?? []
                 try connection.start(status: 204, headers: headers)
             } catch let gone as ClientGone {

@@ -1,5 +1,6 @@
 public import HTTPTransport
 public import Logging
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -11,6 +12,8 @@ public struct Router: Sendable {
     private let services: Services
     private let observer: RequestObserver?
     private let logger: Logger
+    /// Those that waited for their sign-in without a thread.
+    let ready = ReadyVisits()
 
     /// - Parameter observer: informed about every request, for statistics.
     public init(services: Services, observer: RequestObserver? = nil, logger: Logger) {
@@ -22,7 +25,7 @@ public struct Router: Sendable {
     /// The outcome of handling a request.
     public enum Handling: Sendable {
         case answered
-        /// It waits for its turn. Its connection now belongs to another thread; this thread must not use it again.
+        /// It waits for its turn, or for an answer about its token. Its connection now belongs to another thread; this thread must not use it again.
         case waits
     }
 
@@ -37,11 +40,28 @@ public struct Router: Sendable {
             passOn(connection, to: location)
             return .answered
         }
-        do { try prepare(visit) } catch { visit.refuse(error) }
+        return proceed(visit)
+    }
+
+    /// Handles a request from its beginning, also one that has waited for its sign-in.
+    func proceed(_ visit: Visit) -> Handling { visit.isAdmission ? answerAdmission(visit) : begin(visit) }
+
+    /// Ends a request that has waited for its sign-in.
+    func refuse(_ visit: Visit, _ error: any Error) {
+        if visit.isAdmission { return answerAdmission(visit, error) }
+        visit.refuse(error)
+        finish(visit)
+    }
+
+    private func begin(_ visit: Visit) -> Handling {
+        allowParking(of: visit)
+        do { try prepare(visit) } catch is SignInCache.Parked { return .waits } catch { visit.refuse(error) }
+        endParking(of: visit)
         guard let turns = services.requestTurns, let user = visit.user else {
             finish(visit)
             return .answered
         }
+        let connection = visit.context.connection
         switch turns.enter(user, visit) {
         case .waits: return .waits
         case .refused:
@@ -60,14 +80,18 @@ public struct Router: Sendable {
         return .answered
     }
 
-    func visit(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Visit {
+    func visit(
+        _ head: RequestHead, on connection: any ClientConnection, transport: Transport, isAdmission: Bool = false
+    ) -> Visit {
         var logger = logger
         logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID ?? "-")"
+        // Of what a request does that is likely to be refused, only defects are logged.
+        if services.refusalLog.isQuiet(about: ClientNetwork(address: head.clientAddress)) { logger.logLevel = .error }
         return Visit(
             RequestContext(
                 head: head, connection: connection, services: services,
                 transport: transport.decorated(by: CallLog(logger)),
-                logger: logger))
+                logger: logger), isAdmission: isAdmission)
     }
 
     /// Answers, and writes the log line.
@@ -90,7 +114,10 @@ public struct Router: Sendable {
         if context.hasSignedInWithoutOfflineAccess { observer?.lackedOfflineAccess() }
         if let code = outcome.code { observer?.failed(code) }
         observer?.ended(outcome.endpoint, outcome.status, outcome.isStale, took)
-        context.logger.notice(
+        guard outcome.status < 400 || isLogged(visit) else { return }
+        var logger = context.logger
+        logger.logLevel = self.logger.logLevel
+        logger.notice(
             "Request",
             metadata: .keyed([
                 .endpoint: "\(outcome.endpoint?.rawValue ?? "-")", .status: "\(outcome.status)",
@@ -98,6 +125,24 @@ public struct Router: Sendable {
                 .durationMilliseconds: "\(took.milliseconds)", .bytesReceived: "\(context.body.receivedBytes)",
                 .bytesSent: "\(outcome.bytesSent)",
             ]))
+    }
+
+    /// Whether a refused request has a line of its own.
+    private func isLogged(_ visit: Visit) -> Bool {
+        if let isLogged = visit.isLogged { return isLogged }
+        let isLogged = services.refusalLog.note(from: visit.network)
+        visit.isLogged = isLogged
+        return isLogged
+    }
+
+    /// Logs how many refusals were not logged one by one; to be called every now and then.
+    /// - Parameter isLast: whether the process ends.
+    public func reportOmissions(isLast: Bool = false) {
+        for omission in services.refusalLog.omissions(isLast: isLast) {
+            logger.notice(
+                "Further requests of one network were refused",
+                metadata: .keyed([.clientNetwork: "\(omission.network)", .count: "\(omission.count)"]))
+        }
     }
 
     /// Logs that a thread could not begin its work.
@@ -112,7 +157,8 @@ public struct Router: Sendable {
     private func prepare(_ visit: Visit) throws {
         let route = try route(visit.context.head)
         visit.outcome.endpoint = route.endpoint
-        observer?.began(route.endpoint)
+        if !visit.hasBegun { observer?.began(route.endpoint) }
+        visit.hasBegun = true
         if services.refusesDuringMaintenance { try requireOpen(for: route.endpoint) }
         guard let message = route.message as? any ServedRequest.Type else { throw EndpointError.endpointUnknown }
         visit.work = Visit.Work(route: route, run: try message.check(at: route, in: visit.context))
@@ -177,10 +223,13 @@ public struct Router: Sendable {
         let response = ErrorResponse(for: error)
         visit.outcome.code = response.code.rawValue
         visit.outcome.status = response.status
-        note(error, response, visit.context.logger)
+        let isLogged = isLogged(visit)
+        if isLogged || response.status == 500 { note(error, response, visit.context.logger) }
+        // nginx leaves out its line, too.
+        let unlogged = isLogged ? [] : [(name: "syncd-unlogged", value: "1")]
         return ErrorReply(
             response, requestID: visit.context.head.requestID, accept: visit.context.head.header(.accept),
-            commonHeaders: services.commonHeaders + visit.context.commonHeaders)
+            commonHeaders: services.commonHeaders + visit.context.commonHeaders + unlogged)
     }
 
     func route(_ head: RequestHead) throws -> EndpointRoute {

@@ -12,6 +12,9 @@ public struct Services: Sendable {
     public var push: PushServices
     public var signInCache: SignInCache
     public var failedSignIns: FailedSignIns
+    public var passwordMemory = PasswordMemory()
+    public var strangeServers: StrangeServers
+    public var refusalLog: RefusalLog
     public var settings: Settings
     public var partBudget: PartBudget
     /// The current time by the database's clock; advances during a request, unlike ``RequestContext/now``.
@@ -34,7 +37,8 @@ public struct Services: Sendable {
 
     public init(
         store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), signInCache: SignInCache,
-        failedSignIns: FailedSignIns, settings: Settings, partBudget: PartBudget,
+        failedSignIns: FailedSignIns, strangeServers: StrangeServers, refusalLog: RefusalLog = RefusalLog(),
+        settings: Settings, partBudget: PartBudget,
         now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
         makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background,
         signInTickets: SignInTickets? = nil, requestTurns: RequestTurns? = nil, transferLimit: TransferLimit? = nil,
@@ -45,6 +49,8 @@ public struct Services: Sendable {
         self.push = push
         self.signInCache = signInCache
         self.failedSignIns = failedSignIns
+        self.strangeServers = strangeServers
+        self.refusalLog = refusalLog
         self.settings = settings
         self.partBudget = partBudget
         self.now = now
@@ -73,6 +79,8 @@ public struct Services: Sendable {
         public var writesWarningFile: Bool
         /// Whether owners' folders have a page that shows what is in them.
         public var writesIndexPage: Bool
+        /// The address by which clients reach the server, without a slash at its end; `nil` if the web server tells it.
+        public var publicURL: String?
         /// Redirect URIs, apart from loopback ones, that callers may send along with an authorization code.
         public var redirectURIs: Set<String>
         /// Time limit for one request, from its arrival; transfers give each of their steps what was left when they began.
@@ -83,6 +91,8 @@ public struct Services: Sendable {
         public var replacedVersionSeconds: Int64
         /// Whether an account switch requires credentials of the account that is to be left, besides the device's grant.
         public var requiresOldAccountProof: Bool
+        /// How long a switch of accounts is guarded.
+        public var switches: SwitchTimes
         /// Whether the jobs role moves contents out of accounts that were left, for people who ask for it.
         public var movesContents: Bool
         /// Whether clients that want it exchange bytes with owners' storages themselves.
@@ -93,8 +103,8 @@ public struct Services: Sendable {
             quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool, writesIndexPage: Bool = false,
             redirectURIs: Set<String> = [], requestTime: Duration = .seconds(40),
             invitationLifetimeSeconds: Int64 = 86_400, replacedVersionSeconds: Int64 = 0,
-            requiresOldAccountProof: Bool = false, movesContents: Bool = false,
-            allowsDirectTransfers: Bool = false
+            requiresOldAccountProof: Bool = false, switches: SwitchTimes = SwitchTimes(), movesContents: Bool = false,
+            allowsDirectTransfers: Bool = false, publicURL: String? = nil
         ) {
             self.serverVersion = serverVersion
             self.minimumIOSClientVersion = minimumIOSClientVersion
@@ -108,8 +118,10 @@ public struct Services: Sendable {
             self.invitationLifetimeSeconds = invitationLifetimeSeconds
             self.replacedVersionSeconds = replacedVersionSeconds
             self.requiresOldAccountProof = requiresOldAccountProof
+            self.switches = switches
             self.movesContents = movesContents
             self.allowsDirectTransfers = allowsDirectTransfers
+            self.publicURL = publicURL
         }
     }
 }

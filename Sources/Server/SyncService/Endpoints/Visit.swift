@@ -14,7 +14,14 @@ final class Visit {
 
     let context: RequestContext
     let started = ContinuousClock.now
+    let network: ClientNetwork
+    /// Whether the request has its own line in the log; `nil` if that has not been decided.
+    var isLogged: Bool?
     var outcome = Outcome()
+    /// Whether the web server only asks whether the request may begin.
+    let isAdmission: Bool
+    /// Whether statistics have counted it as begun.
+    var hasBegun = false
     /// The work left to do once the caller is known; or a closure that throws the error.
     var work: Work
 
@@ -24,8 +31,10 @@ final class Visit {
         var run: () throws -> EndpointReply
     }
 
-    init(_ context: RequestContext) {
+    init(_ context: RequestContext, isAdmission: Bool = false) {
         self.context = context
+        self.isAdmission = isAdmission
+        network = ClientNetwork(address: context.head.clientAddress)
         work = Work { preconditionFailure("a visit is prepared before it is finished") }
     }
 

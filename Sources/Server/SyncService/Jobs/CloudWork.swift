@@ -10,6 +10,8 @@ struct CloudWork: Sendable {
     private static let itemTime: Duration = .seconds(60)
     /// How often the lease of work that takes long is renewed.
     private static let renewalInterval: Duration = .seconds(60)
+    /// For how long a deletion waits for a request that sends bytes of an upload in pieces, in seconds.
+    private static let writerPatienceSeconds: Int64 = 600
 
     let store: MetadataStore
     let storage: StorageRegistry
@@ -32,7 +34,14 @@ struct CloudWork: Sendable {
         // A switch of the account, which removes the work for the former one, may have been faster than the lookup.
         guard try store.withSession({ try $0.isLeased(item.id, by: leaseOwner) }) else { return }
         switch work {
-        case .deleteObject(let object): try delete(object, of: owner, for: item, storage)
+        case .deleteObject(let object):
+            let upload = try store.withSession { try $0.upload(of: item.id, in: owner) }
+            if let upload { try endAddress(of: upload, for: item, storage, logger) }
+            try delete(object, of: owner, for: item, storage)
+            if let upload {
+                try endSession(of: upload, storage)
+                try store.transaction { try $0.forgetUpload(of: item.id, in: owner) }
+            }
         case .writeWarningFile(let objectID): try writeWarningFile(objectID, for: item, storage)
         case .writeIndexPage: try indexPages?.write(for: owner, in: storage, logger)
         case .hashObject(let objectID): try hash(objectID, of: owner, for: item, storage, signOfLife)
@@ -51,15 +60,43 @@ struct CloudWork: Sendable {
             logger: logger)
     }
 
+    /// Ends the address by which a client could send the bytes of an upload itself, so that nothing comes after the deletion.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` until the end of an address that cannot be ended before.
+    private func endAddress(
+        of upload: ResumableUpload, for item: OutboxItem, _ storage: UserStorage, _ logger: Logger
+    ) throws {
+        guard let until = upload.directUntil, until > now(), let sealed = upload.progress.session,
+            let destination = upload.destination, let provider = storage.provider as? any DirectUploads,
+            let session = try self.storage.vault.opened(sealed, of: upload.uploadUUID)
+        else { return }
+        let reservation = ObjectReservation(
+            name: destination.objectName, objectID: destination.objectID, folderID: destination.folderID,
+            spareName: destination.spareName)
+        if try provider.endDirectUpload(session, as: reservation, in: storage.access) {
+            return logger.info("Address of an upload ended")
+        }
+        // The tokens of a removed user are not there for so long.
+        guard try store.withSession({ try $0.departedUser(item.userID) }) == nil else { return }
+        throw WaitsForUpload(until: until)
+    }
+
+    /// Ends an upload at a provider that would keep what it has of it for ever.
+    private func endSession(of upload: ResumableUpload, _ storage: UserStorage) throws {
+        guard upload.directUntil == nil, let sealed = upload.progress.session,
+            let session = try self.storage.vault.opened(sealed, of: upload.uploadUUID)
+        else { return }
+        try storage.provider.endUpload(session, in: storage.access)
+    }
+
     private func delete(
         _ object: ObjectReference, of owner: OwningUser, for item: OutboxItem, _ storage: UserStorage
     ) throws {
         if let objectID = object.objectID {
-            let isAwaited = try store.withSession { session in
-                try session.hasOlderUpload(than: item.id, of: owner, at: now())
+            let isAwaited = try store.transaction { session in
+                try session.hasOlderUpload(than: item.id, of: owner, patience: Self.writerPatienceSeconds, at: now())
             }
             // That upload may have found the object because it has the same contents.
-            if isAwaited { throw CloudStorageError.unavailable(detail: "an upload is under way") }
+            if isAwaited { throw WaitsForUpload() }
             guard try object.names != [IndexPage.name] || isPage(objectID, in: storage) else { return }
             try deleteUnlessReferenced(objectID, named: object.names, of: owner, storage)
             // With several names, the identifier may belong to the first object found by them.
@@ -106,10 +143,22 @@ struct CloudWork: Sendable {
         let isReferenced = try store.transaction { session in
             if try session.isReferenced(objectID, of: owner) { return true }
             for name in names where try session.isReferenced(name, of: owner) { return true }
+            try discardUploads(of: objectID, of: owner, &session)
             return false
         }
         // From here on the object cannot be adopted: while this row exists, adoption is rejected.
         if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
+    }
+
+    /// Ends the uploads whose bytes are all there, in an object that is about to be deleted, and that nobody has staged: they have
+    /// found it because it had the same contents. Whoever goes on with one begins anew.
+    private func discardUploads(
+        of objectID: String, of owner: OwningUser, _ session: inout StoreSession
+    ) throws {
+        for upload in try session.unstagedUploads(in: owner)
+        where try upload.content.map({ try KeptContent($0).stored(in: owner).objectID }) == objectID {
+            try session.end(upload, at: now())
+        }
     }
 
     private func writeWarningFile(_ objectID: String?, for item: OutboxItem, _ storage: UserStorage) throws {
@@ -174,12 +223,18 @@ struct CloudWork: Sendable {
     }
 }
 
+/// A deletion has to wait for an upload to end. Nothing has failed, so this is no attempt.
+struct WaitsForUpload: Error {
+    /// When the upload ends at the latest; `nil` if that is soon.
+    var until: WireDate?
+}
+
 extension CloudStorageError {
     /// How long to wait before retrying, if known.
     var retryAfter: Duration? {
         switch self {
         case .rateLimited(let retryAfter): retryAfter
-        case .withheld(.circuitOpen(let delay)): delay
+        case .withheld(let reason): reason.retryAfter
         default: nil
         }
     }

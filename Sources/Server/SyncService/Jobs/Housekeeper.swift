@@ -37,15 +37,20 @@ public struct Housekeeper: Sendable {
 
     private let store: MetadataStore
     private let stagingLifetimeSeconds: Int64
+    private let undoSeconds: Int64
     private let now: @Sendable () -> WireDate
     private let logger: Logger
 
-    /// - Parameter stagingLifetimeDays: number of days without a commit after which staged changes are withdrawn.
+    /// - Parameters:
+    ///   - stagingLifetimeDays: number of days without a commit after which staged changes are withdrawn.
+    ///   - undoDays: for how long a switch of accounts can be undone.
     public init(
-        store: MetadataStore, stagingLifetimeDays: Int, now: @escaping @Sendable () -> WireDate, logger: Logger
+        store: MetadataStore, stagingLifetimeDays: Int, undoDays: Int = 14, now: @escaping @Sendable () -> WireDate,
+        logger: Logger
     ) {
         self.store = store
         stagingLifetimeSeconds = Int64(stagingLifetimeDays) * 86_400
+        undoSeconds = Int64(undoDays) * 86_400
         self.now = now
         self.logger = logger
     }
@@ -101,8 +106,18 @@ public struct Housekeeper: Sendable {
             try session.forgetKeyHolders(before: time(ago: Self.holderLifetimeSeconds), limit: Self.batch)
         }
         report("Processes forgotten that ended without saying so", holders)
-        let grants = try store.transaction { try $0.forgetGrants(at: now(), limit: Self.batch) }
-        report("Device grants forgotten that were not used for long", grants)
+        let grants = try store.transaction { session in
+            try session.forgetGrants(revokedBefore: time(ago: undoSeconds), at: now(), limit: Self.batch)
+        }
+        report("Device grants forgotten that were revoked, or not used for long", grants)
+        let kept = try store.transaction { session in
+            try session.forgetForUndo(before: time(ago: undoSeconds), limit: Self.commitBatch)
+        }
+        report("Locations forgotten that an undo of an account switch would need", kept)
+        let accounts = try store.transaction { session in
+            try session.forgetRetiredAccounts(before: time(ago: undoSeconds), limit: Self.batch)
+        }
+        report("Accounts forgotten that people switched away from without having signed up with them", accounts)
         let proposals = try store.transaction { try $0.forgetExpiredSwitches(at: now(), limit: Self.batch) }
         report("Account switches forgotten that nobody confirmed", proposals)
         let moves = try store.transaction { session in

@@ -24,6 +24,8 @@ public struct OutboxWorker: Sendable {
     private static let rowsInHand = 1
     /// How long other workers leave leased rows alone; longer than a piece of work may take.
     static let leaseSeconds: Int64 = 600
+    /// How long work waits before it looks again whether an upload has ended, in seconds.
+    private static let uploadPollSeconds: Int64 = 5
     /// Number of attempts at work that only a person could repair, after which the work is dropped.
     static let maximumAttempts = 60
 
@@ -90,13 +92,15 @@ public struct OutboxWorker: Sendable {
             if try complete(item, logger) != .passedOn {
                 logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
             }
+        } catch let wait as WaitsForUpload {
+            try hold(item, wait, logger)
         } catch let error as CloudStorageError {
             try postpone(item, Setback(error, "\(error)", error.isTransient, error.retryAfter), logger)
         } catch let error as PushError {
             try postpone(item, Setback(error, "\(error)", error.isTransient, error.retryAfter), logger)
         } catch let error as AccountError {
             // An operator may fix the problem within the day for which a grant is kept.
-            try postpone(item, Setback(error, error.word, true, nil), logger)
+            try postpone(item, Setback(error, error.word, true, error.retryAfter), logger)
         }
     }
 
@@ -130,6 +134,17 @@ public struct OutboxWorker: Sendable {
             self.retryAfter = retryAfter
             level = Logger.Level(ofFailure: error)
         }
+    }
+
+    /// Looks at work again in a moment, or when the upload that it waits for has ended at the latest.
+    private func hold(_ item: OutboxItem, _ wait: WaitsForUpload, _ logger: Logger) throws {
+        let next = max(wait.until ?? .earliest, time(in: Self.uploadPollSeconds))
+        logger.debug("Outbox item waits for an upload", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
+        note(
+            try store.transaction { session in
+                try session.postpone(
+                    item, by: leaseOwner, until: next, error: "unavailable", isAttempt: false, at: now())
+            }, logger)
     }
 
     /// Postpones the work: for as long as the provider asks, or twice as long as the last time; for a day if only a

@@ -67,11 +67,14 @@ struct PushWork: Sendable {
         guard let registration = found, let service = service(for: registration.kind) else {
             return logger.debug("Push dropped: the device is no longer there")
         }
-        let address = PushAddress(token: registration.token, environment: registration.environment)
+        let address = PushAddress(
+            token: registration.token, environment: registration.environment, topic: registration.topic)
         do {
             let used = try service.deliver(notification(item, order), to: address, through: client)
-            if used.environment != registration.environment, let environment = used.environment {
-                try store.transaction { try $0.record(environment, of: id, withToken: registration.token) }
+            if used != address, let environment = used.environment, let topic = used.topic {
+                try store.transaction { session in
+                    try session.record(environment, topic, of: id, withToken: registration.token)
+                }
             }
         } catch PushError.gone(let since) {
             let isForgotten = try store.transaction { session in
@@ -111,7 +114,8 @@ struct PushWork: Sendable {
 
     private func notification(_ item: OutboxItem, _ order: PushOrder) -> PushNotification {
         PushNotification(
-            origin: "\(item.id.rawValue) \(item.userID) \(order.orderedAt)", text: order.text,
+            origin: "\(item.id.rawValue) \(item.userID) \(order.orderedAt)",
+            event: "\(order.groupID) \(order.orderedAt) \(order.text)", text: order.text,
             expiresAt: order.orderedAt.secondsSince1970 + Self.shelfLifeSeconds)
     }
 }

@@ -43,14 +43,26 @@ struct RevocationWork: Sendable {
 }
 
 extension AccountError {
+    /// How long to wait before retrying, if known.
+    var retryAfter: Duration? {
+        switch self {
+        case .notAsked(let retryAfter, _): retryAfter
+        case .addressDoubtful(let error): error.retryAfter
+        case .withheld(let reason): reason.retryAfter
+        default: nil
+        }
+    }
+
     /// A word for log and table that contains nothing of what the provider wrote.
     var word: String {
         switch self {
-        case .rejected, .codeRejected, .scopeMissing, .storageMissing, .revoked: "refused"
-        case .notAsked, .unavailable: "unavailable"
+        case .rejected, .keyRejected, .rightMissing, .codeRejected, .scopeMissing, .storageMissing, .storageUnusable,
+            .revoked:
+            "refused"
+        case .notAsked, .unavailable, .addressDoubtful: "unavailable"
         case .withheld: "withheld"
         case .timedOut: "timed out"
-        case .misconfigured, .malformedDetails, .serverNotAllowed: "misconfigured"
+        case .misconfigured, .malformedDetails, .serverNotAllowed, .anyPasswordAccepted: "misconfigured"
         }
     }
 }

@@ -17,6 +17,8 @@ final class ExaminedHost {
         var locations = "include syncd/syncd-locations.conf;"
         var workerConnections = 4_096
         var extra = ""
+        /// Whom nginx's processes run as.
+        var user = "root"
     }
 
     let server: TestServer
@@ -30,7 +32,9 @@ final class ExaminedHost {
     private(set) var configuration: String
     var apiSocket: String
     private let transferSocket: String
-    private let port: UInt16
+    let port: UInt16
+    /// The page of the metrics.
+    var metrics: String
     private var nginx: ChildProcess?
     private let faketime: String
 
@@ -42,11 +46,12 @@ final class ExaminedHost {
         transferSocket = try server.environment.value("TRANSFER_SOCKET")
         site = Site(apiSocket: apiSocket)
         configuration = try server.environment.value("CONFIG_FILE")
+        metrics = try server.environment.value("METRICS_URL") + "/metrics"
         port = try FreePort.find()
         let libraries = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")
         faketime =
             libraries.map { "/usr/lib/\($0)/faketime/libfaketimeMT.so.1" }.first(where: RegularFile.exists) ?? ""
-        for name in ["nginx", "bin", "backups"] {
+        for name in ["nginx", "bin", "backups", "notes"] {
             try FileManager.default.createDirectory(at: place(name), withIntermediateDirectories: false)
         }
         let stack = try server.environment.value("STACK_DIR")
@@ -122,13 +127,16 @@ final class ExaminedHost {
     ]
 
     /// Replaces systemctl(1) by a script that knows these units; a fifth word is when the unit's process started, such as
-    /// `@1700000000`.
+    /// `@1700000000`, a sixth how often it was restarted, and a seventh when it has become active.
     func setUnits(_ units: [String: String]) throws {
         let wanted = units.keys.filter { $0.hasPrefix("syncd") && $0 != "syncd.target" }.sorted()
         let paragraphs = units.sorted { $0.key < $1.key }.map { name, state in
             let words = state.split(separator: " ")
-            return zip(["LoadState", "ActiveState", "SubState", "UnitFileState", "ExecMainStartTimestamp"], words)
-                .map { "\($0)=\($1)\n" }.joined() + "Id=\(name)\n"
+            let properties = [
+                "LoadState", "ActiveState", "SubState", "UnitFileState", "ExecMainStartTimestamp", "NRestarts",
+                "ActiveEnterTimestamp",
+            ]
+            return zip(properties, words).map { "\($0)=\($1)\n" }.joined() + "Id=\(name)\n"
         }
         try setSystemctl(
             """
@@ -158,7 +166,7 @@ final class ExaminedHost {
         }
         try write(
             """
-            user root;
+            user \(site.user);
             daemon off;
             pid \(folder.path)/nginx.pid;
             events { worker_connections \(site.workerConnections); }
@@ -212,12 +220,21 @@ final class ExaminedHost {
 
     // MARK: Doctor
 
+    /// In a mount namespace of its own (unshare(1)), which needs root.
+    static func inNamespace(_ preparation: String) -> [String] {
+        ["unshare", "--mount", "/bin/sh", "-c", "set -e; \(preparation); exec \"$@\"", "sh"]
+    }
+
     /// What doctor finds.
     struct Report {
         var status: Int32
         var output: String
         /// Codes of what somebody has to do something about.
         var findings: Set<String>
+        /// The same, in the order in which they are reported.
+        var codes: [String]
+        /// The sentence of the first of them.
+        var first: String?
         /// Codes of notes.
         var notes: Set<String>
         /// The check, by code, with the effect and the remedy.
@@ -232,15 +249,18 @@ final class ExaminedHost {
             "/usr/bin/env",
             ["PATH=\(place("bin").path):/usr/sbin:/usr/bin:/sbin:/bin"] + wrapper + [
                 tool, "doctor", "--json", "--config", configuration, "--nginx", place("nginx").path, "--api-socket",
-                apiSocket, "--transfer-socket", transferSocket, "--backups", place("backups").path,
+                apiSocket, "--transfer-socket", transferSocket, "--backups", place("backups").path, "--notes",
+                place("notes").path, "--metrics", metrics,
             ] + arguments)
         guard let json = JSONValue(Array(run.output.utf8)), let diagnoses = json.diagnoses?.array else {
             throw StackError.scriptFailed("doctor ended with \(run.status): \(run.output)")
         }
-        var report = Report(status: run.status, output: run.output, findings: [], notes: [])
+        var report = Report(status: run.status, output: run.output, findings: [], codes: [], notes: [])
         for diagnosis in diagnoses where diagnosis.ignored?.bool != true {
             guard let code = diagnosis.code?.text, let verdict = diagnosis.verdict?.text else { continue }
             if verdict == "unknown" { report.notes.insert(code) } else { report.findings.insert(code) }
+            if verdict != "unknown" { report.codes.append(code) }
+            if verdict != "unknown" { report.first = report.first ?? diagnosis.finding?.text }
             report.texts[code] = (diagnosis.effect?.text, diagnosis.fix?.text)
         }
         return report

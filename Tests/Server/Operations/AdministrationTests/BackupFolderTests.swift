@@ -1,4 +1,5 @@
 import Foundation
+import Posix
 import Store
 import SyncProtocol
 import TestSupport
@@ -33,6 +34,35 @@ struct BackupFolderTests {
         Set(try FileManager.default.contentsOfDirectory(atPath: place.path).filter { !$0.hasPrefix(".") })
     }
 
+    @Test("A file that root has made belongs to the folder's owner, who makes backups there at night; links do not")
+    func owner() throws {
+        guard Terminal.isRoot else { return }
+        let nobody: UInt32 = 65_534
+        func owner(_ name: String) throws -> UInt32? {
+            try FileManager.default.attributesOfItem(atPath: place.appending(path: name).path)[.ownerAccountID]
+                .flatMap { ($0 as? NSNumber)?.uint32Value }
+        }
+        for name in ["made", "linked"] { try Data().write(to: place.appending(path: name)) }
+        try FileManager.default.linkItem(
+            at: place.appending(path: "linked"), to: place.appending(path: "second"))
+        try FileManager.default.createSymbolicLink(
+            at: place.appending(path: "symbolic"), withDestinationURL: place.appending(path: "linked"))
+        try folder.withLock {}
+        #expect(try owner(".lock") == 0)
+
+        try FileManager.default.setAttributes([.ownerAccountID: NSNumber(value: nobody)], ofItemAtPath: place.path)
+        try folder.withLock {}
+        try RegularFile.giveToOwnerOfFolder(place.appending(path: "made").path)
+        try RegularFile.giveToOwnerOfFolder(place.appending(path: "linked").path)
+        #expect(throws: PosixError.self) {
+            try RegularFile.giveToOwnerOfFolder(place.appending(path: "symbolic").path)
+        }
+
+        #expect(try owner(".lock") == nobody)
+        #expect(try owner("made") == nobody)
+        #expect(try owner("linked") == 0)
+    }
+
     // MARK: Retention
 
     @Test("Of each day and each week the last backup is kept, for as many as there are backups of")
@@ -41,9 +71,17 @@ struct BackupFolderTests {
 
         let kept = RetentionPolicy(days: 3, weeks: 3).kept(of: backups)
 
-        // Monday, Sunday and Saturday; of the weeks before, their Sundays: the first of these is among the days.
-        #expect(kept == [date(0, 5), date(-1, 5), date(-2, 5), date(-8, 5)])
-        #expect(RetentionPolicy(days: 1, weeks: 0).kept(of: backups) == [date(0, 5)])
+        // All of Monday, Sunday and Saturday; of the weeks before, their Sundays: the first of these is among the days.
+        let untouched = [0, -1, -2].flatMap { [date($0), date($0, 5)] }.filter { $0 != date(-2) }
+        #expect(kept == Set(untouched + [date(-8, 5)]))
+        #expect(RetentionPolicy(days: 1, weeks: 0).kept(of: backups) == Set(untouched))
+    }
+
+    @Test("A backup made after an accident removes none of the two days before it")
+    func accident() {
+        let backups = [date(-3), date(-2, 9), date(-1), date(0), date(0, 4), date(0, 9)]
+
+        #expect(RetentionPolicy(days: 1, weeks: 0).kept(of: backups) == Set(backups.dropFirst()))
     }
 
     @Test("Nothing expires because no backup is made any more, and the newest is always kept")
@@ -69,32 +107,33 @@ struct BackupFolderTests {
     @Test("Only backups of this folder's own are deleted")
     func deletesItsOwn() throws {
         let fixture = try AdministrationFixture(populated: false)
-        for day in -3...0 { try backUp(fixture, at: date(Int64(day))) }
+        for day in -6 ... -4 { try backUp(fixture, at: date(Int64(day))) }
+        try backUp(fixture, at: date(0))
         // Of this name, and none of ours: not a backup, a backup of another time, a folder.
         let foreign = [date(-20), date(-21), date(-22)].map { BackupFolder.name(of: $0) } + ["2026-11-01.backup.gz"]
         try Data("mine".utf8).write(to: place.appending(path: foreign[0]))
         try FileManager.default.copyItem(
-            atPath: folder.path(of: date(-3)), toPath: place.appending(path: foreign[1]).path)
+            atPath: folder.path(of: date(-6)), toPath: place.appending(path: foreign[1]).path)
         try FileManager.default.createDirectory(
             at: place.appending(path: foreign[2]), withIntermediateDirectories: false)
         try FileManager.default.copyItem(
-            atPath: folder.path(of: date(-3)), toPath: place.appending(path: foreign[3]).path)
+            atPath: folder.path(of: date(-6)), toPath: place.appending(path: foreign[3]).path)
 
         let deleted = try folder.prune(RetentionPolicy(days: 2, weeks: 0), after: date(0))
 
-        #expect(deleted == [date(-3), date(-2)].map { BackupFolder.name(of: $0) })
-        #expect(try names() == Set(foreign + [date(-1), date(0)].map { BackupFolder.name(of: $0) }))
+        #expect(deleted == [date(-6), date(-5)].map { BackupFolder.name(of: $0) })
+        #expect(try names() == Set(foreign + [date(-4), date(0)].map { BackupFolder.name(of: $0) }))
     }
 
     @Test("A backup that was just made stays, although a wrong clock has made others look newer")
     func wrongClock() throws {
         let fixture = try AdministrationFixture(populated: false)
-        for day: Int64 in [0, 400, 401] { try backUp(fixture, at: date(day)) }
+        for day: Int64 in [0, 400, 404] { try backUp(fixture, at: date(day)) }
 
         let deleted = try folder.prune(RetentionPolicy(days: 1, weeks: 0), after: date(0))
 
         #expect(deleted == [BackupFolder.name(of: date(400))])
-        #expect(try names() == [BackupFolder.name(of: date(0)), BackupFolder.name(of: date(401))])
+        #expect(try names() == [BackupFolder.name(of: date(0)), BackupFolder.name(of: date(404))])
     }
 
     @Test("What an interrupted backup has left is deleted by the next one; two at once are not possible")
@@ -198,11 +237,14 @@ struct BackupFolderTests {
     @Test("The units of backups are reported only if they failed, or are enabled and stopped")
     func units() {
         func judge(_ name: String, _ active: String, _ file: String) -> [DiagnosisCode?] {
-            UnitsCheck.judge([
-                UnitState([
-                    "Id": name, "LoadState": "loaded", "ActiveState": active, "SubState": active, "UnitFileState": file,
-                ])
-            ]).map(\.code)
+            UnitsCheck.judge(
+                [
+                    UnitState([
+                        "Id": name, "LoadState": "loaded", "ActiveState": active, "SubState": active,
+                        "UnitFileState": file,
+                    ])
+                ], at: 0
+            ).map(\.code)
         }
 
         #expect(judge("syncd-backup.timer", "inactive", "disabled") == [nil])

@@ -21,6 +21,25 @@ struct BackupTests {
             to: path, serverVersion: "1.2.3", database: "test", at: AdministrationFixture.now)
     }
 
+    /// The restore marks of all groups.
+    private func marks(in fixture: AdministrationFixture) throws -> [String?] {
+        try column("restore_mark", in: fixture)
+    }
+
+    /// The master versions of all groups right after the restoration.
+    private func restoredVersions(in fixture: AdministrationFixture) throws -> [String?] {
+        try column("restored_master_version", in: fixture)
+    }
+
+    private func column(_ name: SQL, in fixture: AdministrationFixture) throws -> [String?] {
+        var connection = try Connection(fixture.settings)
+        var values: [String?] = []
+        try connection.query("SELECT CAST(\(name) AS CHAR) FROM sharing_groups") { (row) throws(MariaDBError) in
+            values.append(row.isNull(0) ? nil : try row.text(0))
+        }
+        return values
+    }
+
     private func checksums(_ settings: ConnectionSettings) throws -> [String: Int64] {
         var connection = try Connection(settings)
         var sums: [String: Int64] = [:]
@@ -68,6 +87,10 @@ struct BackupTests {
 
         let restored = try Restorer(into: empty.settings).restore(path)
 
+        // The only things that are new.
+        #expect(try marks(in: empty) == [restored.marks.restoreMark.rawValue])
+        #expect(restored.marks.groups == 1)
+        try empty.run("UPDATE sharing_groups SET restore_mark = NULL, restored_master_version = NULL")
         #expect(try checksums(empty.settings) == checksums(fixture.settings))
         #expect(restored.manifest == report.manifest)
         #expect(restored.counts["files"] == 2)
@@ -84,6 +107,79 @@ struct BackupTests {
         )
         #expect(try empty.number("SELECT MAX(user_id) FROM users") == 41)
         #expect(try Fsck(store: empty.store, sealer: empty.sealer, rowLimit: 5).run() == [])
+    }
+
+    @Test("Each restoration marks all groups anew, also of a backup from before there were marks")
+    func markedAnew() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run(
+            """
+            UPDATE sharing_groups
+               SET restore_mark = 'of an earlier restoration', restored_master_version = 4, master_version = 7
+            """)
+        _ = try backUp(fixture)
+        let (current, older) = (path + ".current", path + ".older")
+        try FileManager.default.moveItem(atPath: path, toPath: current)
+        let before = try AdministrationFixture()
+        try before.run(
+            """
+            ALTER TABLE sharing_groups DROP COLUMN restore_mark, DROP COLUMN restored_master_version;
+            UPDATE sharing_groups SET master_version = 7
+            """)
+        _ = try backUp(before)
+        let command = try Command(
+            "/bin/sh", ["-c", #"zcat '\#(path)' | sed 's/"schema":20/"schema":19/' | gzip > '\#(older)'"#])
+        #expect(command.status == 0)
+
+        let marks = try [(current, "4"), (current, "4"), (older, "7")].map { backup, version in
+            let empty = try AdministrationFixture(migrated: false)
+            let mark = try Restorer(into: empty.settings).restore(backup).marks.restoreMark.rawValue
+            #expect(try self.marks(in: empty) == [mark])
+            // A device may have been away since the earlier one.
+            #expect(try restoredVersions(in: empty) == [version])
+            return mark
+        }
+
+        #expect(Set(marks).count == 3)
+    }
+
+    @Test("A restoration that is interrupted after the rows leaves no group without a mark")
+    func markedWithTheRows() throws {
+        _ = try backUp(try AdministrationFixture())
+        let empty = try AdministrationFixture(populated: false)
+        try empty.run(
+            "CREATE TRIGGER fault BEFORE INSERT ON restorations FOR EACH ROW SIGNAL SQLSTATE '45000'")
+
+        #expect(throws: (any Error).self) { try Restorer(into: empty.settings).restore(path) }
+
+        let marks = try marks(in: empty)
+        #expect(marks.count == 1 && marks[0] != nil)
+        #expect(try restoredVersions(in: empty) == column("master_version", in: empty))
+    }
+
+    @Test("Groups of a database that was put back by other means are marked, and uploads in progress forgotten")
+    func markedAlone() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, lease_owner, created_at)
+            VALUES ('deleteObject', 1, 'Google', 'under-way', '2099-01-01', 'upload', NOW())
+            """)
+        let date = try #require(WireDate("2026-01-02 03:04:05"))
+
+        let first = try Restorer.markRestored(fixture.store, stateOf: date)
+        let versions = try column("master_version", in: fixture)
+        #expect(try restoredVersions(in: fixture) == versions)
+        try fixture.run("UPDATE sharing_groups SET master_version = master_version + 5")
+        let second = try Restorer.markRestored(fixture.store, stateOf: date)
+
+        #expect(first.forgottenIntents == 1 && second.forgottenIntents == 0)
+        #expect(first.restoreMark != second.restoreMark)
+        #expect(try marks(in: fixture) == [second.restoreMark.rawValue] && second.groups == 1)
+        #expect(try restoredVersions(in: fixture) == versions)
+        #expect(
+            try fixture.number("SELECT COUNT(*) FROM restorations WHERE backup_taken_at = '2026-01-02 03:04:05'") >= 1)
+        #expect(second.text.contains(second.restoreMark.rawValue))
     }
 
     @Test("A backup contains every table of the schema; with an unknown table, none is made")

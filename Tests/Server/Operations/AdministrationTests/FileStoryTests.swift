@@ -29,7 +29,7 @@ struct FileStoryTests {
 
         #expect(text.contains("belongs to group “Holidays”"))
         #expect(text.contains("Alice Example (Google, user 1), Bob Example (Facebook, user 2) are members"))
-        #expect(text.contains("2026-02-01 00:00:00 UTC: Alice Example (Google, user 1) on device"))
+        #expect(text.contains("2026-02-01T00:00:00Z: Alice Example (Google, user 1) on device"))
         #expect(text.contains("uploaded version 0, 2.0 KiB of image/jpeg"))
         #expect(text.contains("in the Google storage of Alice Example (Google, user 1), as object object-1"))
         #expect(text.contains("Bob Example (Facebook, user 2) changed the metadata to version 0"))
@@ -67,7 +67,7 @@ struct FileStoryTests {
 
         #expect(unknown.contains("was deleted with master version 5; who did it, and when, is no longer known"))
         #expect(
-            known.contains("master version 5, committed by Bob Example (Facebook, user 2) at 2026-02-03 04:05:06 UTC"))
+            known.contains("master version 5, committed by Bob Example (Facebook, user 2) at 2026-02-03T04:05:06Z"))
         #expect(unknown.contains("uploading version 2"))
         #expect(unknown.contains("the server no longer knows of any"))
         #expect(unknown.contains("who uploaded version 0 is not kept"))
@@ -103,20 +103,21 @@ struct FileStoryTests {
         let text = story.text
 
         let moments = [
-            "2026-02-01 00:00:00 UTC: version 0 was uploaded", "2026-02-10 00:00:00 UTC:", "at 2026-02-10 00:00:01 UTC",
-            "2026-02-20 00:00:00 UTC: noticed that the bytes were gone", "2026-03-01 00:00:00 UTC: Bob Example",
+            "2026-02-01T00:00:00Z: version 0 was uploaded", "2026-02-10T00:00:00Z:", "at 2026-02-10T00:00:01Z",
+            "2026-02-20T00:00:00Z: noticed that the bytes were gone", "2026-03-01T00:00:00Z: Bob Example",
             "asked now", "Now:", "what can be done",
         ].map { text.range(of: $0)?.lowerBound }
         #expect(!moments.contains(nil), "\(text)")
         let known = moments.compactMap(\.self)
         #expect(known == known.sorted(), "\(text)")
-        #expect(text.contains("told so 7 times in all, the last time at 2026-03-05 00:00:00 UTC (request 0a1b"))
+        #expect(text.contains("told so 7 times in all, the last time at 2026-03-05T00:00:00Z (request 0a1b"))
     }
 
     @Test(
         "Each answer of the storage is told with what phones get now, and with what can be done",
         arguments: [
             (CloudAnswer.Finding.present, "as they were uploaded", "download it from Alice", nil),
+            (.alike, "as many bytes as were uploaded", "if the bytes are others", "--read"),
             (.inBin, "in the bin of the Google storage of Alice", "download it from Alice", "restores"),
             (.changed, "not those that were uploaded (why)", "contentsChanged", "earlier revision"),
             (.replaced, "another one has its name (why)", "gets the object that has the name", nil),
@@ -151,8 +152,8 @@ struct FileStoryTests {
             VALUES ('deleteObject', 1, 'Google', 'object-2', '2099-01-01', '2026-02-03', 1, '\(file.rawValue)', 1)
             """, of: file)
 
-        #expect(story.text.contains("stay there until 2099-01-01 00:00:00 UTC"))
-        #expect(story.remedies.first?.contains("Until 2099-01-01 00:00:00 UTC Alice Example") == true)
+        #expect(story.text.contains("stay there until 2099-01-01T00:00:00Z"))
+        #expect(story.remedies.first?.contains("Until 2099-01-01T00:00:00Z Alice Example") == true)
         #expect(story.remedies.last?.contains("with version 2") == true)
     }
 

@@ -121,4 +121,23 @@ struct HostFileTests {
         #expect(try HostFiles(root: root).restore(HostFile(path: path, text: "x")) == nil)
         #expect(!FileManager.default.fileExists(atPath: root))
     }
+
+    @Test(
+        "A verification reports a file that a backup must not bring, with its path on one line",
+        arguments: [
+            "/etc/passwd", "../etc/syncd/syncd.json", "etc/syncd/syncd.json", "/etc/syncd/../passwd",
+            "/etc/syncd/syncd.json/", "//etc/syncd/syncd.json", "", "/etc/syncd/syncd.json\n\u{1b}[2J",
+            "/etc/systemd/system/syncd.target.d/../../x.conf",
+        ])
+    func foreign(foreign: String) throws {
+        let files = [Self.paths[0], foreign].map { HostFile(path: $0, text: "x") }
+        _ = try BackupWriter(store: AdministrationFixture(populated: false).store, files: files).write(
+            to: path, serverVersion: "1.2.3", database: "test", at: AdministrationFixture.now)
+
+        let error = #expect(throws: BackupError.foreignFiles([foreign])) { try BackupVerifier(path: path).verify() }
+
+        let sentence = try #require(error).description
+        #expect(sentence.contains("files that syncctl does not write"))
+        #expect(!sentence.unicodeScalars.contains { $0.value < 0x20 }, "\(sentence)")
+    }
 }

@@ -84,6 +84,22 @@ struct NginxSiteTests {
         #expect(site.servers.first?.certificates.map(\.certificate) == ["/etc/nginx/certificates/own.pem"])
     }
 
+    @Test("A name without a certificate is one that no server block with TLS has, as those of other apps")
+    func challenged() {
+        let challenge = "location /.well-known/acme-challenge/ { root /var/www/html; }"
+        let site = site(
+            """
+            http {
+                upstream syncd_api { server unix:/run/syncd/api.sock; }
+                server { listen 80; server_name first.example.org; \(challenge) }
+                server { listen 443 ssl; server_name first.example.org; }
+                server { listen 80; server_name second.example.org; \(challenge) }
+            }
+            """)
+        #expect(site.challenged == ["second.example.org"])
+        #expect(self.site("http { server { listen 80; server_name x; \(challenge) } }").challenged == [])
+    }
+
     @Test("The number of connections of Debian's nginx is too low", arguments: [(768, true), (4_096, false)])
     func connections(number: Int, isNoted: Bool) {
         let text = """

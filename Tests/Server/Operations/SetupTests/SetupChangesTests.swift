@@ -1,4 +1,5 @@
 import Foundation
+import Operations
 import TestSupport
 import Testing
 
@@ -154,6 +155,209 @@ struct SetupChangesTests {
         #expect(try !host.text(Self.site).contains("server_name sync.example.org;"))
         #expect(try host.text("/etc/syncd/syncd.conf.previous") == before)
         #expect(try host.run([]).output.contains("kept     \(Self.site) is there\n"))
+    }
+
+    @Test("The public address is the host's, follows another name of it, and is another one if the operator says so")
+    func publicURL() throws {
+        #expect(try host.setUp().status == 0)
+        #expect(try host.members()["publicURL"] as? String == "https://sync.example.org")
+        try host.makeCertificate("/etc/ssl/new.pem", key: "/etc/ssl/new.key", for: "new.example.org")
+        let renamed = try host.run(
+            ["--host", "new.example.org", "--certificate", "/etc/ssl/new.pem", "--key", "/etc/ssl/new.key"])
+        #expect(renamed.status == 0, "\(renamed.output)")
+        #expect(try host.members()["publicURL"] as? String == "https://new.example.org")
+
+        let named = try host.run(["--public-url", "https://www.example.com/sync/"])
+        #expect(named.output.contains("set publicURL in /etc/syncd/syncd.json"), "\(named.output)")
+        #expect(try host.members()["publicURL"] as? String == "https://www.example.com/sync")
+        try host.makeCertificate("/etc/ssl/third.pem", key: "/etc/ssl/third.key", for: "third.example.org")
+        let third = [
+            "--host", "third.example.org", "--certificate", "/etc/ssl/third.pem", "--key", "/etc/ssl/third.key",
+        ]
+        #expect(try host.run(third).status == 0)
+        #expect(try host.members()["publicURL"] as? String == "https://www.example.com/sync")
+
+        let wrong = try host.run(["--public-url", "www.example.com"])
+        #expect(wrong.status != 0 && wrong.output.contains("https://sync.example.com"), "\(wrong.output)")
+    }
+
+    @Test(
+        "A trial's authority signs for its host alone; its keys are root's, and what made programs trust it is taken back"
+    )
+    func trial() throws {
+        let folder = "/var/lib/syncd/authority/trial.example.org"
+        let trusted = "/usr/local/share/ca-certificates/syncserver-trial.example.org.crt"
+        let before = "127.0.0.1 localhost\n"
+        try host.put(before, "/etc/hosts")
+        let options = [
+            "--host", "trial.example.org", "--trial", "--trust-on-this-host", "--google-client-id",
+            SetupScratchHost.google,
+            "--google-client-secret-file", host.path("/root/google"),
+        ]
+
+        let run = try host.run(options)
+
+        #expect(run.status == 0, "\(run.output)")
+        #expect(try host.text(Self.site).contains("ssl_certificate \(folder)/server.pem;"))
+        #expect(try host.mode("\(folder)/root.key") == 0o600 && host.mode("\(folder)/server.key") == 0o600)
+        #expect(!host.exists("\(folder)/work"))
+        let (root, own) = (host.path("\(folder)/root.pem"), host.path("\(folder)/server.pem"))
+        let judged = try Command(
+            "openssl", ["verify", "-x509_strict", "-CAfile", root, "-verify_hostname", "trial.example.org", own])
+        #expect(judged.status == 0, "\(judged.output)")
+        #expect(try host.text(trusted) == host.text("\(folder)/root.pem"))
+        #expect(try host.text("/etc/hosts") == before + "127.0.0.1 trial.example.org  # SyncServer's trial\n")
+
+        // A certificate for another name, made with the key, is worth nothing.
+        try host.put("basicConstraints=CA:FALSE\nsubjectAltName=DNS:example.org\n", "/root/other.cnf")
+        let request = host.path("/root/other.csr")
+        let key = [
+            "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+            host.path("/root/other.key"),
+        ]
+        #expect(try Command("openssl", ["req", "-new", "-subj", "/CN=example.org", "-out", request] + key).status == 0)
+        let forged = host.path("/root/other.pem")
+        let signed = try Command(
+            "openssl",
+            [
+                "x509", "-req", "-in", request, "-CA", root, "-CAkey", host.path("\(folder)/root.key"), "-set_serial",
+                "1",
+                "-extfile", host.path("/root/other.cnf"), "-out", forged,
+            ])
+        #expect(signed.status == 0, "\(signed.output)")
+        let refused = try Command("openssl", ["verify", "-CAfile", root, forged])
+        #expect(refused.status != 0 && refused.output.contains("permitted subtree violation"), "\(refused.output)")
+
+        let files = try host.everything()
+        #expect(try host.run([]).output.contains("kept     the certificate of this host's own authority is there"))
+        let authority = { (verb: String) in
+            try Command(SetupScratchHost.program.path, ["authority", verb, "--root", host.root.path])
+        }
+        #expect(try authority("renew").status == 0)
+        #expect(try host.everything() == files)
+        let shown = try authority("show")
+        #expect(shown.status == 0 && shown.output.contains("Certificate Trust Settings"), "\(shown.output)")
+
+        #expect(try authority("distrust").status == 0)
+        #expect(!host.exists(trusted))
+        #expect(try host.text("/etc/hosts") == before)
+        #expect(try authority("trust").status == 0)
+        #expect(host.exists(trusted))
+
+        // Setup ends the trial, and who had it begun by other means ends it, too.
+        try host.makeCertificate("/etc/ssl/own.pem", key: "/etc/ssl/own.key", for: "trial.example.org")
+        let over = try host.run(["--certificate", "/etc/ssl/own.pem", "--key", "/etc/ssl/own.key"])
+        #expect(over.status == 0 && !host.exists(trusted), "\(over.output)")
+        #expect(try host.text("/etc/hosts") == before)
+        try host.put(try host.text("\(folder)/root.pem"), trusted)
+        #expect(try authority("distrust").status == 0)
+        #expect(!host.exists(trusted))
+    }
+
+    @Test("With the configuration of another app copied, setup does nothing")
+    func copiedConfiguration() throws {
+        #expect(try host.setUp().status == 0)
+        try host.put(try host.text("/etc/syncd/syncd.json"), "/etc/syncd/notes/syncd.json")
+        try host.put(
+            try host.text(Self.site).replacing("_requests", with: "_notes_requests"),
+            "/etc/nginx/sites-enabled/syncd_notes.conf")
+        let files = try host.everything()
+
+        let run = try host.run([])
+
+        #expect(run.status == 1)
+        for thing in ["database", "database user"] {
+            #expect(run.output.contains("the \(thing) \(host.databaseName) is that of the app notes"), "\(run.output)")
+        }
+        #expect(run.output.contains("\(SetupScratchHost.name) is the name of the app notes already"), "\(run.output)")
+        #expect(try host.everything() == files)
+    }
+
+    @Test("The certificate of a trial is replaced before it ends, and its authority stays")
+    func renewal() throws {
+        let folder = "/var/lib/syncd/authority/trial.example.org"
+        let options = [
+            "--host", "trial.example.org", "--trial", "--google-client-id", SetupScratchHost.google,
+            "--google-client-secret-file", host.path("/root/google"),
+        ]
+        #expect(try host.run(options).status == 0)
+        #expect(!host.exists("/usr/local/share/ca-certificates/syncserver-trial.example.org.crt"))
+        let root = try host.text("\(folder)/root.pem")
+        let (own, request) = (host.path("\(folder)/server.pem"), host.path("/root/server.csr"))
+        let asked = try Command(
+            "openssl",
+            [
+                "req", "-new", "-key", host.path("\(folder)/server.key"), "-subj", "/CN=trial.example.org", "-out",
+                request,
+            ])
+        #expect(asked.status == 0, "\(asked.output)")
+        let shorter = try Command(
+            "openssl",
+            [
+                "x509", "-req", "-in", request, "-CA", host.path("\(folder)/root.pem"), "-CAkey",
+                host.path("\(folder)/root.key"), "-days", "59", "-set_serial", "2", "-out", own,
+            ])
+        #expect(shorter.status == 0, "\(shorter.output)")
+
+        let renewed = try Command(SetupScratchHost.program.path, ["authority", "renew", "--root", host.root.path])
+
+        #expect(renewed.status == 0, "\(renewed.output)")
+        #expect(try host.text("\(folder)/root.pem") == root)
+        let long = try Command("openssl", ["x509", "-in", own, "-noout", "-checkend", "\(396 * 86_400)"])
+        #expect(long.status == 0, "\(long.output)")
+        try host.makeCertificate("/etc/ssl/third.pem", key: "/etc/ssl/third.key", for: "trial.example.org")
+        #expect(try host.run(["--certificate", "/etc/ssl/third.pem", "--key", "/etc/ssl/third.key"]).status == 0)
+        // The trial is over: the timer has nothing to do, and there is nothing to show.
+        let over = try Command(SetupScratchHost.program.path, ["authority", "renew", "--root", host.root.path])
+        #expect(over.status == 0 && over.output == "", "\(over.output)")
+        let nothing = try Command(SetupScratchHost.program.path, ["authority", "show", "--root", host.root.path])
+        #expect(nothing.status == 1 && nothing.output.contains("syncctl setup --trial makes one"), "\(nothing.output)")
+    }
+
+    @Test(
+        "refresh-site gives a site of setup's the form of the installed nginx, and leaves one alone that was changed by hand"
+    )
+    func refreshedSite() throws {
+        #expect(try host.setUp().status == 0)
+        let usual = try host.text(Self.site)
+        let refresh = ["refresh-site", "--root", host.root.path]
+        #expect(try Command(SetupScratchHost.program.path, refresh).output == "")
+        let present = try #require(SiteText.form(of: usual))
+        let other = SiteText.adapted(usual, to: present == .directive ? .parameter : .directive)
+
+        try host.put(other, Self.site)
+        let refreshed = try Command(SetupScratchHost.program.path, refresh)
+        let result = try host.text(Self.site)
+        try host.put(other + "# mine\n", Self.site)
+        let advised = try Command(SetupScratchHost.program.path, refresh)
+
+        #expect(refreshed.status == 0 && refreshed.output.contains("is written as the installed nginx wants it"))
+        #expect(result == usual)
+        #expect(advised.status == 0 && advised.output.contains("was changed by an administrator"), "\(advised.output)")
+        #expect(try host.text(Self.site) == other + "# mine\n")
+    }
+
+    @Test("Load balancers that send the PROXY protocol are named, remembered, and taken back")
+    func balancers() throws {
+        #expect(try host.setUp().status == 0)
+        let usual = try host.text(Self.site)
+
+        let run = try host.run(["--proxy-protocol-from", "192.0.2.0/24", "--proxy-protocol-from", "10.1.0.7"])
+
+        #expect(run.status == 0, "\(run.output)")
+        let behind = try host.text(Self.site)
+        #expect(behind.contains(/\n {4}listen 443 ssl( http2)? proxy_protocol;\n/))
+        #expect(behind.contains("    set_real_ip_from 192.0.2.0/24;\n    set_real_ip_from 10.1.0.7;\n"))
+        #expect(try host.run([]).output.contains("kept     \(Self.site) is there\n"))
+        #expect(try host.text(Self.site) == behind)
+        for wrong in ["balancer", "10.0.0.7; evil", "10.0.0.0/8x"] {
+            let refused = try host.run(["--proxy-protocol-from", wrong])
+            #expect(
+                refused.status != 0 && refused.output.contains("give a load balancer's address or network"),
+                "\(refused.output)")
+        }
+        #expect(try host.run(["--proxy-protocol-from", "none"]).status == 0)
+        #expect(try host.text(Self.site) == usual)
     }
 
     @Test("A site that an administrator has changed is left alone, and what to put in is said")

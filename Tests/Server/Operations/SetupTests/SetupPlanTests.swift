@@ -29,7 +29,9 @@ struct SetupPlanTests {
     }
 
     private func site(_ answers: SetupAnswers, staples: Bool = false) throws -> String {
-        try SiteText.complete(template, host: answers.host, certificate: answers.certificate, staples: staples)
+        SiteText.adapted(
+            try SiteText.complete(template, host: answers.host, certificate: answers.certificate, staples: staples),
+            to: .parameter)
     }
 
     /// What a configuration says that these answers were written to.
@@ -99,12 +101,48 @@ struct SetupPlanTests {
         #expect(plan.remaining[0].contains("Keep a copy"))
     }
 
-    @Test("Who wants no nightly backups is told how to have them, until they are made")
+    @Test("The host name, the database and the accounts of another app are in the way")
+    func otherApps() throws {
+        var host = fresh
+        host.otherApps = [
+            OtherApp(
+                label: "notes", host: "notes.example.org",
+                database: AppDatabase(address: answers.database, name: "syncserver_notes", owner: "syncd_notes")),
+            OtherApp(label: "bare"),
+        ]
+        #expect(try SetupPlan(answers, on: host).obstacles.isEmpty)
+
+        var same = answers
+        (same.host, same.databaseName) = ("Notes.example.org", "syncserver_notes")
+        let obstacles = try SetupPlan(same, on: host).obstacles.filter { $0.contains("the app notes") }
+
+        #expect(obstacles.count == 2)
+        #expect(obstacles[0].hasPrefix("Notes.example.org is the name of the app notes already"))
+        #expect(obstacles[1].hasPrefix("the database syncserver_notes is that of the app notes"))
+    }
+
+    @Test("What made programs trust a trial is taken back once nginx has another certificate, or another trial's")
+    func formerTrials() throws {
+        var host = fresh
+        host.trials = [answers.host, "former.example.org"]
+        var trial = answers
+        trial.certificate = .ownAuthority
+        var waiting = host
+        waiting.hasCertificate = false
+        waiting.site = try site(trial)
+
+        #expect(try SetupPlan(trial, on: host).actions.contains(.forgetTrials(["former.example.org"])))
+        #expect(try SetupPlan(answers, on: host).actions.contains(.forgetTrials(host.trials)))
+        // Until there is the new certificate, that of the trial is served.
+        #expect(try SetupPlan(answers, on: waiting).actions.contains(.forgetTrials(["former.example.org"])))
+    }
+
+    @Test("Who wants no backups is told how to have them, until they are made")
     func backups() throws {
         var without = answers
         without.makesBackups = false
         var state = fresh
-        let advice = "Have a backup made every night: systemctl enable --now syncd-backup.timer"
+        let advice = "Have a backup made every hour: systemctl enable --now syncd-backup.timer"
 
         #expect(try SetupPlan(without, on: state).remaining.contains(advice))
         #expect(try !SetupPlan(answers, on: state).remaining.contains(advice))
@@ -113,15 +151,58 @@ struct SetupPlanTests {
         #expect(try !SetupPlan(answers, on: state).actions.contains(.startBackups))
     }
 
-    @Test("For an nginx with few connections, the operator is told once what to change", arguments: [768, 4_096])
+    @Test("An nginx with few connections gets more if the operator agrees, and else is named", arguments: [768, 4_096])
     func connections(number: Int) throws {
         var host = fresh
         host.nginxConnections = number
-
-        let plan = try SetupPlan(answers, on: host)
-
+        host.nginxConfiguration = "user www-data;\nevents {\n\tworker_connections \(number);\n\t# multi_accept on;\n}\n"
+        var agreed = answers
+        agreed.raisesNginxConnections = true
         let isFew = number < SetupPlan.leastConnections
-        #expect(plan.remaining.contains { $0.contains("worker_rlimit_nofile 8192;") } == isFew)
+
+        let told = try SetupPlan(answers, on: host)
+        let raised = try SetupPlan(agreed, on: host)
+
+        #expect(told.remaining.contains { $0.contains("syncctl setup --nginx-connections") } == isFew)
+        let text =
+            "worker_rlimit_nofile 8192;\nuser www-data;\nevents {\n\tworker_connections 4096;\n\t# multi_accept on;\n}\n"
+        #expect(raised.actions.contains(.raiseNginxConnections(text: text)) == isFew)
+        #expect(!raised.remaining.contains { $0.contains("connections") })
+        #expect(!told.actions.contains(.raiseNginxConnections(text: text)))
+        // Where nginx has it from, setup does not look.
+        host.nginxConfiguration = "include events.conf;\n# worker_connections 768;\n"
+        #expect(
+            try SetupPlan(agreed, on: host).remaining.contains { $0.contains("worker_rlimit_nofile 8192;") } == isFew)
+        #expect(SetupPlan.raisingConnections(in: text) == text)
+    }
+
+    @Test(
+        "A trial has a certificate of its own before nginx needs it, and programs here trust it if the operator agrees")
+    func trial() throws {
+        var answers = answers
+        answers.certificate = .ownAuthority
+        var state = fresh
+        (state.hasCertificate, state.knowsName) = (false, false)
+        let first = try SetupPlan(answers, on: state)
+        answers.trustsOwnAuthority = true
+        let trusting = try SetupPlan(answers, on: state)
+        let steps: [SetupPlan.Action] = [.issueCertificate, .trustAuthority, .makeNameKnown]
+
+        #expect(changes(first).filter(steps.contains) == [.issueCertificate])
+        #expect(changes(trusting).filter(steps.contains) == steps)
+        let site = try #require(trusting.actions.firstIndex(of: .write(path: SetupPaths.site, text: try site(answers))))
+        #expect(try #require(trusting.actions.firstIndex(of: .makeNameKnown)) < site)
+        #expect(trusting.actions.contains(.check(.health)))
+        #expect(trusting.remaining.contains { $0.contains("syncctl authority show") })
+        #expect(!trusting.remaining.contains { $0.contains("certbot certonly") })
+
+        state = after(trusting, of: answers, on: state)
+        (state.hasCertificate, state.trustsOwnAuthority, state.knowsName) = (true, true, true)
+        #expect(changes(try SetupPlan(answers, on: state)) == [])
+        #expect(SitePresence(try #require(state.site)).certificate == .ownAuthority)
+        // A new certificate may be of a new authority.
+        state.hasCertificate = false
+        #expect(changes(try SetupPlan(answers, on: state)) == [.issueCertificate, .trustAuthority])
     }
 
     @Test(
@@ -217,6 +298,20 @@ struct SetupPlanTests {
         #expect(changes(try SetupPlan(other, on: state)) == [])
         state.hasCertificate = true
         #expect(changes(try SetupPlan(other, on: state)) == [.write(path: SetupPaths.site, text: try site(other))])
+    }
+
+    @Test("When nginx was upgraded, a site of setup's takes its form, and an administrator is told of it")
+    func newerNginx() throws {
+        var state = after(try SetupPlan(answers, on: fresh), on: fresh)
+        state.http2Form = .directive
+        let wanted = SiteText.adapted(try site(answers), to: .directive)
+        #expect(changes(try SetupPlan(answers, on: state)) == [.write(path: SetupPaths.site, text: wanted)])
+        state.site? += "# mine\n"
+        let plan = try SetupPlan(answers, on: state)
+        #expect(changes(plan) == [])
+        #expect(plan.remaining.contains { $0.contains("Put in `http2 on;`") })
+        state.http2Form = .parameter
+        #expect(try !SetupPlan(answers, on: state).remaining.contains { $0.contains("http2") })
     }
 
     @Test("A site that an earlier release wrote, without a signature, is replaced; a changed one is not")

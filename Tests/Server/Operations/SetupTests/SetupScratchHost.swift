@@ -166,6 +166,6 @@ struct SetupScratchHost {
     }
 
     func checkConfiguration() throws -> Command {
-        try Command(Self.program.path, ["check-config", "--config", path("/etc/syncd/syncd.json")])
+        try Command(Self.program.path, ["config", "check", "--config", path("/etc/syncd/syncd.json")])
     }
 }

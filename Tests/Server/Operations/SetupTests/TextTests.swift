@@ -33,6 +33,64 @@ struct TextTests {
         #expect(text.contains("\n    # ssl_stapling on;\n    # ssl_stapling_verify on;\n"))
     }
 
+    @Test("Behind load balancers the site takes the PROXY protocol from them, and this host's own checks without it")
+    func balancers() throws {
+        let text = try SiteText.complete(
+            template, host: "a.example.org", certificate: .letsEncrypt, staples: true,
+            balancers: ["10.0.0.0/8", "2001:db8::7"])
+
+        #expect(
+            text.contains(
+                """
+
+                    listen 127.0.0.1:9181 ssl;
+                    listen 443 ssl proxy_protocol;
+                    listen [::]:443 ssl proxy_protocol;
+                    set_real_ip_from 10.0.0.0/8;
+                    set_real_ip_from 2001:db8::7;
+                    real_ip_header proxy_protocol;
+                    http2 on;
+                """))
+        #expect(text.contains("\n    # listen 443 ssl;\n    # listen [::]:443 ssl;\n"))
+        #expect(SitePresence(text).balancers == ["10.0.0.0/8", "2001:db8::7"])
+        #expect(SiteText.isUnchanged(text, template: template))
+        let usual = try SiteText.complete(template, host: "a.example.org", certificate: .letsEncrypt, staples: true)
+        #expect(SitePresence(usual).balancers == [])
+    }
+
+    @Test(
+        "What nginx says of its version decides how it is told of HTTP/2; an unknown one gets what all releases take",
+        arguments: [
+            ("nginx version: nginx/1.22.1\n", HTTP2Form.parameter), ("nginx version: nginx/1.25.0", .parameter),
+            ("nginx version: nginx/1.25.1", .directive), ("nginx version: nginx/1.26.3 (Debian)\n", .directive),
+            ("nginx version: nginx/2.0", .directive), ("nginx version: openresty/1.21.4.1", .parameter),
+            ("", .parameter),
+        ])
+    func nginxVersion(text: String, form: HTTP2Form) {
+        #expect(HTTP2Form(ofNginx: text) == form)
+    }
+
+    @Test(
+        "A site has the form of the nginx that reads it, stays signed, and can be brought into the other form and back",
+        arguments: [[], ["192.0.2.0/24"]])
+    func http2(balancers: [String]) throws {
+        let site = try SiteText.complete(
+            template, host: "a.example.org", certificate: .letsEncrypt, staples: false, balancers: balancers)
+
+        let older = SiteText.adapted(site, to: .parameter)
+
+        #expect(SiteText.form(of: site) == .directive && SiteText.form(of: older) == .parameter)
+        #expect(!older.contains("http2 on"))
+        #expect(
+            older.contains("listen 443 ssl http2;\n") && older.contains("listen [::]:443 ssl http2 proxy_protocol;\n"))
+        #expect(SiteText.isUnchanged(older, template: template))
+        #expect(SiteText.adapted(older, to: .directive) == site)
+        #expect(SiteText.adapted(older, to: .parameter) == older && SiteText.adapted(site, to: .directive) == site)
+        #expect(SitePresence(older) == SitePresence(site))
+        #expect(!SiteText.isUnchanged(SiteText.adapted(older + "# mine\n", to: .parameter), template: template))
+        #expect(SiteText.form(of: SiteText.untilThereIsACertificate(host: "a.example.org")) == nil)
+    }
+
     @Test("Until there is a certificate, the site has challenges and this host's own monitoring, and nothing else")
     func interim() throws {
         let text = SiteText.untilThereIsACertificate(host: "a.example.org")

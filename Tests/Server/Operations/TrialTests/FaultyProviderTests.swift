@@ -159,7 +159,7 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "bytes that change on the way", provider: .webdav, step: "smallUpload", words: "computed: 3000 bytes",
+            name: "bytes that change on the way", provider: .webdav, step: "storage", words: "not what was written",
             prepare: { _, sandbox in
                 var fault = SandboxFault(host: "nextcloud.sandbox.test", method: "PUT")
                 fault.corruptAtByte = 100

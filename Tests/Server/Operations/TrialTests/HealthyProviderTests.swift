@@ -83,6 +83,24 @@ extension TrialTests {
             #expect(try TrialSandbox.server().sandbox.account(person.account.id).refreshToken != nil)
         }
 
+        @Test("A person's own password, which a Nextcloud does not end, is no failure")
+        func ownPassword() throws {
+            let person = try TrialPerson(.webdav)
+            let sandbox = try TrialSandbox.server().sandbox
+            try sandbox.inject(
+                SandboxFault(
+                    host: "nextcloud.sandbox.test", pathPrefix: "/ocs/v2.php/core/apppassword", method: "DELETE",
+                    status: 403))
+
+            let report = try person.run()
+            try sandbox.clearFaults()
+
+            #expect(report.outcome == .passed, "\(report.text)")
+            #expect(report["revocation"]?.result == .notOffered)
+            #expect(report["revocation"]?.came.contains("only app passwords") == true)
+            #expect(report["revoked"]?.result == .notTried)
+        }
+
         @Test("A trial that is interrupted cleans up, and says so")
         func interrupted() throws {
             let person = try TrialPerson(.google)

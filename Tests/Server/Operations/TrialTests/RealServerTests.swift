@@ -27,7 +27,8 @@ extension FaultOfRealServer {
     private static func common(_ server: StorageServerProcess.Kind) -> [FaultOfRealServer] {
         [
             FaultOfRealServer(
-                name: "a wrong secret", server: server, step: "identity", words: "the token is rejected",
+                name: "a wrong secret", server: server, step: "identity",
+                words: server == .s3Rclone ? "not that of the access key" : "the token is rejected",
                 prepare: { $0.password = "another-secret-of-the-tests" }),
             FaultOfRealServer(
                 name: "a page for people instead of data", server: server, step: "identity", words: "a page for people",
@@ -79,7 +80,7 @@ extension FaultOfRealServer {
 
     private static let s3 = [
         FaultOfRealServer(
-            name: "a bucket that is not there", server: .s3Rclone, step: "identity", words: "rejected",
+            name: "a bucket that is not there", server: .s3Rclone, step: "identity", words: "does not exist",
             prepare: { $0.bucket = "elsewhere" }),
         FaultOfRealServer(
             name: "a bucket's name that cannot be one", server: .s3Rclone, step: "identity",
@@ -88,7 +89,7 @@ extension FaultOfRealServer {
         // moto takes any key.
         FaultOfRealServer(name: "any key is accepted", server: .s3Moto, step: "forgery", words: "is accepted"),
         FaultOfRealServer(
-            name: "a key that may only read", server: .s3Rclone, step: "storage", words: "AccessDenied",
+            name: "a key that may only read", server: .s3Rclone, step: "storage", words: "needs s3:PutObject",
             deceptions: {
                 Deceptions { request in
                     request.method == .put && request.call.operation == .metadata
@@ -192,7 +193,10 @@ extension OutgoingRequest {
         return request
     }
 
-    fileprivate var sendsBytes: Bool { method == .put && call.operation == .upload }
+    fileprivate var sendsBytes: Bool { method == .put && call.operation == .upload && isOfTheTrial }
+
+    /// Not of the file with which a sign-in proves that one can be kept.
+    private var isOfTheTrial: Bool { url.contains("syncserver-try-") }
 
     /// Not that of a range, nor of what an upload reads to prove itself.
     fileprivate func isDownload(of name: String) -> Bool {
@@ -204,7 +208,7 @@ extension OutgoingRequest {
 
     /// Not the end of an upload.
     fileprivate var deletesObject: Bool {
-        method == .delete && call.operation == .delete && !url.contains("uploadId=")
+        method == .delete && call.operation == .delete && !url.contains("uploadId=") && isOfTheTrial
     }
 }
 

@@ -140,7 +140,11 @@ enum StorageOperation: String, Sendable, CaseIterable {
     }
 
     /// The same for every provider.
-    static let ofAllProviders = ProviderUnderTest.all.flatMap { kind in of(kind).map { (kind, $0) } }
+    static let ofAllProviders = of(ProviderUnderTest.all)
+
+    static func of(_ kinds: [ProviderUnderTest]) -> [(ProviderUnderTest, StorageOperation)] {
+        kinds.flatMap { kind in of(kind).map { (kind, $0) } }
+    }
 
     /// Does it; new objects are named `new.bin`.
     func perform(on object: StoredObject, in storage: ContractStorage, within time: Duration = .seconds(40)) throws {

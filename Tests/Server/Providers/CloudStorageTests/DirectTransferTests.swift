@@ -154,5 +154,20 @@ extension CloudProviderTests {
                 try provider.downloadAddress(of: object.objectID, in: storage.access())
             }
         }
+
+        @Test("What a person sends into a folder at Drive that is in the bin by then is taken out of it")
+        func folderInBin() throws {
+            let kind = ProviderUnderTest.googleDrive
+            let storage = try ContractAccount(kind).open()
+            let (provider, reservation, address) = try begin(storage)
+            let folder = try #require(reservation.folderID)
+            try kind.owner.trash(folder, in: storage)
+            #expect(try send(Self.bytes, to: address, storage).status == 200)
+
+            let object = try provider.directlyUploaded(as: reservation, in: storage.access())
+
+            #expect(object?.isInBin == false)
+            #expect(storage.account.folder.folderID != folder)
+        }
     }
 }

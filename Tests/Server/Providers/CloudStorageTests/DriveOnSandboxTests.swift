@@ -59,6 +59,24 @@ extension CloudProviderTests {
             #expect(try account.files().isEmpty)
         }
 
+        @Test(
+            "What is uploaded after the owner has put the folder into the bin lies outside it",
+            arguments: [100, 3_000_000])
+        func folderInBin(size: Int) throws {
+            try storage.store(bytes, as: "before.bin")
+            let folder = try #require(account.folder.folderID)
+            try account.kind.owner.trash(folder, in: storage)
+
+            let stored = try storage.store(RandomData.bytes(size), as: "after.bin")
+
+            #expect(!stored.isInBin)
+            #expect(try !storage.describe(stored.objectID).isInBin)
+            #expect(account.folder.folderID != folder)
+            #expect(try storage.provider.find(name: "after.bin", in: storage.access())?.objectID == stored.objectID)
+            // The next one is there at once.
+            #expect(try storage.store(bytes, as: "next.bin").isInBin == false)
+        }
+
         @Test("Delayed search results cause neither a second folder nor a second object")
         func searchLag() async throws {
             try account.sandbox.changeSettings(["searchLagMilliseconds": 60_000])

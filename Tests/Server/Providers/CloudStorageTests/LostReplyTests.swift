@@ -1,4 +1,5 @@
 import Providers
+import SyncProtocol
 import TestSupport
 import Testing
 
@@ -47,6 +48,48 @@ extension CloudProviderTests {
                     if kind.hasFolders { #expect(try kind.owner.folders("Sync Tests", in: storage).count == 1) }
                 }
             }
+        }
+
+        /// The real servers of S3, each of which treats a completion that is repeated in its own way.
+        private static let buckets = ProviderUnderTest.all.filter { $0.account.accountType == .s3 }
+
+        @Test(
+            "An upload in parts whose completion took effect without a good reply ends with one object, and nothing begun",
+            arguments: buckets, [Mishap.replyLost, .errorAfterEffect])
+        func completion(kind: ProviderUnderTest, mishap: Mishap) throws {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            let before = try (kind.real as? S3Servers)?.unfinishedUploads()
+            let bytes = RandomData.bytes(kind.partedBytes)
+            var fault = mishap.fault(kind, skip: 0)
+            (fault.method, fault.queryContains) = ("POST", "uploadId")
+            try account.sandbox.inject(fault)
+
+            let stored = try storage.store(bytes)
+
+            #expect(try account.sandbox.unspentFaults() == [])
+            #expect(try account.files().map(\.size) == [bytes.count])
+            #expect(try storage.read(stored.objectID) == bytes)
+            #expect(try (kind.real as? S3Servers)?.unfinishedUploads() == before)
+        }
+
+        @Test(
+            "An upload in chunks whose assembly is not replied to is not sent again",
+            arguments: [.replyLost, Mishap.errorAfterEffect])
+        func assembly(mishap: Mishap) throws {
+            let account = try ContractAccount(.nextcloud)
+            let storage = try account.open()
+            let bytes = RandomData.bytes(account.kind.partedBytes)
+            var fault = mishap.fault(account.kind, skip: 0)
+            (fault.method, fault.pathPrefix) = ("MOVE", account.kind.partPath)
+            try account.sandbox.inject(fault)
+
+            var stored: StoredObject?
+            let requests = try account.requests { stored = try storage.store(bytes) }
+
+            #expect(requests.count { $0.method?.text == "PUT" } == 3)
+            #expect(try account.files().map(\.size) == [bytes.count])
+            #expect(try storage.read(try #require(stored).objectID) == bytes)
         }
 
         @Test("A deletion succeeds and the object is gone", arguments: ProviderUnderTest.all, Mishap.allCases)

@@ -1,5 +1,6 @@
 import HTTPTransport
 import Providers
+import SyncProtocol
 import TestSupport
 import Testing
 
@@ -41,6 +42,26 @@ extension CloudProviderTests {
             let stored = try fresh.provider.upload(last, as: reservation, mimeType: "image/jpeg", to: fresh.access())
             #expect(try storage.read(stored.objectID) == bytes)
             #expect(try storage.contents().map(\.name) == ["photo.jpg"])
+        }
+
+        @Test(
+            "An upload in pieces that nobody goes on with is ended by what was recorded of it, and leaves nothing",
+            arguments: ProviderUnderTest.all.filter { $0.account.accountType == .s3 }, [600_000, 6_300_000])
+        func ended(kind: ProviderUnderTest, cut: Int) throws {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            let before = try (kind.real as? S3Servers)?.unfinishedUploads()
+            let reservation = try storage.provider.reserve(name: "photo.jpg", in: storage.access())
+            let content = PieceContent(
+                RandomData.bytes(11 << 20), for: kind, from: PieceContent.Record(), cut: cut)
+            _ = try? storage.provider.upload(content, as: reservation, mimeType: "image/jpeg", to: storage.access())
+            let session = try #require(content.record.session)
+
+            // Done twice, as all work in the outbox may be.
+            for _ in 0..<2 { try storage.provider.endUpload(session, in: storage.access()) }
+
+            #expect(try account.files().isEmpty)
+            #expect(try (kind.real as? S3Servers)?.unfinishedUploads() == before)
         }
 
         @Test("An upload whose session the provider has lost starts over", arguments: kinds)

@@ -61,6 +61,8 @@ struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
     var renewsTokens = true
     /// How many requests store a small file in a folder that is there: the first time that a process does it, and later.
     var storeCalls = (first: 2, later: 1)
+    /// How many requests delete an object.
+    var deleteCalls = 1
     /// What the owner, who sees all of their storage, calls the folder; `nil` if they see nothing else.
     var ownerFolder: String? = nil
     /// The server behind the sandbox, if it is a real one.
@@ -102,12 +104,18 @@ struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
     var partedBytes: Int { max(700_000, granularity * 8 / 3) }
 
     /// Those whose names contain the text in the environment's SYNC_CONTRACT_OF, all without it.
-    static let all = every.filter { kind in
+    static let all = (every + [given].compactMap(\.self)).filter { kind in
         ProcessInfo.processInfo.environment["SYNC_CONTRACT_OF"].map { kind.name.contains($0) } ?? true
     }
-    private static let every: [ProviderUnderTest] = [
-        .googleDrive, .dropbox, .oneDrive, .s3Moto, .s3Rclone, .nextcloud, .apache, .wsgiDAV, .rcloneWebDAV,
-    ]
+    private static let every: [ProviderUnderTest] =
+        [
+            .googleDrive, .dropbox, .oneDrive, .s3Moto, .s3Rclone, .s3SeaweedFS, .nextcloud,
+        ] + plainWebDAV
+    /// One of each protocol, for tests in which our own side waits, whatever the server.
+    static let oneOfEachProtocol = all.filter { kind in
+        [.googleDrive, .dropbox, .oneDrive, .s3Moto, .nextcloud, plainWebDAV[0]].contains { $0.name == kind.name }
+            || all.count == 1
+    }
     static let allThatRenewTokens = all.filter(\.renewsTokens)
     static let allWithParts = all.filter(\.hasParts)
     static let allWithQuota = all.filter(\.hasQuota)

@@ -13,21 +13,29 @@ extension ProviderUnderTest {
     static let s3Rclone = s3(
         "S3 (rclone)", S3Servers(kind: .s3Rclone, host: "rclone.sandbox.test"), honoursConditions: false)
 
-    private static func s3(_ name: String, _ storage: S3Servers, honoursConditions: Bool) -> ProviderUnderTest {
+    /// SeaweedFS: verifies signatures and checksums, enforces conditions, and wants parts as large as Amazon does.
+    static let s3SeaweedFS = s3(
+        "S3 (SeaweedFS)", S3Servers(kind: .s3SeaweedFS, host: "seaweedfs.sandbox.test"), honoursConditions: true,
+        granularity: S3.smallestPartBytes)
+
+    private static func s3(
+        _ name: String, _ storage: S3Servers, honoursConditions: Bool, granularity: Int = S3Servers.smallestPartBytes
+    ) -> ProviderUnderTest {
         let servers = NamedServers(
             listed: [ServerAddress("https://\(storage.host)")].compactMap(\.self), admitsAnyPublic: false)
         var kind = ProviderUnderTest(
             name: name, sandboxProvider: nil,
-            makeProvider: { S3(servers: servers, granularity: S3Servers.smallestPartBytes) },
+            makeProvider: { S3(servers: servers, granularity: granularity) },
             account: S3Account(servers: servers), owner: NobodyElse(), host: storage.host,
             uploadPath: "/\(S3Bucket.name)/", partMethod: "PUT", tokenHost: "", quotaError: (507, "QuotaExceeded"),
-            granularity: S3Servers.smallestPartBytes, hasFolders: false, folderName: "", repeatsNames: false,
+            granularity: granularity, hasFolders: false, folderName: "", repeatsNames: false,
             absentObjectID: "nothing.bin", hasReadableBin: false)
         kind.real = storage
         kind.renewsTokens = false
         kind.hasQuota = false
         kind.hasIdentifiers = false
         kind.honoursConditions = honoursConditions
+        kind.wholeBytes = granularity
         return kind
     }
 }
@@ -43,7 +51,7 @@ private struct NobodyElse: StorageOwner {
 
 /// One server of `scripts/lib/storage-server`, in whose bucket each person has a prefix.
 struct S3Servers: RealStorage {
-    /// What both servers are set to (Tests/Oracles/storage_server.py).
+    /// What moto and rclone are set to (Tests/Oracles/storage_server.py).
     static let smallestPartBytes = 262_144
     private static let accessKeyID = "AKTEST"
     private static let secret = "secret-of-the-tests"
@@ -90,6 +98,11 @@ struct S3Servers: RealStorage {
 
     func delete(_ name: String, of person: PresentedCredentials) throws {
         try S3Bucket(kind).remove(try prefix(person) + name)
+    }
+
+    /// How many uploads in parts of anybody have been begun and not ended; 0 where nobody can see them.
+    func unfinishedUploads() throws -> Int {
+        kind == .s3Rclone ? 0 : try S3Bucket(kind).unfinishedUploads(behind: "people/")
     }
 
     /// As Amazon does when a key is deleted.

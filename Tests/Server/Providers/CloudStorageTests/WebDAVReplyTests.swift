@@ -2,6 +2,7 @@ import HTTPTransport
 import HTTPTypes
 import Providers
 import SyncProtocol
+import Synchronization
 import TestSupport
 import Testing
 
@@ -66,6 +67,19 @@ struct WebDAVReplyTests {
         }
         for reply in [Reply(204), Reply(200)] {
             try provider.delete(objectID: "name:a.jpg", in: storage(reply).access())
+        }
+    }
+
+    @Test("A deletion that a server confirms in words of its own is one, if the object is not there any more")
+    func deletionInWords() throws {
+        let gone = storage(Reply(200, "deleted 1 files (and 0/0 folders)"), Reply(404, ""))
+
+        try provider.delete(objectID: "name:a.jpg", in: gone.access())
+
+        #expect(gone.transport.requests.map(\.method.rawValue) == ["DELETE", "PROPFIND"])
+        let present = storage(Reply(200, "deleted 1 files (and 0/0 folders)"), Self.file)
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try provider.delete(objectID: "name:a.jpg", in: present.access())
         }
     }
 
@@ -247,7 +261,9 @@ struct WebDAVReplyTests {
 
     @Test("A refused password is not tried again by the same operation")
     func refused() {
-        let storage = ScriptedStorage([Reply(401, ""), Self.file], location: Self.location, renews: false)
+        let storage = ScriptedStorage(
+            [Reply(401, "", headers: [.wwwAuthenticate: "Basic realm=\"files\""]), Self.file], location: Self.location,
+            renews: false)
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
             _ = try provider.find(name: "a.jpg", in: storage.access())
         }
@@ -332,6 +348,126 @@ struct WebDAVReplyTests {
         }
     }
 
+    // MARK: Failures that leave open what has happened
+
+    /// A step of a server: its reply, or `nil` for a connection that ends before it.
+    private typealias Step = Reply?
+
+    /// Uploads five bytes to a server that takes these steps.
+    private func upload(_ steps: Step...) throws -> (
+        requests: [String], urls: [String], result: Result<StoredObject, any Error>
+    ) {
+        let rest = Mutex(steps[...])
+        let storage = ScriptedStorage { _ throws(TransportError) in
+            guard let step = rest.withLock({ $0.popFirst() }), let reply = step else { throw .interrupted }
+            return reply
+        }
+        storage.location = Self.location
+        // What the last one has learned does not count.
+        let provider = WebDAV(servers: servers)
+        let result = Result {
+            try provider.upload(
+                BytesContent(Array("hello".utf8), for: .webDAV),
+                as: try provider.reserve(name: "a.jpg", in: storage.access()), mimeType: "image/jpeg",
+                to: storage.access())
+        }
+        let requests = storage.transport.requests
+        return (requests.map(\.method.rawValue), requests.map(\.url), result)
+    }
+
+    private static let bytes = Reply(200, "hello")
+    private static let folderFound = resource("/dav/Sync%20Tests/", "<D:resourcetype><D:collection/></D:resourcetype>")
+
+    @Test(
+        "A missing folder is made also where a PUT into it is answered with 500, as nginx does", arguments: [500, 503])
+    func missingFolder(status: Int) throws {
+        let (requests, _, result) = try upload(
+            Reply(status, ""), Reply(404, ""), Reply(201, ""), Reply(201, ""), Self.bytes, Reply(201, ""), Self.file)
+
+        _ = try result.get()
+        #expect(requests == ["PUT", "PROPFIND", "MKCOL", "PUT", "GET", "MOVE", "PROPFIND"])
+    }
+
+    @Test("What a failed PUT may have left is removed before the bytes are sent again, once it can be")
+    func repeatedPut() throws {
+        for failed in [nil, Reply(500, "")] {
+            let (requests, urls, result) = try upload(
+                failed, Self.folderFound, Reply(423, ""), Reply(204, ""), Reply(201, ""), Self.bytes, Reply(201, ""),
+                Self.file)
+
+            _ = try result.get()
+            #expect(requests == ["PUT", "PROPFIND", "DELETE", "DELETE", "PUT", "GET", "MOVE", "PROPFIND"])
+            #expect(Set([0, 2, 3, 4].map { urls[$0] }).count == 1)
+        }
+    }
+
+    @Test("A copy that a server makes because it does not overwrite is removed, and with it what is at the right name")
+    func misplacedBytes() throws {
+        let asked = Mutex("")
+        let replies = Mutex(
+            [Reply(200, "deleted"), Reply(404, ""), Reply(204), Reply(201, ""), Self.bytes, Reply(201, ""), Self.file][
+                ...])
+        let storage = ScriptedStorage { request throws(TransportError) in
+            let isFirst = asked.withLock { asked in
+                defer { if asked.isEmpty { asked = request.url } }
+                return asked.isEmpty
+            }
+            let copy =
+                "http://inner:8080/" + request.url.split(separator: "/").suffix(2).joined(separator: "/") + "-1795-4wVO"
+            if isFirst { return Reply(201, "", headers: [.location: copy]) }
+            guard let reply = replies.withLock({ $0.popFirst() }) else { throw .interrupted }
+            return reply
+        }
+        storage.location = Self.location
+        _ = try provider.upload(
+            BytesContent(Array("hello".utf8), for: .webDAV),
+            as: try provider.reserve(name: "a.jpg", in: storage.access()),
+            mimeType: "image/jpeg", to: storage.access())
+
+        let sent = storage.transport.requests
+        #expect(
+            sent.map(\.method.rawValue)
+                == ["PUT", "DELETE", "PROPFIND", "DELETE", "PUT", "GET", "MOVE", "PROPFIND"])
+        #expect(sent[1].url == sent[0].url + "-1795-4wVO" && sent[3].url == sent[0].url && sent[4].url == sent[0].url)
+    }
+
+    @Test(
+        "A move whose reply was lost has succeeded, whatever the server says to the next one; also the first one that we see",
+        arguments: [400, 403, 404, 405, 409, 500, 502, 507])
+    func lostMove(status: Int) throws {
+        let passing = [400, 502].contains(status)
+        for isSeen in [true, false] {
+            var steps: [Step] = [Reply(201, ""), Self.bytes]
+            // The first look comes too early.
+            if isSeen { steps += [nil, Reply(404, "")] }
+            steps += [Reply(status, "")] + (passing ? [Reply(status, "")] : [])
+            steps += [Self.file, Self.bytes, Reply(404, "")]
+            let rest = Mutex(steps[...])
+            let storage = ScriptedStorage { _ throws(TransportError) in
+                guard let step = rest.withLock({ $0.popFirst() }), let reply = step else { throw .interrupted }
+                return reply
+            }
+            storage.location = Self.location
+            let provider = WebDAV(servers: servers)
+
+            let stored = try provider.upload(
+                BytesContent(Array("hello".utf8), for: .webDAV),
+                as: try provider.reserve(name: "a.jpg", in: storage.access()), mimeType: "image/jpeg",
+                to: storage.access())
+
+            #expect(stored.name == "a.jpg" && rest.withLock { $0.isEmpty })
+            #expect(storage.transport.requests.last?.method == .delete)
+        }
+    }
+
+    @Test("A move that a server refuses is refused, if the target is not there")
+    func refusedMove() throws {
+        let (requests, _, result) = try upload(Reply(201, ""), Self.bytes, Reply(403, ""), Reply(404, ""))
+
+        #expect(throws: CloudStorageError.rejected(code: "")) { _ = try result.get() }
+        #expect(requests == ["PUT", "GET", "MOVE", "PROPFIND"])
+    }
+
     // MARK: Chunks of Nextcloud
 
     private static let large = [UInt8](repeating: 7, count: (6 << 20) + 1)
@@ -364,6 +500,38 @@ struct WebDAVReplyTests {
         #expect(throws: CloudStorageError.unavailable(detail: "")) { _ = try result.get() }
         #expect(content.hasStartedOver)
         #expect(steps.count == 1 && steps[0].hasPrefix("PUT ") && steps[0].hasSuffix("/00002"), "\(steps)")
+    }
+
+    @Test(
+        "A file of chunks is looked for after any failure of its assembly, also the first",
+        arguments: [404, 409, 403, 500])
+    func lostAssembly(status: Int) throws {
+        var replies = [
+            Self.resource("/dav/remote.php/dav/files/Alice/Sync%20Tests/", "<D:resourcetype/>"), Reply(201, ""),
+            Reply(201, "", headers: [HTTPField.Name("X-Hash-MD5")!: Self.md5(Self.large.prefix(5 << 20))]),
+            Reply(201, "", headers: [HTTPField.Name("X-Hash-MD5")!: Self.md5(Self.large.dropFirst(5 << 20))]),
+        ]
+        let whole = Self.resource(
+            "/dav/remote.php/dav/files/Alice/Sync%20Tests/a.jpg",
+            "<D:getcontentlength>\(Self.large.count)</D:getcontentlength><D:getetag>\"t\"</D:getetag><oc:fileid>17</oc:fileid>"
+        )
+        replies += [Reply(status, ""), whole, Reply(201, ""), whole]
+        let storage = ScriptedStorage(replies, location: Self.cloud)
+
+        let stored = try provider.upload(
+            PartedContent(Self.large, for: .nextcloud), as: try provider.reserve(name: "a.jpg", in: storage.access()),
+            mimeType: "image/jpeg", to: storage.access())
+
+        #expect(stored.objectID == "id:17")
+        #expect(
+            storage.transport.requests.map(\.method.rawValue)
+                == ["PROPFIND", "MKCOL", "PUT", "PUT", "MOVE", "PROPFIND", "MOVE", "PROPFIND"])
+    }
+
+    private static func md5(_ bytes: ArraySlice<UInt8>) -> String {
+        var hasher = ContentHasher(for: .webDAV)
+        hasher.update(Array(bytes))
+        return hasher.finish().providerHash
     }
 
     @Test("An upload that starts over removes the chunks of the former attempt")

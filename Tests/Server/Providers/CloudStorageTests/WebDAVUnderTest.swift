@@ -21,11 +21,30 @@ extension ProviderUnderTest {
     static let apache = webDAV("WebDAV (apache)", PlainServer(kind: .apache))
     static let wsgiDAV = webDAV("WebDAV (wsgidav)", PlainServer(kind: .wsgiDAV))
     static let rcloneWebDAV = webDAV("WebDAV (rclone)", PlainServer(kind: .rcloneWebDAV))
+    /// lighttpd's mod_webdav.
+    static let lighttpd = webDAV("WebDAV (lighttpd)", PlainServer(kind: .lighttpd))
+    /// nginx with ngx_http_dav_module and nginx-dav-ext-module.
+    static let nginx = webDAV("WebDAV (nginx)", PlainServer(kind: .nginx))
+    static let copyparty = webDAV("WebDAV (copyparty)", PlainServer(kind: .copyparty))
+    static let asgiWebDAV = webDAV("WebDAV (ASGIWebDAV)", PlainServer(kind: .asgiWebDAV))
+    static let seaweedWebDAV = webDAV("WebDAV (SeaweedFS)", SeaweedServer(), host: SeaweedServer.host)
+    static let plainWebDAV = [
+        apache, wsgiDAV, rcloneWebDAV, lighttpd, nginx, copyparty, asgiWebDAV, seaweedWebDAV,
+    ]
 
     /// A server without identifiers, checksums and chunks.
     private static func webDAV(_ name: String, _ server: PlainServer) -> ProviderUnderTest {
+        var kind = webDAV(name, server, host: server.host)
+        // Behind a proxy that ends TLS, these take the target of a move as a path only.
+        if [.wsgiDAV, .lighttpd, .nginx].contains(server.kind) { kind.storeCalls.first += 1 }
+        // It confirms a deletion in words of its own.
+        if server.kind == .copyparty { kind.deleteCalls = 2 }
+        return kind
+    }
+
+    private static func webDAV(_ name: String, _ server: any RealStorage, host: String) -> ProviderUnderTest {
         var kind = webDAV(
-            name, server.host, isReal: true, uploadPath: "/", owner: NobodyElse(),
+            name, host, isReal: true, uploadPath: "/", owner: NobodyElse(),
             absent: "name:nothing.bin")
         kind.real = server
         kind.hasQuota = false
@@ -34,9 +53,8 @@ extension ProviderUnderTest {
         kind.reportsHash = false
         // WsgiDAV decodes the target of a move before it takes the address apart.
         kind.forbiddenCharacters = ["%", "?"]
-        // The bytes, a proof that they are right, the move, and a look at the result; WsgiDAV takes the target of a move
-        // as a path only, behind a proxy that ends TLS.
-        kind.storeCalls = (first: server.kind == .wsgiDAV ? 5 : 4, later: 3)
+        // The bytes, a proof that they are right, the move, and a look at the result.
+        kind.storeCalls = (first: 4, later: 3)
         return kind
     }
 
@@ -134,6 +152,97 @@ struct PlainServer: RealStorage {
 
     func revoke(_ person: PresentedCredentials, in sandbox: SandboxControl) throws {
         try sandbox.inject(SandboxFault(host: host, status: 401))
+    }
+}
+
+/// SeaweedFS, which keeps files in volumes of its own: they are seen by the interface of its filer.
+struct SeaweedServer: RealStorage {
+    static let host = "webdav-seaweed.sandbox.test"
+    private static let lastPerson = Mutex(0)
+
+    private struct Listing: Decodable {
+        struct Entry: Decodable {
+            var path: String
+            var sizeBytes: Int
+            /// As Go has it: the highest bit is that of folders.
+            var mode: UInt32
+
+            enum CodingKeys: String, CodingKey {
+                case path = "FullPath"
+                case sizeBytes = "FileSize"
+                case mode = "Mode"
+            }
+        }
+        var entries: [Entry]?
+
+        enum CodingKeys: String, CodingKey {
+            case entries = "Entries"
+        }
+    }
+
+    func addPerson(to sandbox: SandboxControl) throws -> PresentedCredentials {
+        let server = try StorageServerProcess.of(.seaweedWebDAV)
+        try sandbox.addBackend(host: Self.host, port: server.port)
+        let number = Self.lastPerson.withLock { last in
+            last += 1
+            return last
+        }
+        let folder = "Zo%C3%AB%20%26%20\(number)"
+        try server.makeFolder(folder, password: "any")
+        return PresentedCredentials(
+            accountType: .webDAV, accessToken: "any",
+            accountDetails: "{\"address\": \"https://\(Self.host)/\(folder)/\", \"user\": \"tester\"}")
+    }
+
+    /// The path of the person's folder.
+    private func folder(_ person: PresentedCredentials) throws -> String {
+        let details = try JSONDecoder().decode([String: String].self, from: Data((person.accountDetails ?? "").utf8))
+        return details["address"].flatMap { URL(string: $0)?.path(percentEncoded: true) } ?? "/"
+    }
+
+    private func ask(
+        _ method: String, _ path: String, headers: [(String, String)] = [], body: [UInt8]? = nil
+    ) throws -> HTTPReply {
+        let port = try StorageServerProcess.of(.seaweedWebDAV).controlPort ?? 0
+        return try HTTPAddress("http://127.0.0.1:\(port)")
+            .perform(HTTPCall(method, path, headers: headers, body: body))
+    }
+
+    func files(of person: PresentedCredentials) throws -> [StoredFile] { try files(in: "", below: try folder(person)) }
+
+    private func files(in folder: String, below root: String) throws -> [StoredFile] {
+        let path = root + (folder.isEmpty ? "" : PercentEncoding.encode(folder) + "/")
+        let reply = try ask("GET", path + "?limit=10000", headers: [("Accept", "application/json")])
+        guard reply.status == 200 else { return [] }
+        let entries = try JSONDecoder().decode(Listing.self, from: Data(reply.body)).entries ?? []
+        return try entries.flatMap { entry in
+            let name = String(entry.path.split(separator: "/").last ?? "")
+            if entry.mode >> 31 == 1 { return try files(in: name, below: root) }
+            return [StoredFile(name: name, folder: folder, size: entry.sizeBytes)]
+        }
+    }
+
+    private func path(_ name: String, _ person: PresentedCredentials) throws -> String {
+        try folder(person) + "Sync%20Tests/" + PercentEncoding.encode(name)
+    }
+
+    func contents(of name: String, of person: PresentedCredentials) throws -> [UInt8]? {
+        let reply = try ask("GET", path(name, person))
+        return reply.status == 200 ? reply.body : nil
+    }
+
+    func store(_ bytes: [UInt8], as name: String, of person: PresentedCredentials) throws {
+        let reply = try ask("PUT", path(name, person), body: bytes)
+        guard reply.status == 201 else { throw UnexpectedReply("store", reply) }
+    }
+
+    func delete(_ name: String, of person: PresentedCredentials) throws {
+        let reply = try ask("DELETE", path(name, person))
+        guard reply.status == 204 else { throw UnexpectedReply("delete", reply) }
+    }
+
+    func revoke(_ person: PresentedCredentials, in sandbox: SandboxControl) throws {
+        try sandbox.inject(SandboxFault(host: Self.host, status: 401))
     }
 }
 

@@ -22,19 +22,24 @@ struct APNsTests {
 
     private func service(_ environment: PushNotificationEnvironment = .production) throws -> APNs {
         APNs(
-            teamID: "TEAM567890", keyID: "KEY4567890", key: try SigningKey(es256PEM: key.pem), topic: "com.example.app",
-            environment: environment, now: { [clock] in clock.seconds.load(ordering: .relaxed) })
+            teamID: "TEAM567890", keyID: "KEY4567890", key: try SigningKey(es256PEM: key.pem),
+            topics: ["com.example.app", "com.example.second"], environment: environment,
+            now: { [clock] in clock.seconds.load(ordering: .relaxed) })
     }
 
-    private static let notification = PushNotification(origin: "1", text: "Hi", expiresAt: 1_800_086_400)
+    private static let notification = PushNotification(
+        origin: "1", event: "1", text: "Hi", expiresAt: 1_800_086_400)
 
     @discardableResult
     private func deliver(
-        _ replies: Reply..., by service: APNs? = nil, environment: PushNotificationEnvironment? = .production
+        _ replies: Reply..., by service: APNs? = nil, environment: PushNotificationEnvironment? = .production,
+        of event: String = "1"
     ) throws -> (address: PushAddress, requests: [OutgoingRequest]) {
         let script = ScriptedTransport(replies: replies)
+        var notification = Self.notification
+        notification.event = event
         let address = try (service ?? self.service()).deliver(
-            Self.notification, to: PushAddress(token: "0a1b", environment: environment),
+            notification, to: PushAddress(token: "0a1b", environment: environment),
             through: PushClient(transport: script.transport, deadline: .after(.seconds(10))))
         return (address, script.requests)
     }
@@ -87,7 +92,8 @@ struct APNsTests {
         #expect(try key.publicKey.verifies(signature, over: Array("\(parts[0]).\(parts[1])".utf8)))
         let text: (Substring) -> String = { String(decoding: [UInt8](base64URL: $0) ?? [], as: UTF8.self) }
         #expect(text(parts[0]).contains(#""alg":"ES256","kid":"KEY4567890""#), "\(text(parts[0]))")
-        #expect(text(parts[1]) == #"{"iat":1800000000,"iss":"TEAM567890"}"#)
+        // A minute ago: Apple's clock may be behind.
+        #expect(text(parts[1]) == #"{"iat":1799999940,"iss":"TEAM567890"}"#)
     }
 
     @Test("A provider token is used for 45 minutes, then a new one")
@@ -134,8 +140,7 @@ struct APNsTests {
     @Test(
         "Each answer means what Apple says",
         arguments: [
-            (400, #"{"reason":"BadDeviceToken"}"#, PushError.gone(since: nil)),
-            (400, #"{"reason":"DeviceTokenNotForTopic"}"#, .gone(since: nil)),
+            (400, #"{"reason":"BadDeviceToken"}"#, PushError.doubtful(detail: "BadDeviceToken")),
             (410, #"{"reason":"Unregistered","timestamp":1799999999999}"#, .gone(since: 1_799_999_999)),
             (410, #"{"reason":"ExpiredToken"}"#, .gone(since: nil)),
             (400, #"{"reason":"BadTopic"}"#, .misconfigured(detail: "BadTopic")),
@@ -158,9 +163,39 @@ struct APNsTests {
         let (address, requests) = try deliver(bad, Reply(200), environment: nil)
         #expect(address.environment == .sandbox)
         #expect(requests.last?.url == "https://api.sandbox.push.apple.com/3/device/0a1b")
-        #expect(try failure(bad, bad, environment: nil) == .gone(since: nil))
-        #expect(try failure(bad, Reply(200), environment: .production) == .gone(since: nil))
+        #expect(try failure(bad, bad, environment: nil) == .doubtful(detail: "BadDeviceToken"))
+        #expect(try failure(bad, Reply(200), environment: .production) == .doubtful(detail: "BadDeviceToken"))
         #expect(try deliver(Reply(200), environment: .sandbox).requests[0].url.contains("api.sandbox.push.apple.com"))
+    }
+
+    @Test("A bad token is one only if another device of its environment has accepted the same message")
+    func doubt() throws {
+        let bad = Reply(400, #"{"reason":"BadDeviceToken"}"#)
+        let service = try service()
+        #expect(throws: PushError.doubtful(detail: "BadDeviceToken")) { try deliver(bad, by: service) }
+        try deliver(Reply(200), by: service)
+        #expect(throws: PushError.gone(since: nil)) { try deliver(bad, by: service) }
+        for (event, environment) in [("2", .production), ("1", .sandbox)] as [(String, PushNotificationEnvironment)] {
+            #expect(throws: PushError.doubtful(detail: "BadDeviceToken")) {
+                try deliver(bad, by: service, environment: environment, of: event)
+            }
+        }
+    }
+
+    @Test("A device is notified with the topic of its app, which is found once; another app's device is kept")
+    func topics() throws {
+        let other = Reply(400, #"{"reason":"DeviceTokenNotForTopic"}"#)
+        let (address, requests) = try deliver(other, Reply(200))
+        #expect(requests.map { $0.headers[.apnsTopic] } == ["com.example.app", "com.example.second"])
+        #expect(address == PushAddress(token: "0a1b", environment: .production, topic: "com.example.second"))
+
+        let bad = Reply(400, #"{"reason":"BadDeviceToken"}"#)
+        let found = try deliver(bad, other, Reply(200), environment: nil)
+        #expect(found.address.environment == .sandbox && found.address.topic == "com.example.second")
+
+        let wrong = PushError.misconfigured(detail: "DeviceTokenNotForTopic")
+        #expect(try failure(other, other) == wrong)
+        #expect(try failure(other, other, other, other, environment: nil) == wrong)
     }
 
     @Test("A payload is never larger than 4,096 bytes, however much its text has to be escaped")
@@ -176,8 +211,8 @@ struct APNsTests {
 
     @Test("The same work has the same identifier, other work another")
     func identifiers() {
-        let id = PushNotification(origin: "1", text: "a", expiresAt: 0).id
-        #expect(PushNotification(origin: "1", text: "b", expiresAt: 1).id == id)
-        #expect(PushNotification(origin: "2", text: "a", expiresAt: 0).id != id)
+        let id = PushNotification(origin: "1", event: "1", text: "a", expiresAt: 0).id
+        #expect(PushNotification(origin: "1", event: "2", text: "b", expiresAt: 1).id == id)
+        #expect(PushNotification(origin: "2", event: "1", text: "a", expiresAt: 0).id != id)
     }
 }

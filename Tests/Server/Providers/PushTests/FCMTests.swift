@@ -10,7 +10,8 @@ import Testing
 @Suite("Firebase Cloud Messaging")
 struct FCMTests {
     private let key: PrivateKey
-    private static let notification = PushNotification(origin: "1", text: "Hi", expiresAt: 1_800_003_600)
+    private static let notification = PushNotification(
+        origin: "1", event: "1", text: "Hi", expiresAt: 1_800_003_600)
     private static let tokenReply = Reply(200, #"{"access_token":"ya29.c.one","expires_in":3599}"#)
 
     init() throws { key = try PrivateKey(generating: .rs256) }
@@ -24,9 +25,12 @@ struct FCMTests {
         return FCM(account: try ServiceAccount(json: text), now: now)
     }
 
-    private func deliver(by service: FCM, _ script: ScriptedTransport, text: String? = nil) throws(PushError) {
+    private func deliver(by service: FCM, _ script: ScriptedTransport, text: String = "Hi", of event: String = "1")
+        throws(PushError)
+    {
         var notification = Self.notification
-        if let text { notification.text = text }
+        notification.text = text
+        notification.event = event
         _ = try service.deliver(
             notification, to: PushAddress(token: "device"),
             through: PushClient(transport: script.transport, deadline: .after(.seconds(10))))
@@ -51,7 +55,7 @@ struct FCMTests {
         let claims = String(decoding: [UInt8](base64URL: parts[1]) ?? [], as: UTF8.self)
         #expect(
             claims
-                == #"{"aud":"https://oauth2.googleapis.com/token","exp":1800003600,"iat":1800000000,"#
+                == #"{"aud":"https://oauth2.googleapis.com/token","exp":1800003540,"iat":1799999940,"#
                 + #""iss":"me@my-project.iam.gserviceaccount.com","#
                 + #""scope":"https://www.googleapis.com/auth/firebase.messaging"}"#)
         #expect(script.requests[1].url == "https://fcm.googleapis.com/v1/projects/my-project/messages:send")
@@ -93,8 +97,8 @@ struct FCMTests {
         "Each answer means what Google says",
         arguments: [
             (404, fcm("UNREGISTERED"), PushError.gone(since: nil)),
-            (403, fcm("SENDER_ID_MISMATCH"), .gone(since: nil)),
-            (400, fcm("INVALID_ARGUMENT"), .gone(since: nil)),
+            (403, fcm("SENDER_ID_MISMATCH"), .misconfigured(detail: "status 403 SENDER_ID_MISMATCH")),
+            (400, fcm("INVALID_ARGUMENT"), .doubtful(detail: "status 400 INVALID_ARGUMENT")),
             (400, #"{"error":{"status":"INVALID_ARGUMENT"}}"#, .rejected(detail: "status 400 INVALID_ARGUMENT")),
             (404, #"{"error":{"status":"NOT_FOUND"}}"#, .misconfigured(detail: "status 404 NOT_FOUND")),
             (401, fcm("THIRD_PARTY_AUTH_ERROR"), .misconfigured(detail: "status 401 THIRD_PARTY_AUTH_ERROR")),
@@ -106,6 +110,18 @@ struct FCMTests {
         let service = try service()
         let script = ScriptedTransport(replies: [Self.tokenReply, Reply(status, body)])
         #expect(throws: error) { try deliver(by: service, script) }
+    }
+
+    @Test("An invalid argument is the device's token only if another device has accepted the same message")
+    func doubt() throws {
+        let bad = Reply(400, Self.fcm("INVALID_ARGUMENT"))
+        let service = try service()
+        let script = ScriptedTransport(replies: [Self.tokenReply, bad, Reply(200, "{}"), bad, bad])
+        let doubtful = PushError.doubtful(detail: "status 400 INVALID_ARGUMENT")
+        #expect(throws: doubtful) { try deliver(by: service, script) }
+        try deliver(by: service, script)
+        #expect(throws: PushError.gone(since: nil)) { try deliver(by: service, script) }
+        #expect(throws: doubtful) { try deliver(by: service, script, of: "2") }
     }
 
     @Test("The delay that Google requests is returned")

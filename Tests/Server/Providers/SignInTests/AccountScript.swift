@@ -1,4 +1,5 @@
 import HTTPTransport
+import HTTPTypes
 import Providers
 import SyncProtocol
 import TestSupport
@@ -48,4 +49,9 @@ extension PresentedCredentials {
     static let google = PresentedCredentials(
         accountType: .google, accessToken: "ya29.device", authorizationCode: "4/code")
     static let facebook = PresentedCredentials(accountType: .facebook, accessToken: "EAAdevice")
+}
+
+extension Reply {
+    /// What a WebDAV server says to a wrong password.
+    static let refusedPassword = Reply(401, "", headers: [.wwwAuthenticate: "Basic realm=\"files\""])
 }

@@ -31,8 +31,8 @@ struct AppleAccountTests {
         issuer = try IssuerKey.shared.get()
         account = AppleAccount(
             AppleAccount.Registration(
-                clientID: "com.example.app", teamID: "TEAM", keyID: "KEY", key: try SigningKey(es256PEM: clientKey.pem),
-                redirectURI: nil), now: { [clock] in clock.now })
+                clientID: "com.example.app", otherClientIDs: ["com.example.web"], teamID: "TEAM", keyID: "KEY",
+                key: try SigningKey(es256PEM: clientKey.pem), redirectURI: nil), now: { [clock] in clock.now })
     }
 
     private func token(_ changes: [String: Any] = [:], from issuer: IssuerKey? = nil) throws -> String {
@@ -69,7 +69,9 @@ struct AppleAccountTests {
         #expect(profile.tokenLifetime == .seconds(590))
         let hash = IncrementalDigest.digest(of: Array(token.utf8), .sha256).hexLowercase
         #expect(
-            profile.identityToken == IdentityToken(hash: hash, isExpired: false, issuedAt: 1_799_999_990))
+            profile.identityToken
+                == IdentityToken(
+                    hash: hash, isExpired: false, issuedAt: 1_799_999_990, clientID: "com.example.app"))
         #expect(account.credentials(from: presented(token)).identity?.tokenHashes == [hash])
         #expect(account.credentials(from: presented(token)).accessToken == nil)
     }
@@ -107,7 +109,7 @@ struct AppleAccountTests {
             _ = try account.verify(presented(token()), through: AccountScript(["keys": Reply(503)]).client)
             Issue.record("accepted")
         } catch {
-            guard case AccountError.unavailable = error else { throw error }
+            guard case AccountError.notAsked = error else { throw error }
         }
     }
 
@@ -125,7 +127,7 @@ struct AppleAccountTests {
 
     @Test("The client secret has the form that Apple requires [39]")
     func clientSecret() throws {
-        let secret = try account.clientSecret()
+        let secret = try account.clientSecret(of: "com.example.app")
         let parts = secret.split(separator: ".")
         func object(_ part: Substring) throws -> [String: Any] {
             let bytes = try #require([UInt8](base64URL: part))
@@ -138,7 +140,8 @@ struct AppleAccountTests {
         #expect(header["alg"] as? String == "ES256" && header["kid"] as? String == "KEY")
         #expect(claims["iss"] as? String == "TEAM" && claims["sub"] as? String == "com.example.app")
         #expect(claims["aud"] as? String == "https://appleid.apple.com")
-        #expect(claims["iat"] as? Int == 1_800_000_000)
+        // A minute ago: Apple's clock may be behind.
+        #expect(claims["iat"] as? Int == 1_799_999_940)
         let life = try #require(claims["exp"] as? Int) - 1_800_000_000
         #expect((1...15_777_000).contains(life))
         #expect(signature.count == 64)
@@ -178,6 +181,27 @@ struct AppleAccountTests {
         #expect(!request.bodyText.contains("redirect_uri"))
     }
 
+    @Test("A token of another registered client is accepted, and its code and refresh token are used as that client's")
+    func otherClient() throws {
+        let token = try token(["aud": "com.example.web"])
+        let profile = try verify(token)
+        #expect(profile.providerUserID == "001.abc.2")
+        let script = try script(tokens(token))
+        let code = PresentedCode("c1", redirectURI: "https://app.example.com/apple")
+
+        let kept = try #require(try account.exchange(code: code, of: profile, through: script.client))
+        _ = try account.confirm(kept, through: script.client)
+        _ = try? account.revoke(kept, through: script.client)
+
+        let forms = script.transport.requests.map(\.bodyText).filter { $0.contains("client_id=") }
+        #expect(forms.count == 3)
+        #expect(forms.allSatisfy { $0.contains("client_id=com.example.web") })
+        #expect(forms[0].contains("redirect_uri=https%3A%2F%2Fapp.example.com%2Fapple"))
+        // A sign-in on the phone leaves the refresh token what it is.
+        let phone = account.credentials(from: presented(try self.token()))
+        #expect(kept.updated(with: phone).identity?.clientID == "com.example.web")
+    }
+
     @Test("Another person's code, a used one, and one for another app are rejected")
     func codesRefused() throws {
         let own = tokens(try token())
@@ -192,7 +216,9 @@ struct AppleAccountTests {
         #expect(throws: AccountError.misconfigured(detail: "Apple's token endpoint says invalid_client")) {
             try exchange(Reply(400, #"{"error":"invalid_client"}"#))
         }
-        #expect(throws: AccountError.notAsked(detail: "status 503")) { try exchange(Reply(503)) }
+        #expect(throws: AccountError.notAsked(retryAfter: Pauses.usual, detail: "status 503")) {
+            try exchange(Reply(503))
+        }
         for reply in [tokens(nil), tokens(try token(), refreshToken: nil), Reply(200, "nonsense")] {
             do {
                 _ = try exchange(reply)
@@ -242,23 +268,23 @@ struct AppleAccountTests {
         let rest = account.withdrawn(stored)
         #expect(rest.refreshToken == nil)
         let record = try #require(rest.identity)
-        #expect(!record.admits(IdentityToken(hash: "t", isExpired: true, issuedAt: 1_799_999_000)))
-        #expect(!record.admits(IdentityToken(hash: "u", isExpired: false, issuedAt: 1_800_000_000)))
-        #expect(record.admits(IdentityToken(hash: "v", isExpired: false, issuedAt: 1_800_000_001)))
+        #expect(!record.admits(IdentityToken(hash: "t", isExpired: true, issuedAt: 1_799_999_000, clientID: "")))
+        #expect(!record.admits(IdentityToken(hash: "u", isExpired: false, issuedAt: 1_800_000_000, clientID: "")))
+        #expect(record.admits(IdentityToken(hash: "v", isExpired: false, issuedAt: 1_800_000_001, clientID: "")))
     }
 
     @Test("A few tokens are stored, each once, and the oldest is evicted")
     func remembering() throws {
         var stored = StoredCredentials(refreshToken: "r")
         for number in 0..<20 {
-            let token = IdentityToken(hash: "\(number)", isExpired: false, issuedAt: 0)
+            let token = IdentityToken(hash: "\(number)", isExpired: false, issuedAt: 0, clientID: "")
             stored = try #require(stored.remembering(token))
             #expect(stored.remembering(token) == nil)
         }
         let record = try #require(stored.identity)
         #expect(record.tokenHashes.count == IdentityRecord.maximumTokens)
-        #expect(!record.admits(IdentityToken(hash: "3", isExpired: true, issuedAt: 0)))
-        #expect(record.admits(IdentityToken(hash: "4", isExpired: true, issuedAt: 0)))
+        #expect(!record.admits(IdentityToken(hash: "3", isExpired: true, issuedAt: 0, clientID: "")))
+        #expect(record.admits(IdentityToken(hash: "4", isExpired: true, issuedAt: 0, clientID: "")))
         #expect(stored.refreshToken == "r")
     }
 

@@ -86,8 +86,11 @@ struct DropboxAccountTests {
         #expect {
             try Self.account.verify(Self.presented(), through: script.client)
         } throws: { error in
-            guard case .unavailable? = error as? AccountError else { return false }
-            return true
+            switch error as? AccountError {
+            case .unavailable: status == 200
+            case .notAsked: status == 503
+            default: false
+            }
         }
     }
 
@@ -203,7 +206,7 @@ struct DropboxAccountTests {
             try Self.account.refresh(stored, through: wrong.client)
         }
         let down = AccountScript(["token": Reply(503)])
-        #expect(throws: AccountError.unavailable(detail: "status 503")) {
+        #expect(throws: AccountError.notAsked(retryAfter: Pauses.usual, detail: "status 503")) {
             try Self.account.refresh(stored, through: down.client)
         }
         #expect(throws: AccountError.timedOut) {

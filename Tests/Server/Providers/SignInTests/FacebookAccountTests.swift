@@ -98,14 +98,18 @@ struct FacebookAccountTests {
         "Throttling and temporary failures reject nobody, whatever the status", arguments: [1, 2, 4, 17, 32, 613],
         [400, 403])
     func trouble(code: Int, status: Int) {
-        let expected = AccountError.unavailable(detail: "Facebook error \(code)")
+        let expected = AccountError.notAsked(retryAfter: Pauses.usual, detail: "Facebook error \(code)")
         #expect(throws: expected) { try verify(Self.error(status, code: code)) }
         #expect(throws: expected) { try verify(Self.inspection(), Self.error(status, code: code)) }
     }
 
     @Test("A reply that is not Facebook's JSON rejects nobody", arguments: [400, 404, 500, 503])
     func garbage(status: Int) {
-        #expect(throws: AccountError.unavailable(detail: "status \(status)")) {
+        let expected =
+            status >= 500
+            ? AccountError.notAsked(retryAfter: Pauses.usual, detail: "status \(status)")
+            : .unavailable(detail: "status \(status)")
+        #expect(throws: expected) {
             try verify(Self.inspection(), Reply(status, "<html>"))
         }
     }

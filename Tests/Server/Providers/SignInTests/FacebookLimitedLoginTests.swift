@@ -73,7 +73,7 @@ struct FacebookLimitedLoginTests {
     @Test("If keys cannot be fetched, nobody is rejected")
     func keysAway() throws {
         let away = AccountScript(answering: { _ in Reply(503) })
-        #expect(throws: AccountError.unavailable(detail: "status 503")) {
+        #expect(throws: AccountError.notAsked(retryAfter: Pauses.usual, detail: "status 503")) {
             try account.verify(try presented(), through: away.client)
         }
     }

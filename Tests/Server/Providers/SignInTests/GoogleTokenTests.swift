@@ -117,9 +117,9 @@ struct GoogleTokenTests {
             (401, "invalid_client", .misconfigured(detail: "Google's token endpoint says invalid_client")),
             (401, "unauthorized_client", .misconfigured(detail: "Google's token endpoint says unauthorized_client")),
             (403, "org_internal", .misconfigured(detail: "Google's token endpoint says org_internal")),
-            (429, "rate_limit", .unavailable(detail: "status 429")),
-            (500, "internal", .unavailable(detail: "status 500")),
-            (503, "backend", .unavailable(detail: "status 503")),
+            (429, "rate_limit", .notAsked(retryAfter: Pauses.usual, detail: "status 429")),
+            (500, "internal", .notAsked(retryAfter: Pauses.usual, detail: "status 500")),
+            (503, "backend", .notAsked(retryAfter: Pauses.usual, detail: "status 503")),
         ])
     func refreshErrors(status: Int, word: String, expected: AccountError) {
         let script = AccountScript(["token": Reply(status, "{\"error\": \"\(word)\"}")])

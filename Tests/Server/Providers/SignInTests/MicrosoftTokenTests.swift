@@ -116,8 +116,8 @@ struct MicrosoftTokenTests {
             (400, "temporarily_unavailable", 90033, .unavailable(detail: "temporarily_unavailable AADSTS90033")),
             (400, "invalid_grant", 90033, .unavailable(detail: "invalid_grant AADSTS90033")),
             (400, "invalid_grant", 50196, .unavailable(detail: "invalid_grant AADSTS50196")),
-            (429, "throttled", 90055, .unavailable(detail: "status 429")),
-            (503, "down", 90033, .unavailable(detail: "status 503")),
+            (429, "throttled", 90055, .notAsked(retryAfter: Pauses.usual, detail: "status 429")),
+            (503, "down", 90033, .notAsked(retryAfter: Pauses.usual, detail: "status 503")),
         ])
     func refreshErrors(status: Int, word: String, code: Int, expected: AccountError) {
         let script = AccountScript(["token": Self.refusal(status, word, code)])

@@ -42,7 +42,7 @@ struct RevocationTests {
                 400, "invalid_request",
                 AccountError.misconfigured(detail: "Google's revocation endpoint says invalid_request")
             ),
-            (503, "backend", .unavailable(detail: "status 503")),
+            (503, "backend", .notAsked(retryAfter: Pauses.usual, detail: "status 503")),
         ])
     func failures(status: Int, word: String, expected: AccountError) {
         let script = AccountScript(["revoke": Reply(status, "{\"error\": \"\(word)\"}")])
@@ -133,7 +133,7 @@ struct RevocationTests {
     func notHandled(status: Int) {
         let script = AccountScript(["token": Reply(status, "")])
 
-        #expect(throws: AccountError.notAsked(detail: "status \(status)")) {
+        #expect(throws: AccountError.notAsked(retryAfter: Pauses.usual, detail: "status \(status)")) {
             try google.exchange(code: "4/c", of: GoogleTokenTests.profile, through: script.client)
         }
         #expect(script.paths.count == 5)
@@ -153,7 +153,7 @@ struct RevocationTests {
     func noConnection() {
         let script = AccountScript(failing: .notSent)
 
-        #expect(throws: AccountError.notAsked(detail: "no connection")) {
+        #expect(throws: AccountError.notAsked(retryAfter: Pauses.usual, detail: "no connection")) {
             try google.exchange(code: "4/c", of: GoogleTokenTests.profile, through: script.client)
         }
     }

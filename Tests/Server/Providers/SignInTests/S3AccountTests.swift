@@ -2,6 +2,7 @@ import HTTPTransport
 import HTTPTypes
 import Providers
 import SyncProtocol
+import Synchronization
 import TestSupport
 import Testing
 
@@ -122,22 +123,74 @@ struct S3AccountTests {
         #expect(error == .serverNotAllowed && requests == 0)
     }
 
-    @Test("A key that opens nothing, or cannot write, is rejected; a service that fails says nothing about the key")
-    func refusals() {
-        func error(_ code: String, _ status: Int) -> Reply { Reply(status, "<Error><Code>\(code)</Code></Error>") }
-        let presented = Self.presented(Self.details())
+    private static func error(_ code: String, _ status: Int, _ message: String = "m") -> Reply {
+        Reply(status, "<Error><Code>\(code)</Code><Message>\(message)</Message></Error>")
+    }
 
-        #expect(refusal(presented, [error("InvalidAccessKeyId", 403)]).0 == .rejected)
-        #expect(refusal(presented, [error("AccessDenied", 403)]).0 == .rejected)
-        #expect(refusal(presented, [error("NoSuchBucket", 404)]).0 == .rejected)
-        #expect(refusal(presented, [Self.replies[0], error("AccessDenied", 403)]).0 == .rejected)
-        for reply in [Reply(200, "<html/>"), Reply(404, "<html/>"), Reply(401, "")] {
-            guard case .unavailable = refusal(presented, [reply]).0 else {
-                Issue.record("counts as an answer: \(reply.status)")
-                continue
-            }
+    @Test("Only the service's own words about a key reject it, and each cause has a sentence of its own")
+    func refusals() {
+        let presented = Self.presented(Self.details())
+        let (error, list) = (Self.error, Self.replies[0])
+        let refusals: [(replies: [Reply], isRejection: Bool, words: String)] = [
+            ([error("InvalidAccessKeyId", 403, "m")], true, "does not know the access key"),
+            ([error("SignatureDoesNotMatch", 403, "m")], true, "secret is not that of the access key"),
+            ([error("ExpiredToken", 400, "m")], true, "has expired"),
+            ([error("AccessDenied", 403, "Forbidden: Invalid signature")], true, "access key or its secret"),
+            ([error("AccessDenied", 403, "Forbidden: No such key: GK1")], true, "access key or its secret"),
+            ([error("AccessDenied", 403, "m")], false, "s3:ListBucket"),
+            ([error("NoSuchBucket", 404, "m")], false, "bucket that does not exist"),
+            ([list, error("AccessDenied", 403, "m")], false, "s3:PutObject"),
+            ([error("AuthorizationHeaderMalformed", 400, "m")], false, "region"),
+            ([error("AccountProblem", 403, "m")], false, "account of the access key"),
+            ([Reply(200, "<html/>")], false, "no service of this kind (status 200)"),
+            ([Reply(404, "<html/>")], false, "no service of this kind (status 404)"),
+            ([Reply(403, "<html/>")], false, "no service of this kind (status 403)"),
+            ([Reply(400, "Client sent an HTTP request to an HTTPS server.")], false, "no service of this kind"),
+        ]
+        for (replies, isRejection, words) in refusals {
+            let refusal = refusal(presented, replies).0
+            #expect(refusal?.isRejection == isRejection, "\(words)")
+            #expect(refusal?.description.contains(words) == true, "\(words): \(String(describing: refusal))")
         }
-        #expect(refusal(Self.presented(Self.details(), secret: "two words")).0 == .rejected)
+        #expect(refusal(Self.presented(Self.details(), secret: "two words")).0?.isRejection == true)
+        guard case .malformedDetails = refusal(Self.presented(Self.details(address: "s3.example.com"))).0 else {
+            Issue.record("an address without https://")
+            return
+        }
+    }
+
+    @Test("A full storage keeps nobody out who has one, and becomes nobody's")
+    func full() throws {
+        let script = ScriptedTransport(replies: [Self.replies[0], Self.error("XMinioStorageFull", 507)])
+        _ = try Self.account.verify(Self.presented(Self.details()), through: Self.client(script))
+
+        let fresh = ScriptedTransport(replies: [Self.error("XMinioStorageFull", 507)])
+        let credentials = Self.account.credentials(from: Self.presented(Self.details()))
+        #expect(throws: AccountError.storageUnusable(.full)) {
+            try Self.account.requireStorage(with: credentials, through: Self.client(fresh))
+        }
+    }
+
+    @Test("A refusal of a request whose time is wrong corrects the clock, whatever its code")
+    func clock() throws {
+        let late = Reply(
+            400,
+            "<Error><Code>AccessDenied</Code><Message>The difference between the request time and the server's time exceeds "
+                + "the maximum allowed.</Message></Error>", headers: [.date: "Sun, 30 Aug 2015 12:36:00 GMT"])
+        let script = ScriptedTransport(replies: [late] + Self.replies)
+
+        _ = try Self.account.verify(Self.presented(Self.details()), through: Self.client(script))
+
+        let dates = script.requests.compactMap { $0.headers[HTTPField.Name("x-amz-date")!] }
+        #expect(dates[0] != dates[1] && dates[1].hasPrefix("20150830T12"))
+    }
+
+    private static func client(
+        _ script: ScriptedTransport, remark: @escaping @Sendable (String) -> Void = { _ in }
+    ) -> AccountClient {
+        AccountClient(
+            transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff(), remark: remark
+        )
     }
 
     @Test("An upload that was begun twice, since the first reply was lost, is ended twice")
@@ -162,31 +215,77 @@ struct S3AccountTests {
     @Test("An object that could not be deleted is overwritten and deleted by the next attempt")
     func storageProbes() throws {
         let credentials = Self.account.credentials(from: Self.presented(Self.details()))
-        let script = ScriptedTransport(replies: [
-            Reply(200), Reply(200), Reply(302), Reply(200), Reply(200), Reply(204), Self.absent("NoSuchKey", 404),
-        ])
-        let client = AccountClient(
-            transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff())
+        let script = ScriptedTransport(
+            replies: [
+                Reply(200), Reply(200), Reply(302), Reply(200), Reply(200), Reply(204), Self.absent("NoSuchKey", 404),
+            ]
+                + Self.uploads)
 
-        #expect(throws: AccountError.self) { try Self.account.requireStorage(with: credentials, through: client) }
-        try Self.account.requireStorage(with: credentials, through: client)
+        #expect(throws: AccountError.self) {
+            try Self.account.requireStorage(with: credentials, through: Self.client(script))
+        }
+        try Self.account.requireStorage(with: credentials, through: Self.client(script))
 
-        #expect(script.requests.map(\.method) == [.put, .get, .delete, .put, .get, .delete, .get])
-        #expect(Set(script.requests.map(\.url)).count == 1)
+        #expect(script.requests.map(\.method).prefix(7) == [.put, .get, .delete, .put, .get, .delete, .get])
+        #expect(Set(script.requests.prefix(7).map(\.url)).count == 1)
     }
 
-    @Test("A key that is not told that an object is absent opens no storage")
-    func absentObject() {
-        let credentials = Self.account.credentials(from: Self.presented(Self.details()))
-        let script = ScriptedTransport(replies: [
-            Reply(200), Reply(200), Reply(204), Self.absent("AccessDenied", 403),
-        ])
-        let client = AccountClient(
-            transport: script.transport, deadline: .after(.seconds(9)), backoff: PauseRecord().backoff())
+    /// Begins an upload, lists it, aborts it, and lists again.
+    private static let uploads = [
+        replies[1], Reply(200, "<ListMultipartUploadsResult></ListMultipartUploadsResult>"), Reply(204),
+        Reply(200, "<ListMultipartUploadsResult></ListMultipartUploadsResult>"),
+    ]
 
-        #expect(throws: AccountError.storageMissing(detail: "403 AccessDenied")) {
-            try Self.account.requireStorage(with: credentials, through: client)
+    @Test(
+        "A key that lacks a right opens no storage, and the error names it",
+        arguments: [
+            (0, "s3:PutObject"), (1, "s3:GetObject"), (2, "s3:DeleteObject"), (3, "s3:ListBucket"), (4, "s3:PutObject"),
+            (5, "s3:ListBucketMultipartUploads"), (6, "s3:AbortMultipartUpload"),
+        ])
+    func missingRight(step: Int, right: String) throws {
+        var replies = [Reply(200), Reply(200), Reply(204), Self.absent("NoSuchKey", 404)] + Self.uploads
+        replies[step] = Self.absent("AccessDenied", 403)
+        let end = [Reply(200, "", headers: [.eTag: "\"x\""]), Reply(204)]
+        let completed = "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>"
+        if step == 6 { replies.replaceSubrange(7..., with: end + [Reply(200, completed), Reply(204)]) }
+        let script = ScriptedTransport(replies: replies)
+        let credentials = Self.account.credentials(from: Self.presented(Self.details()))
+
+        do throws(AccountError) {
+            try Self.account.requireStorage(with: credentials, through: Self.client(script))
+            Issue.record("opened without \(right)")
+        } catch {
+            guard case .rightMissing(let text) = error else { throw error }
+            #expect(text.hasSuffix(right))
         }
+        // What may not be aborted is completed and deleted.
+        if step == 6 { #expect(script.requests.suffix(4).map(\.method) == [.put, .delete, .post, .delete]) }
+    }
+
+    @Test("A service that lists no uploads is accepted")
+    func noListOfUploads() throws {
+        var replies = [Reply(200), Reply(200), Reply(204), Self.absent("NoSuchKey", 404)] + Self.uploads
+        replies[5] = Self.absent("NotImplemented", 501)
+        let credentials = Self.account.credentials(from: Self.presented(Self.details()))
+
+        try Self.account.requireStorage(with: credentials, through: Self.client(ScriptedTransport(replies: replies)))
+    }
+
+    @Test("A bucket that keeps versions is noticed, and the version of the trial is deleted")
+    func versions() throws {
+        let written = Reply(200, "", headers: [HTTPField.Name("x-amz-version-id")!: "v1"])
+        let script = ScriptedTransport(
+            replies: [written, Reply(200), Reply(204), Self.absent("NoSuchKey", 404)] + Self.uploads)
+        let credentials = Self.account.credentials(from: Self.presented(Self.details()))
+        let remarks = Mutex<[String]>([])
+
+        try Self.account.requireStorage(
+            with: credentials,
+            through: Self.client(script) { text in remarks.withLock { $0.append(text) } })
+
+        #expect(script.requests[2].url.hasSuffix("?versionId=v1"))
+        #expect(script.requests[0].headers[HTTPField.Name("Content-MD5")!] != nil)
+        #expect(remarks.withLock { $0 }.first?.contains("keeps versions") == true)
     }
 
     private static func absent(_ code: String, _ status: Int) -> Reply {

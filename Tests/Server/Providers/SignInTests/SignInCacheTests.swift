@@ -46,10 +46,10 @@ struct SignInCacheTests {
         let cache = cache(.seconds(300))
         cache.rememberRejection(of: token("bad"))
 
-        #expect(cache.answer(for: token("bad")) == .rejected)
+        #expect(cache.answer(for: token("bad")) == .rejected(.rejected))
         #expect(cache.answer(for: token("bad", .dropbox)) == nil)
         clock.advance(.seconds(29))
-        #expect(cache.answer(for: token("bad")) == .rejected)
+        #expect(cache.answer(for: token("bad")) == .rejected(.rejected))
         clock.advance(.seconds(1))
         #expect(cache.answer(for: token("bad")) == nil)
 
@@ -192,7 +192,7 @@ struct SignInCacheTests {
         #expect(throws: AccountError.timedOut) { try cache.profile(for: token("a")) { throw AccountError.timedOut } }
         #expect(cache.answer(for: token("a")) == .accepted(alice))
         #expect(throws: AccountError.rejected) { try cache.profile(for: token("a")) { throw AccountError.rejected } }
-        #expect(cache.answer(for: token("a")) == .rejected)
+        #expect(cache.answer(for: token("a")) == .rejected(.rejected))
     }
 
     @Test("Rejections are not renewed, nor what ends with its token")
@@ -269,7 +269,7 @@ struct SignInCacheTests {
             try cache.profile(for: token("a")) { throw error }
         }
 
-        #expect(cache.answer(for: token("a")) == (error == .rejected ? .rejected : nil))
+        #expect(cache.answer(for: token("a")) == (error == .rejected ? .rejected(.rejected) : nil))
         #expect(try cache.profile(for: token("a")) { alice } == alice)
     }
 

@@ -119,16 +119,94 @@ struct WebDAVAccountTests {
 
     @Test("A refused password is rejected; of what is no folder, the person is told", arguments: [401, 403, 404, 200])
     func refused(status: Int) {
-        let script = AccountScript(["files/": Reply(status, "")])
+        let script = AccountScript([
+            "files/": Reply(status, "", headers: [.wwwAuthenticate: "Basic realm=\"files\""])
+        ])
         #expect {
             try WebDAVAccount(servers: Self.servers).verify(
                 Self.presented(Self.details("https://cloud.example.com/files/")), through: script.client)
         } throws: { error in
             switch error {
-            case AccountError.rejected: [401, 403].contains(status)
+            case AccountError.rejected: status == 401
+            case AccountError.storageUnusable(.forbidden): status == 403
             case AccountError.malformedDetails: [404, 200].contains(status)
             default: false
             }
+        }
+    }
+
+    @Test(
+        "Only a server's own refusal rejects a password",
+        arguments: [
+            (
+                Reply(401, "<html>401 Authorization Required", headers: [.wwwAuthenticate: "Basic realm=\"files\""]),
+                AccountError.rejected
+            ),
+            (Reply(401, "<!DOCTYPE html><html>Please sign in"), .unavailable(detail: "a 401 without a challenge")),
+            (Reply(401, "{\"message\": \"Unauthorized\"}"), .unavailable(detail: "a 401 without a challenge")),
+            (
+                Reply(401, "Please sign in", headers: [.contentType: "text/html; charset=utf-8"]),
+                .unavailable(detail: "a 401 without a challenge")
+            ),
+            (
+                Reply(401, "", headers: [.wwwAuthenticate: "Digest realm=\"/\", nonce=\"a\", qop=\"auth\""]),
+                .storageUnusable(.digestOnly)
+            ),
+            (
+                Reply(401, "", headers: [.wwwAuthenticate: "Digest realm=\"/\", nonce=\"a\", Basic realm=\"/\""]),
+                .rejected
+            ),
+            (
+                Reply(401, "", headers: [.wwwAuthenticate: "Bearer realm=\"Nextcloud\", Basic realm=\"Nextcloud\""]),
+                .rejected
+            ),
+            (
+                Reply(
+                    403,
+                    "<d:error xmlns:d='DAV:' xmlns:s='http://sabredav.org/ns'><s:exception>OCA\\TermsOfService\\"
+                        + "TermsNotSignedException</s:exception><s:message>Terms of service are not signed</s:message></d:error>"
+                ), .storageUnusable(.termsNotAccepted)
+            ),
+            (Reply(403, "<html>Attention required"), .storageUnusable(.forbidden)),
+        ])
+    func words(reply: Reply, meaning: AccountError) {
+        let script = AccountScript(["files/": reply])
+        #expect(throws: meaning) {
+            try WebDAVAccount(servers: Self.servers).verify(
+                Self.presented(Self.details("https://cloud.example.com/files/")), through: script.client)
+        }
+    }
+
+    @Test("Terms of service that are to be accepted withdraw no password")
+    func terms() throws {
+        let account = WebDAVAccount(servers: Self.servers)
+        let script = AccountScript([
+            "files/": Reply(403, "<s:exception>OCA\\TermsOfService\\TermsNotSignedException</s:exception>")
+        ])
+        let stored = account.credentials(from: Self.presented(Self.details("https://cloud.example.com/files/")))
+        #expect(throws: AccountError.storageUnusable(.termsNotAccepted)) {
+            try account.refresh(stored, through: script.client)
+        }
+    }
+
+    @Test(
+        "The address of something else at a Nextcloud is told from one where nothing can be written",
+        arguments: [
+            ("https://cloud.example.com/remote.php/dav/files/", StorageObstacle.notAHome),
+            ("https://cloud.example.com/remote.php/dav/calendars/alice/", .notAHome),
+            ("https://cloud.example.com/remote.php/dav/files/bob/", .ofSomebodyElse),
+            ("https://cloud.example.com/remote.php/dav/files/Alice/", .readOnly),
+            ("https://cloud.example.com/remote.php/webdav/", .readOnly), ("https://cloud.example.com/dav/", .readOnly),
+        ])
+    func misleadingAddresses(address: String, obstacle: StorageObstacle) {
+        let account = WebDAVAccount(servers: Self.servers)
+        let script = AccountScript(answering: { url in
+            url.hasSuffix("trial/") ? Reply(403, "") : Self.folder("<oc:fileid>3</oc:fileid>" + Self.principal)
+        })
+        let stored = account.credentials(from: Self.presented(Self.details(address)))
+
+        #expect(throws: AccountError.storageUnusable(obstacle)) {
+            try account.requireStorage(with: stored, through: script.client)
         }
     }
 
@@ -138,7 +216,7 @@ struct WebDAVAccountTests {
         let account = WebDAVAccount(servers: Self.servers) {
             Date(timeIntervalSince1970: seconds.withLock { $0 })
         }
-        let script = AccountScript(["files/": Reply(401, "")])
+        let script = AccountScript(["files/": .refusedPassword])
         var stored = account.credentials(from: Self.presented(Self.details("https://cloud.example.com/files/")))
 
         stored = stored.updated(with: try account.refresh(stored, through: script.client))
@@ -172,7 +250,7 @@ struct WebDAVAccountTests {
         let account = WebDAVAccount(servers: Self.servers)
         let script = AccountScript(["files/": Reply(status, "")])
         let stored = account.credentials(from: Self.presented(Self.details("https://cloud.example.com/files/")))
-        #expect(throws: AccountError.unavailable(detail: "status \(status)")) {
+        #expect(throws: AccountError.notAsked(retryAfter: Pauses.usual, detail: "status \(status)")) {
             try account.refresh(stored, through: script.client)
         }
     }

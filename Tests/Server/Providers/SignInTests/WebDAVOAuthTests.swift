@@ -118,7 +118,7 @@ struct WebDAVOAuthTests {
         "Tokens of somebody else are refused; if that cannot be found out, the code is spent and may not be sent again")
     func whose() {
         // Of somebody else's folder a server may say that it is not there.
-        for reply in [Self.folder(of: "bob"), Reply(401, ""), Reply(404, "")] {
+        for reply in [Self.folder(of: "bob"), Reply.refusedPassword, Reply(404, "")] {
             let other = AccountScript(["token": Self.tokens, "alice/": reply])
             #expect(throws: AccountError.codeRejected) {
                 try Self.account().exchange(code: Self.code(), of: Self.profile, through: other.client)
@@ -226,14 +226,14 @@ struct WebDAVOAuthTests {
     @Test("If the access token has expired, it is renewed to end the grant")
     func revocationOfExpired() throws {
         let fresh = Reply(200, #"{"access_token": "a2", "expires_in": 3600, "refresh_token": "r2"}"#)
-        let script = AccountScript(inOrder: [Reply(401, ""), fresh, Reply(200, "")])
+        let script = AccountScript(inOrder: [.refusedPassword, fresh, Reply(200, "")])
 
         try Self.account().revoke(Self.stored, through: script.client)
 
         #expect(script.transport.requests.map { $0.headers[.authorization] }.last == "Bearer a2")
         #expect(script.transport.requests.count == 3)
         // One that is refused has ended already.
-        let ended = AccountScript(inOrder: [Reply(401, ""), Reply(400, #"{"error": "invalid_request"}"#)])
+        let ended = AccountScript(inOrder: [.refusedPassword, Reply(400, #"{"error": "invalid_request"}"#)])
         try Self.account().revoke(Self.stored, through: ended.client)
         #expect(ended.transport.requests.count == 2)
     }

@@ -11,7 +11,7 @@ import SyncProtocol
 /// All checks of a host, in the order in which they are reported: causes before what follows from them.
 struct HostExamination {
     private let command: Doctor
-    static let usualBackupRecords = BackupRecord.usualFolder
+    static var usualBackupRecords: String { BackupRecord.usualFolder }
     /// For all checks together.
     private let limit: Duration
     private let configuration: ServerConfiguration?
@@ -35,33 +35,62 @@ struct HostExamination {
                     ? Diagnosis(.notPermitted, sentences, fix: "run as root", check: "configuration")
                     : Diagnosis(
                         .configurationInvalid, sentences,
-                        fix: "correct \(error.path); syncctl check-config, then systemctl reload syncd")
+                        fix: "correct \(error.path); syncctl config check, then systemctl reload syncd")
             ]
         }
     }
 
     func run() -> [Diagnosis] {
         CurlLibrary.initialize()
-        // What one program may take, so that its check still ends in time.
+        let begin = ContinuousClock.now
+        // What one of them may wait for something, so that it still ends in time.
         let each = limit / 2
-        let nginx = NginxCheck.examine(folder: command.nginx, within: each)
         let clocks = RegistrationCheck.Clocks()
         let database = configuration.map { DatabaseExamination($0, command.options) }
-        let checks = [
-            [HostCheck("configuration") { LoadedFilesCheck.examine(readAtStart, within: each) }],
-            [HostCheck("units") { UnitsCheck.examine(hasDatabase: database?.isHere ?? true, within: each) }],
-            database.map { database in [HostCheck("database") { database.examine() }] } ?? [],
-            [HostCheck("backups") { backupCheck(within: each) }],
-            [("apiSocket", command.apiSocket), ("transferSocket", command.transferSocket)].map { check, path in
-                HostCheck(path) { RespondersCheck.examine(check, path, within: each) }
-            },
-            frontChecks(nginx.site ?? NginxSite(), within: each), nameChecks(),
-            registrationChecks(clocks, within: each),
-            [HostCheck("disks") { DiskCheck.examine(folders) }],
-        ]
-        let found = HostCheck.run(checks.flatMap(\.self), within: limit)
+        let first = HostCheck.begin(
+            [
+                [HostCheck("configuration") { LoadedFilesCheck.examine(readAtStart, within: each) }],
+                [HostCheck("units") { UnitsCheck.examine(hasDatabase: database?.isHere ?? true, within: each) }],
+                database.map { database in
+                    [
+                        HostCheck("database") { database.examine() },
+                        HostCheck("changes of the database") { database.writes() },
+                    ]
+                } ?? [],
+                [HostCheck("backups") { backupCheck(within: each) }],
+            ].flatMap(\.self))
+        let others = HostCheck.begin(
+            [
+                publicChecks(within: each), nameChecks(within: each), sandboxChecks(within: each),
+                registrationChecks(clocks, within: each), metricsChecks(within: each),
+            ].flatMap(\.self))
+        // Meanwhile nginx, whose configuration the rest is about.
+        let nginx = NginxCheck.examine(folder: command.nginx, within: limit * 3 / 10)
+        let site = nginx.site ?? NginxSite()
+        let left = limit - begin.duration(to: .now)
+        let behind = HostCheck.begin(
+            [
+                [("apiSocket", command.apiSocket), ("transferSocket", command.transferSocket)].map { check, path in
+                    HostCheck(path) { RespondersCheck.examine(check, path, asUser: nginx.site?.user, within: left / 2) }
+                },
+                // A connection, and then a request.
+                frontChecks(site, within: left * 2 / 5),
+                [HostCheck("disks") { DiskCheck.examine(places(site, database)) }],
+            ].flatMap(\.self))
+        let found = [first, behind, others].flatMap { $0.diagnoses(within: limit - begin.duration(to: .now)) }
         let clock = configuration == nil ? [] : [ClockCheck.providers(offsets: clocks.offsets)]
-        return problems + nginx.diagnoses + nginxChecks(nginx.site) + found + clock
+        return maintenance(found) + problems + nginx.diagnoses + nginxChecks(nginx.site)
+            + found.filter { $0.code != .maintenanceOn } + clock
+    }
+
+    /// doctor first tells that somebody has closed the server on purpose, and may have forgotten it.
+    private func maintenance(_ found: [Diagnosis]) -> [Diagnosis] {
+        let here = command.maintenance.files.text.map { text in
+            Diagnosis(
+                .maintenanceOn, "this host is closed for maintenance: \"\(text)\"",
+                fix: "syncctl maintenance off --this-host")
+        }
+        return found.filter { $0.code == .maintenanceOn } + [here].compactMap(\.self)
     }
 
     // MARK: The configuration
@@ -120,10 +149,15 @@ struct HostExamination {
         let check = FrontDoorCheck(authorities: authorities, within: each) { door, authorities in
             Self.requestHealth(door, authorities, within: each)
         }
-        let doors = FrontDoorCheck.doors(of: site, host: command.host)
+        let here = HostFacts.ownAddresses()
         let own = command.host.map { [$0] } ?? site.servers.flatMap(\.names)
+        // localhost has those of nginx's listeners anyway.
+        let addresses = NamesCheck.addresses(of: Set(own).subtracting(["localhost"]), within: limit / 4)
+        let doors = FrontDoorCheck.doors(of: site, host: command.host) { name in
+            (addresses[name] ?? []).filter(here.contains)
+        }
         return certificates + doors.map { door in HostCheck("\(door.name) at \(door.address)") { check.examine(door) } }
-            + Set(own).sorted().map { name in HostCheck(name) { NamesCheck.own(name) } }
+            + Set(own).sorted().map { name in HostCheck(name) { NamesCheck.own(name, within: each) } }
     }
 
     private static func requestHealth(
@@ -139,14 +173,45 @@ struct HostExamination {
             return .success(FrontDoorCheck.Reply(status: response.status, isOurs: isOurs))
         } catch {
             let isCertificate = if case .tls = error { true } else { false }
-            return .failure(FrontDoorCheck.NoReply(String(reflecting: error), isCertificate: isCertificate))
+            let isSilence = if case .timedOut = error { true } else { false }
+            return .failure(
+                FrontDoorCheck.NoReply(
+                    String(reflecting: error), isCertificate: isCertificate, isSilence: isSilence))
         }
+    }
+
+    /// What the server's public address shows, through another proxy if there is one.
+    private func publicChecks(within each: Duration) -> [HostCheck] {
+        guard let publicURL = configuration?.publicURL else { return [] }
+        let authorities = command.caFile ?? configuration?.sandbox?.caFile
+        return [
+            HostCheck(publicURL) {
+                PublicAddressCheck(publicURL, ownVersion: ServerRelease.text) { question in
+                    do throws(CurlError) {
+                        var handle = try EasyHandle(
+                            routing: Routing(caFile: authorities), allowsPlainHTTP: publicURL.hasPrefix("http:"))
+                        var request = Request(url: publicURL + question.path, headers: question.headers)
+                        request.httpVersion = .http2
+                        request.totalTimeout = each / 4
+                        let response = try handle.perform(request)
+                        return .success(
+                            PublicAddressCheck.Reply(
+                                status: response.status, version: response.value(of: "syncserver-version"),
+                                errorCode: response.value(of: "syncserver-error-code")))
+                    } catch {
+                        let isCertificate = if case .tls = error { true } else { false }
+                        return .failure(
+                            FrontDoorCheck.NoReply(String(reflecting: error), isCertificate: isCertificate))
+                    }
+                }.examine()
+            }
+        ]
     }
 
     // MARK: The world
 
     /// The hosts of providers and storages that the server connects to, unless it connects to the sandbox instead.
-    private func nameChecks() -> [HostCheck] {
+    private func nameChecks(within each: Duration) -> [HostCheck] {
         guard let configuration, configuration.sandbox == nil else { return [] }
         var hosts: Set<String> = []
         for company in Company.all {
@@ -158,7 +223,60 @@ struct HostExamination {
                 hosts.formUnion((values?.list(setting) ?? []).compactMap { ServerAddress($0)?.host })
             }
         }
-        return hosts.sorted().map { host in HostCheck(host) { NamesCheck.remote(host) } }
+        let names = hosts.sorted()
+        return [HostCheck("names") { NamesCheck.remote(names, within: each) }]
+    }
+
+    /// Whether the sandbox, where all calls to providers go, answers at all.
+    private func sandboxChecks(within each: Duration) -> [HostCheck] {
+        guard let sandbox = configuration?.sandbox else { return [] }
+        let place = "\(sandbox.host):\(sandbox.port)"
+        return [
+            HostCheck("the sandbox") {
+                let reason: String
+                do throws(CurlError) {
+                    var handle = try EasyHandle(routing: Routing(sandbox))
+                    // Something public, for which the sandbox makes no keys at the first time.
+                    var request = Request(
+                        url: "https://login.microsoftonline.com/common/v2.0/.well-known/openid-configuration")
+                    request.totalTimeout = each
+                    let status = try handle.perform(request).status
+                    if status < 500 { return [.good("configuration", "the sandbox answers at \(place)")] }
+                    reason = "status \(status)"
+                } catch {
+                    reason = String(reflecting: error)
+                }
+                return [
+                    Diagnosis(
+                        .sandboxSilent, "the sandbox does not answer at \(place): \(reason)",
+                        fix:
+                            "systemctl start syncsandbox.socket && systemctl restart syncsandbox; nginx has its site in "
+                            + "sites-enabled/syncsandbox.conf; without it, remove \"sandbox\" from "
+                            + command.options.file.path)
+                ]
+            }
+        ]
+    }
+
+    /// What monitoring sees of this host.
+    private func metricsChecks(within each: Duration) -> [HostCheck] {
+        guard configuration?.metricsDirectory != nil else { return [] }
+        let url = command.metrics
+        return [
+            HostCheck(url) {
+                MetricsCheck.examine(url) {
+                    do throws(CurlError) {
+                        var handle = try EasyHandle(allowsPlainHTTP: true)
+                        var request = Request(url: url)
+                        request.totalTimeout = each
+                        let response = try handle.perform(request)
+                        return .success((response.status, String(decoding: response.body, as: UTF8.self)))
+                    } catch {
+                        return .failure(FrontDoorCheck.NoReply(String(reflecting: error), isCertificate: false))
+                    }
+                }
+            }
+        ]
     }
 
     /// Asks each company whose accounts may sign in whether it knows this server.
@@ -176,9 +294,13 @@ struct HostExamination {
         }
     }
 
-    /// Where the server writes; the database's own folder is examined with the database.
-    private var folders: [String] {
-        let log = configuration?.log.file.map { path in String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
-        return DiskCheck.usualPaths + [log, configuration?.metricsDirectory].compactMap(\.self)
+    /// Where the server, its database and nginx write.
+    private func places(_ site: NginxSite, _ database: DatabaseExamination?) -> [DiskCheck.Place] {
+        let log = configuration?.log.file.map { path in
+            DiskCheck.Place(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), .logs)
+        }
+        let counters = configuration?.metricsDirectory.map { DiskCheck.Place($0, .counters) }
+        return (database?.places(notes: command.notes) ?? []) + [counters, log].compactMap(\.self) + site.places
+            + DiskCheck.usualPlaces
     }
 }

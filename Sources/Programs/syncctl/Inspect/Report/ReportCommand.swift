@@ -10,7 +10,7 @@ struct ReportCommand: ReportingCommand {
         abstract:
             "Tells how the server is doing: requests, latencies, errors, storage, growth, work, limits, certificates.",
         discussion: """
-            From the database, the counters of one host, and the certificates of this one; docs/operations.md says what each \
+            From the database, the counters of one host, and the certificates of this one; the handbook says what each \
             of them knows. No name of a person, group or file is in it. What cannot be had is said at the top, the rest is \
             shown all the same, and the exit status is 1.
 
@@ -19,14 +19,18 @@ struct ReportCommand: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @Option(
-        help: "Writes a page with pictures to this file, instead of a text; - for standard output.", completion: .file()
+        help: ArgumentHelp(
+            "Writes a page with pictures to this file, instead of a text; - for standard output.", valueName: "file"),
+        completion: .file()
     )
     var html: String?
     @Option(help: ArgumentHelp("Where the server's metrics are.", valueName: "url"))
     var metrics = "http://127.0.0.1:9180/metrics"
-    @Option(help: "The folder of nginx's configuration.", completion: .directory) var nginx = "/etc/nginx"
-    @Option(help: "The server's certificate; else those that nginx names.", completion: .file()) var certificate:
-        String?
+    @Option(help: ArgumentHelp("The folder of nginx's configuration.", valueName: "folder"), completion: .directory)
+    var nginx = "/etc/nginx"
+    @Option(
+        help: ArgumentHelp("The server's certificate; else those that nginx names.", valueName: "file"),
+        completion: .file()) var certificate: String?
 
     func validate() throws {
         if html != nil, options.isJSON { throw ValidationError("Choose between --html and --json.") }

@@ -16,7 +16,7 @@ struct Try: ParsableCommand {
         discussion: """
             Says at each step what is expected and what comes. The report has no token, code, secret, name or content in \
             it, so that it can be attached to a bug report. What is stored is deleted again; at the end the test account's \
-            grant is revoked (--keep-grant leaves it). docs/operations.md says what each provider needs.
+            grant is revoked (--keep-grant leaves it). The handbook says what each provider needs.
 
             Without --credentials the account's code, password or key is asked for, and not shown. It is never taken from \
             the command line.
@@ -31,14 +31,19 @@ struct Try: ParsableCommand {
         help: "\(words.joined(separator: ", ")).", completion: .list(words), transform: Self.company) var provider:
         Company
     @Option(
-        help: "A file with the test account's credentials, a JSON object; - for standard input.", completion: .file())
+        help: ArgumentHelp(
+            "A file with the test account's credentials, a JSON object; - for standard input.", valueName: "file"),
+        completion: .file())
     var credentials: String?
     @Option(
         name: .customLong("redirect-uri"),
-        help: "The redirect URI of the code, as it is registered with the provider; else one of the configuration.")
+        help: ArgumentHelp(
+            "The redirect URI of the code, as it is registered with the provider; else one of the configuration.",
+            valueName: "uri"))
     var redirectURI: String?
-    @Option(help: "A file that the report is written to as well.", completion: .file()) var report: String?
-    @Option(help: "How many seconds one operation may take.") var patience = 40
+    @Option(help: ArgumentHelp("A file that the report is written to as well.", valueName: "file"), completion: .file())
+    var report: String?
+    @Option(help: ArgumentHelp("How many seconds one operation may take.", valueName: "seconds")) var patience = 40
     @Flag(name: .customLong("keep-grant"), help: "Does not revoke what the test account has granted.")
     var keepsGrant = false
 

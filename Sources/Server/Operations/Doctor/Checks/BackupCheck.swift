@@ -38,19 +38,20 @@ public enum BackupCheck {
         if age(made) > limit {
             diagnoses.append(
                 Diagnosis(
-                    .backupOld, "the last good backup is of \(made.takenAt) UTC, \(Quantity.seconds(age(made))) ago",
+                    .backupOld,
+                    "the last good backup is of \(made.takenAt.iso8601), \(Quantity.seconds(age(made))) ago",
                     fix: isScheduled ? starting : "systemctl enable --now \(SetupPaths.backupTimer); \(starting)"))
         }
         if let copied, age(copied) > limit {
             diagnoses.append(
                 Diagnosis(
                     .backupCopyOld,
-                    "the last backup that is known to be elsewhere, too, is of \(copied.takenAt) UTC, "
+                    "the last backup that is known to be elsewhere, too, is of \(copied.takenAt.iso8601), "
                         + "\(Quantity.seconds(age(copied))) ago", fix: copying))
         }
         if diagnoses.isEmpty {
             let place = copied == nil ? "it is on this host alone" : "it is elsewhere, too"
-            diagnoses.append(.good("backup", "the last good backup is of \(made.takenAt) UTC; \(place)"))
+            diagnoses.append(.good("backup", "the last good backup is of \(made.takenAt.iso8601); \(place)"))
         }
         return diagnoses
     }

@@ -11,7 +11,7 @@ public enum CertificateCheck {
         do {
             let text = String(decoding: try TextFile.read(files.certificate), as: UTF8.self)
             let certificate = try Certificate(pem: text)
-            return [validity(files.certificate, secondsLeft: certificate.secondsLeft)]
+            return [validity(files.certificate, secondsLeft: certificate.secondsLeft)] + trial(files.certificate)
                 + names.filter { !certificate.isFor(host: $0) }.map { otherName(files.certificate, $0) }
                 + (files.key.map { examine(key: $0, of: certificate, files.certificate) } ?? [])
         } catch {
@@ -36,17 +36,30 @@ public enum CertificateCheck {
         ]
     }
 
+    private static func isOfTrial(_ path: String) -> Bool { path.contains(SetupPaths.authorities + "/") }
+
+    private static func trial(_ path: String) -> [Diagnosis] {
+        guard isOfTrial(path) else { return [] }
+        return [
+            Diagnosis(
+                .certificateOfTrial, "\(path) is of this host's own authority, for a trial",
+                fix: "syncctl authority show says how phones trust it; for people: syncctl setup --certbot")
+        ]
+    }
+
     static func validity(_ path: String, secondsLeft: Int64) -> Diagnosis {
+        let renewal =
+            isOfTrial(path) ? "syncctl authority renew; systemctl enable --now \(SetupPaths.authorityTimer)" : nil
         if secondsLeft < 0 {
             return Diagnosis(
-                .certificateExpired, "\(path) has expired", fix: "certbot renew && systemctl reload nginx")
+                .certificateExpired, "\(path) has expired", fix: renewal ?? "certbot renew && systemctl reload nginx")
         }
         let days = secondsLeft / 86_400
         if days < warningDays {
             return Diagnosis(
                 .certificateExpiring,
                 "\(path) expires in \(Quantity.seconds(secondsLeft)), and should have been renewed",
-                fix: "certbot renew --dry-run says why not")
+                fix: renewal ?? "certbot renew --dry-run says why not")
         }
         return .good("certificate", "\(path) is valid for \(days) days")
     }

@@ -37,10 +37,13 @@ public struct FrontDoorCheck: Sendable {
         public var sentence: String
         /// Whether it is the certificate.
         public var isCertificate: Bool
+        /// Whether the connection was accepted, and then nothing came.
+        public var isSilence: Bool
 
-        public init(_ sentence: String, isCertificate: Bool) {
+        public init(_ sentence: String, isCertificate: Bool, isSilence: Bool = false) {
             self.sentence = sentence
             self.isCertificate = isCertificate
+            self.isSilence = isSilence
         }
     }
 
@@ -58,24 +61,46 @@ public struct FrontDoorCheck: Sendable {
         self.request = request
     }
 
-    /// The doors of a site: each of its names, where nginx listens for TLS if it does so anywhere.
-    public static func doors(of site: NginxSite, host: String?) -> [Door] {
+    /// The doors of a site: each of its names, by IPv4 and by IPv6, where nginx listens for TLS if it does so anywhere. Where
+    /// it expects the PROXY protocol, only a load balancer is let in.
+    ///
+    /// Phones take the address that DNS tells them, and most prefer IPv6: an address of this host by which nginx does not
+    /// listen is a door, too.
+    /// - Parameter addresses: those of a name that are on this host.
+    public static func doors(
+        of site: NginxSite, host: String?, addresses: (_ name: String) -> [String]
+    ) -> [Door] {
         let all = site.servers.flatMap { server in
             let names = server.names.isEmpty ? [host].compactMap(\.self) : server.names
-            // One family of addresses is enough.
-            let listeners = [true, false].compactMap { isSecure in
-                server.listeners.first { $0.isSecure == isSecure }
+            // Of each family of addresses one is enough.
+            let listeners = [true, false].flatMap { isSecure in
+                let usable = server.listeners.filter { $0.isSecure == isSecure && !$0.isProxied }
+                return [false, true].compactMap { isNew in usable.first { isIPv6($0.address) == isNew } }
             }
+            let certificate = server.certificates.first?.certificate
             return names.filter { host == nil || $0 == host }.flatMap { name in
-                listeners.map { listener in
+                let known = listeners.map { listener in
                     Door(
                         name: name, address: listener.address, isSecure: listener.isSecure,
-                        certificateFile: listener.isSecure ? server.certificates.first?.certificate : nil)
+                        certificateFile: listener.isSecure ? certificate : nil)
                 }
+                guard let secure = known.first(where: \.isSecure), let port = secure.address.split(separator: ":").last,
+                    !server.listeners.contains(where: \.isProxied)
+                else { return known }
+                let others = addresses(name).map { $0.contains(":") ? "[\($0)]:\(port)" : "\($0):\(port)" }
+                let unheard = others.first { other in
+                    !known.contains { $0.isSecure && isIPv6($0.address) == isIPv6(other) }
+                }
+                return known
+                    + [unheard].compactMap(\.self).map {
+                        Door(name: name, address: $0, isSecure: true, certificateFile: certificate)
+                    }
             }
         }
         return all.contains(where: \.isSecure) ? all.filter(\.isSecure) : all
     }
+
+    private static func isIPv6(_ address: String) -> Bool { address.hasPrefix("[") }
 
     public func examine(_ door: Door) -> [Diagnosis] {
         guard door.isSecure else { return [judge(request(door, authorities), door)] }
@@ -95,6 +120,11 @@ public struct FrontDoorCheck: Sendable {
         } catch {
             switch error {
             case .closed(let reason): return [closed(door, reason)]
+            case .silent:
+                let note = Diagnosis(
+                    .frontDoorUnread, "nginx presents no certificate for \(door.name) in time",
+                    fix: "once more, with more time: --patience 30")
+                return [note, judge(request(door, authorities ?? door.certificateFile), door)]
             case .unknown(let reason):
                 let note = Diagnosis(
                     .frontDoorUnread, "the certificate that nginx presents cannot be looked at: \(reason)",
@@ -107,7 +137,9 @@ public struct FrontDoorCheck: Sendable {
     private func closed(_ door: Door, _ reason: String) -> Diagnosis {
         Diagnosis(
             .frontDoorClosed, "nothing accepts connections for \(door.name) at \(door.address): \(reason)",
-            fix: "systemctl status nginx; nginx -t && systemctl reload-or-restart nginx; ss -ltnp")
+            fix:
+                "nginx -t && systemctl restart nginx; ss -ltnp shows who listens where; for IPv6 nginx's site needs listen "
+                + "[::]:443 ssl")
     }
 
     /// What is wrong with the certificate that nginx presents, as long as the check of its file does not say so too; and
@@ -178,6 +210,13 @@ public struct FrontDoorCheck: Sendable {
             Diagnosis(
                 .certificateUntrusted, "a connection to \(door.name) is not trusted: \(error.sentence)",
                 fix: "with an authority of your own: --ca-file FILE")
+        case .failure(let error) where error.isSilence:
+            Diagnosis(
+                .frontDoorUnhealthy,
+                "nginx accepts a connection for \(door.name) at \(door.address), and then nothing comes",
+                fix:
+                    "systemctl reload syncd; if that does not help: systemctl restart nginx; journalctl -u 'syncd-*' -p "
+                    + "warning")
         case .failure(let error): closed(door, error.sentence)
         }
     }

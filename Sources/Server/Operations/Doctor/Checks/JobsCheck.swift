@@ -11,6 +11,13 @@ public enum JobsCheck {
                     + "the jobs role does not run, or cannot keep up",
                 fix: "systemctl status 'syncd-jobs@*'; journalctl -u 'syncd-jobs@*' -p warning")
         }
+        if let reason = outbox.pushRefusal {
+            return Diagnosis(
+                .pushRefused, "\(Quantity.of(outbox.refusedPushes, "notification")) refused: \(reason)",
+                fix: "compare apns.teamId, apns.keyId and apns.topic with Apple's developer account, or the project of "
+                    + "fcm.serviceAccountFile with the app's, then systemctl reload syncd; pushes of the last hour follow"
+            )
+        }
         if outbox.failing > 0 {
             return .good(
                 "jobs",

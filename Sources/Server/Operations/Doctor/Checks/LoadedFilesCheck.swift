@@ -1,11 +1,14 @@
 import Posix
+import Store
 
 /// Compares the files that the server's processes read at their start with the processes that run.
 ///
 /// A process that started before a file was written has not read it as it is now: whoever changed the file has not reloaded
 /// the server yet, or was interrupted before that.
 public enum LoadedFilesCheck {
-    private static let instances = ["syncd-api@*.service", "syncd-transfer@*.service", "syncd-jobs@*.service"]
+    private static var instances: [String] {
+        ["-api@*.service", "-transfer@*.service", "-jobs@*.service"].map(HostedApp.current.unit)
+    }
 
     /// - Parameters:
     ///   - files: the configuration, and the secrets that it names.
@@ -23,25 +26,57 @@ public enum LoadedFilesCheck {
         ]
     }
 
-    /// The instances that started before one of the files was changed, and the file that was changed last.
+    /// The instances that have loaded another text than one of the files has now, and the first of these files.
     ///
-    /// Times are whole seconds: a change in the second in which a process started is not noticed.
+    /// A file that was changed after an instance's start may still have the same text: only its permissions are others, or
+    /// it was written again as it was. systemd keeps for each instance a copy of what it has loaded (systemd.exec(5),
+    /// `LoadCredential=`), which only root can read; where there is none, the time decides. Times are whole seconds: a
+    /// change in the second in which a process started is not noticed.
     public static func outdated(
         _ files: [String], within limit: Duration
     ) -> (units: [String], file: String?) {
-        let changes = files.compactMap { file in
-            RegularFile.secondsSince1970OfLastChange(file).map { (file: file, seconds: $0) }
-        }
-        guard let last = changes.max(by: { $0.seconds < $1.seconds }),
+        guard
             let units = try? UnitsCheck.ask(
                 instances, "Id,ActiveState,ExecMainStartTimestamp", options: ["--timestamp=unix"], within: limit)
         else { return ([], nil) }
-        let outdated = units.filter { unit in
+        return outdated(files, units, copies: "/run/credentials")
+    }
+
+    /// - Parameters:
+    ///   - files: the configuration first, then the secrets.
+    ///   - copies: where systemd keeps the copies, in a folder for each unit.
+    static func outdated(
+        _ files: [String], _ units: [[String: String]], copies: String
+    ) -> (units: [String], file: String?) {
+        let changes = files.enumerated().compactMap { index, file in
+            RegularFile.secondsSince1970OfLastChange(file).map {
+                (file: file, isConfiguration: index == 0, seconds: $0)
+            }
+        }.sorted { $0.seconds > $1.seconds }
+        var outdated: [String] = []
+        var first: String?
+        for unit in units {
             guard unit["ActiveState"] == "active", let started = unit["ExecMainStartTimestamp"], started.first == "@",
-                let seconds = Int64(started.dropFirst())
-            else { return false }
-            return seconds < last.seconds
+                let seconds = Int64(started.dropFirst()), let name = unit["Id"]
+            else { continue }
+            let changed = changes.first { change in
+                guard seconds < change.seconds else { return false }
+                let last = change.file.split(separator: "/").last.map(String.init) ?? ""
+                let folder = "\(copies)/\(name)/"
+                let copy = folder + (change.isConfiguration ? "configuration" : "secret_\(last)")
+                // Each role is given the secrets that it needs, and no others.
+                if !change.isConfiguration, AtomicFile.exists(folder + "configuration"), !AtomicFile.exists(copy) {
+                    return false
+                }
+                guard let loaded = try? TextFile.read(copy), let present = try? TextFile.read(change.file) else {
+                    return true
+                }
+                return loaded != present
+            }
+            guard let changed else { continue }
+            outdated.append(name)
+            first = first ?? changed.file
         }
-        return (outdated.compactMap { $0["Id"] }.sorted(), last.file)
+        return (outdated.sorted(), first)
     }
 }

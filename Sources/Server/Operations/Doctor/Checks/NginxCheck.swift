@@ -29,10 +29,11 @@ public enum NginxCheck {
         }
         let site = NginxSite.read(folder: folder)
         let complaint = dump.output.split(separator: "\n").first { $0.contains("[emerg]") }.map(String.init)
-        if dump.output.contains("(13: Permission denied)") {
-            return judged(
-                site, [Diagnosis(.notPermitted, "nginx's configuration cannot be tested", fix: "run as root: nginx -t")]
-            )
+        // nginx says so in its own words, OpenSSL in others.
+        if dump.output.contains("Permission denied"), !Terminal.isRoot {
+            let note = Diagnosis(.notPermitted, "nginx's configuration cannot be tested", fix: "run as root: nginx -t")
+            // The site may be in what this user cannot read.
+            return (site.servers.isEmpty ? nil : site, [note])
         }
         return judged(
             site,
@@ -57,9 +58,19 @@ public enum NginxCheck {
         _ site: NginxSite, _ diagnoses: [Diagnosis]
     ) -> (site: NginxSite?, diagnoses: [Diagnosis]) {
         guard site.servers.isEmpty else { return (site, diagnoses) }
+        // What setup has made as far as it could, where certbot failed.
+        if let name = site.challenged.first {
+            let missing = Diagnosis(
+                .certificateMissing,
+                "there is no certificate for \(name) yet: nginx serves its challenge only",
+                fix: "syncctl setup requests it again, and goes on; "
+                    + "journalctl or /var/log/letsencrypt/letsencrypt.log has what certbot said")
+            return (site, diagnoses + [missing])
+        }
         let missing = Diagnosis(
             .siteMissing, "no server block that nginx reads has this server's locations",
-            fix: "ln -s ../sites-available/syncd.conf /etc/nginx/sites-enabled/ && nginx -t && systemctl reload nginx; "
+            fix:
+                "ln -sf ../sites-available/syncd.conf /etc/nginx/sites-enabled/ && nginx -t && systemctl reload nginx; "
                 + "without such a file: syncctl setup")
         return (site, diagnoses + [missing])
     }
@@ -92,8 +103,8 @@ public enum NginxCheck {
                 .connectionsFew,
                 "each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out",
                 fix:
-                    "in nginx.conf worker_connections \(least); and worker_rlimit_nofile \(2 * least);, then systemctl "
-                    + "reload nginx")
+                    "syncctl setup --nginx-connections; or in nginx.conf worker_connections \(least); and worker_rlimit_nofile "
+                    + "\(2 * least);, then systemctl reload nginx")
         ]
     }
 }

@@ -5,6 +5,17 @@ enum ResponderProbe {
     /// The HTTP status of the reply to HealthCheck; `nil` if the responder's reply makes no sense.
     /// - Throws: ``PosixError`` if nobody answers.
     static func healthStatus(at path: String, within limit: Duration) throws(PosixError) -> Int? {
+        try reply(at: path, within: limit).flatMap(status)
+    }
+
+    /// The version that a responder says that it is of; `nil` if it says none, or nobody answers.
+    static func version(at path: String, within limit: Duration) -> String? {
+        guard let output = try? reply(at: path, within: limit) else { return nil }
+        return value(of: "syncserver-version", in: output)
+    }
+
+    /// Headers and body; `nil` if they do not make sense.
+    private static func reply(at path: String, within limit: Duration) throws(PosixError) -> [UInt8]? {
         let connection = try UnixConnection(path: path, timeout: limit)
         let parameters = [
             ("REQUEST_METHOD", "GET"), ("DOCUMENT_URI", "/HealthCheck"), ("REQUEST_URI", "/HealthCheck"),
@@ -23,7 +34,7 @@ enum ResponderProbe {
                 try connection.receive(Int(header[6])) != nil
             else { return nil }
             if header[1] == 6 { output += content }
-            if header[1] == 3 { return status(in: output) }
+            if header[1] == 3 { return output }
         }
         return nil
     }
@@ -34,11 +45,16 @@ enum ResponderProbe {
 
     /// The number in the header `Status`; 200 if there is none (RFC 3875, section 6.3.3).
     static func status(in output: [UInt8]) -> Int? {
-        let text = String(decoding: output, as: UTF8.self)
-        guard !text.isEmpty else { return nil }
-        for line in text.split(separator: "\r\n") where line.lowercased().hasPrefix("status:") {
-            return line.dropFirst(7).split(separator: " ").first.flatMap { Int($0) }
+        guard !output.isEmpty else { return nil }
+        guard let text = value(of: "status", in: output) else { return 200 }
+        return text.split(separator: " ").first.flatMap { Int($0) }
+    }
+
+    private static func value(of header: String, in output: [UInt8]) -> String? {
+        for line in String(decoding: output, as: UTF8.self).split(separator: "\r\n")
+        where line.lowercased().hasPrefix(header + ":") {
+            return String(line.dropFirst(header.count + 1).drop { $0 == " " })
         }
-        return 200
+        return nil
     }
 }

@@ -2,8 +2,12 @@ import Posix
 
 /// Asks the responders behind a socket for their health, as nginx would.
 public enum RespondersCheck {
-    /// - Parameter check: `apiSocket` or `transferSocket`.
-    public static func examine(_ check: String, _ path: String, within limit: Duration) -> [Diagnosis] {
+    /// - Parameters:
+    ///   - check: `apiSocket` or `transferSocket`.
+    ///   - user: the one that nginx's processes run as.
+    public static func examine(
+        _ check: String, _ path: String, asUser user: String?, within limit: Duration
+    ) -> [Diagnosis] {
         let status: Int?
         do throws(PosixError) { status = try ResponderProbe.healthStatus(at: path, within: limit) } catch {
             if error.isDenial {
@@ -17,11 +21,28 @@ public enum RespondersCheck {
             return [
                 Diagnosis(
                     .responderSilent, "nobody answers at \(path): \(error)",
-                    fix: "systemctl status syncd.target 'syncd-*'", check: check)
+                    fix: error.isAbsence
+                        ? "systemctl restart syncd-\(role(check)).socket makes the socket again"
+                        : "systemctl restart 'syncd-\(role(check))@*'; journalctl -u 'syncd-\(role(check))@*' -n 50",
+                    check: check)
             ]
         }
         switch status {
-        case 200?: return [.good(check, "a responder answers at \(path)")]
+        case 200?:
+            if let user, !may(user, "-w", path, within: limit) {
+                let folder = obstacle(on: path) { may(user, "-x", $0, within: limit) }
+                let what = folder.map { ": it may not enter \($0)" } ?? ""
+                return [
+                    Diagnosis(
+                        .socketDenied,
+                        "a responder answers at \(path), but nginx, as \(user), may not connect to it\(what)",
+                        fix: folder.map { "chmod a+x \($0)" }
+                            ?? "systemctl restart syncd-\(role(check)).socket makes the socket again, for \(user) if "
+                            + "SocketUser= says so (systemctl cat syncd-\(role(check)).socket)",
+                        check: check)
+                ]
+            }
+            return [.good(check, "a responder answers at \(path)")]
         case 503?:
             return [
                 Diagnosis(
@@ -35,6 +56,25 @@ public enum RespondersCheck {
                     "what answers at \(path) is no healthy syncd (\(status.map(String.init) ?? "no status"))",
                     fix: "systemctl status 'syncd-*'", check: check)
             ]
+        }
+    }
+
+    private static func role(_ check: String) -> String { check == "apiSocket" ? "api" : "transfer" }
+
+    /// The first folder on the way to a file that must be entered and may not (path_resolution(7)).
+    static func obstacle(on path: String, mayEnter: (String) -> Bool) -> String? {
+        let slashes = path.indices.filter { path[$0] == "/" }
+        return slashes.map { $0 == path.startIndex ? "/" : String(path[..<$0]) }.first { !mayEnter($0) }
+    }
+
+    /// Whether a user has a right (test(1)), such as `-w` to a socket, which connecting takes (unix(7)); also if that cannot be
+    /// found out.
+    private static func may(_ user: String, _ right: String, _ path: String, within limit: Duration) -> Bool {
+        guard Terminal.isRoot, UserAccount(user) != nil else { return true }
+        do throws(PosixError) {
+            return try ChildProcess.run(["runuser", "-u", user, "--", "test", right, path], within: limit).status != 1
+        } catch {
+            return true
         }
     }
 }

@@ -78,10 +78,3 @@ extension StoreSession {
         }
     }
 }
-
-extension StoreSession {
-    /// The folder in which the database's server keeps its files.
-    public mutating func dataFolder() throws(StoreError) -> String {
-        try first("SELECT @@datadir", []) { row throws(StoreError) in try row.string(0) } ?? ""
-    }
-}

@@ -7,6 +7,8 @@ struct ServedCertificate {
     enum Failure: Error, Equatable {
         /// Nothing accepts connections there.
         case closed(String)
+        /// Nothing came in time: of the server, or because this host is busy.
+        case silent
         /// It could not be asked for.
         case unknown(String)
     }
@@ -27,6 +29,8 @@ struct ServedCertificate {
         if let authorities { arguments += ["-CAfile", authorities] }
         let outcome: ChildProcess.Outcome
         do throws(PosixError) { outcome = try ChildProcess.run(arguments, within: limit) } catch {
+            // ETIMEDOUT, which ChildProcess.run throws after its limit, in the system's words.
+            if error.description.hasSuffix("timed out") { throw .silent }
             throw error.isAbsence ? .unknown("the program openssl is not installed") : .closed("\(error)")
         }
         guard let found = ServedCertificate(output: outcome.output) else {

@@ -1,21 +1,27 @@
 import Posix
+import Store
 
 /// Asks systemd for the units that the server needs on this host.
 public enum UnitsCheck {
     /// Units that run at times, if somebody has enabled them: none of them has to run now, or to be enabled.
-    static let occasional = ["syncd-backup.timer", "syncd-backup.service", "syncd-backup-copy.service"]
+    static var occasional: [String] {
+        ["-backup.timer", "-backup.service", "-backup-copy.service"].map(HostedApp.current.unit)
+    }
 
     /// - Parameters:
     ///   - hasDatabase: whether the database is on this host.
     ///   - limit: how long each answer of systemd may take.
     public static func examine(hasDatabase: Bool, within limit: Duration) -> [Diagnosis] {
         do throws(NoAnswer) {
-            let wanted = try ask(["syncd.target"], "Wants", within: limit).first?["Wants"] ?? ""
+            let wanted = try ask([SetupPaths.target], "Wants", within: limit).first?["Wants"] ?? ""
             let names =
-                ["nginx.service"] + (hasDatabase ? ["mariadb.service"] : []) + ["syncd.target"]
+                ["nginx.service"] + (hasDatabase ? ["mariadb.service"] : []) + [SetupPaths.target]
                 + wanted.split(separator: " ").map(String.init).sorted() + occasional
             return judge(
-                try ask(names, "Id,LoadState,ActiveState,SubState,UnitFileState", within: limit).map(UnitState.init))
+                try ask(names, UnitState.properties, options: ["--timestamp=unix"], within: limit).map {
+                    UnitState($0)
+                },
+                at: WallClock.secondsSince1970())
         } catch {
             return [
                 Diagnosis(
@@ -28,7 +34,7 @@ public enum UnitsCheck {
     /// What systemd knows of one unit.
     /// - Throws: ``NoAnswer``.
     static func state(of name: String, within limit: Duration) throws(NoAnswer) -> UnitState? {
-        try ask([name], "Id,LoadState,ActiveState,SubState,UnitFileState", within: limit).map(UnitState.init)
+        try ask([name], UnitState.properties, within: limit).map { UnitState($0) }
             .first { $0.name == name }
     }
 
@@ -66,9 +72,10 @@ public enum UnitsCheck {
         return found.filter { !$0.isEmpty }
     }
 
-    static func judge(_ units: [UnitState]) -> [Diagnosis] {
+    /// - Parameter now: in seconds since 1970.
+    static func judge(_ units: [UnitState], at now: Int64) -> [Diagnosis] {
         // The target stops its units with it, so that one finding is enough.
-        let isTargetDown = units.contains { $0.name == "syncd.target" && $0.isDown }
+        let isTargetDown = units.contains { $0.name == SetupPaths.target && $0.isDown }
         var diagnoses: [Diagnosis] = []
         for unit in units where !unit.isOccasional || unit.hasFailed || unit.isEnabled {
             if unit.isMissing {
@@ -82,13 +89,26 @@ public enum UnitsCheck {
                 diagnoses.append(
                     Diagnosis(
                         .unitFailed, "\(unit.name) has failed (\(unit.active), \(unit.sub))",
-                        fix: "journalctl -u \(unit.name) -n 50, then systemctl restart \(unit.name)"))
-            } else if unit.isDown, !isTargetDown || !unit.name.hasPrefix("syncd") || unit.name == "syncd.target" {
+                        fix: "journalctl -u \(unit.name) -n 50, then \(unit.restart)", about: unit.name))
+            } else if unit.isNotReady {
+                diagnoses.append(
+                    Diagnosis(
+                        .unitNotReady,
+                        "\(unit.name) does not get ready (\(unit.active), \(unit.sub); restarted \(unit.restarts) times)",
+                        fix: "journalctl -u \(unit.name) -n 50, then \(unit.restart)", about: unit.name))
+            } else if unit.isRestartingOften(at: now) {
+                diagnoses.append(
+                    Diagnosis(
+                        .unitRestarting,
+                        "\(unit.name) ends again and again: systemd has restarted it \(unit.restarts) times, last "
+                            + "\(Quantity.seconds(now - (unit.activeSince ?? now))) ago",
+                        fix: "journalctl -u \(unit.name) -n 50 has why it ends", about: unit.name))
+            } else if unit.isDown, !isTargetDown || !unit.name.hasPrefix("syncd") || unit.name == SetupPaths.target {
                 let masked = unit.load == "masked" ? "systemctl unmask \(unit.name) && " : ""
                 diagnoses.append(
                     Diagnosis(
                         .unitStopped, "\(unit.name) is stopped (\(unit.load == "masked" ? "masked" : unit.active))",
-                        fix: "\(masked)systemctl start \(unit.name)"))
+                        fix: "\(masked)systemctl start \(unit.name)", about: unit.name))
             }
             if unit.isDisabled {
                 diagnoses.append(
@@ -106,25 +126,56 @@ public enum UnitsCheck {
 
 /// What systemd knows of a unit.
 struct UnitState {
+    static let properties = "Id,LoadState,ActiveState,SubState,UnitFileState,NRestarts,ActiveEnterTimestamp,DropInPaths"
+
     var name: String
     var load: String
     var active: String
     var sub: String
     /// Empty for units without a file of their own.
     var file: String
+    /// How often systemd has restarted it by itself.
+    var restarts: Int
+    /// In seconds since 1970.
+    var activeSince: Int64?
+    /// Files with which somebody has changed the unit on this host. Those that `syncctl apps` has made for an added app are
+    /// part of the unit: without them it would run as root.
+    var changes: [String]
 
-    init(_ properties: [String: String]) {
+    /// - Parameter root: the prefix of each path; empty for the host itself.
+    init(_ properties: [String: String], root: String = "") {
         name = properties["Id"] ?? ""
         load = properties["LoadState"] ?? ""
         active = properties["ActiveState"] ?? ""
         sub = properties["SubState"] ?? ""
         file = properties["UnitFileState"] ?? ""
+        restarts = properties["NRestarts"].flatMap { Int($0) } ?? 0
+        let own = ["/etc/systemd/", "/run/systemd/system/", "/run/systemd/system.control/", "/usr/local/"]
+        changes = (properties["DropInPaths"] ?? "").split(separator: " ").map(String.init).filter { path in
+            own.contains { path.hasPrefix($0) } && !AppFiles.isMade(root + path)
+        }
+        activeSince = properties["ActiveEnterTimestamp"].flatMap { $0.first == "@" ? Int64($0.dropFirst()) : nil }
     }
 
     var isOccasional: Bool { UnitsCheck.occasional.contains(name) }
     var isEnabled: Bool { file == "enabled" }
     var isMissing: Bool { load == "not-found" }
     var hasFailed: Bool { active == "failed" || sub == "auto-restart" || load == "error" || load == "bad-setting" }
+    /// A service that is starting. Those that run now and then start when they run.
+    var isNotReady: Bool { active == "activating" && !isOccasional }
+    /// What starts it again, without the changes that may keep it from starting.
+    var restart: String {
+        let restart = "systemctl restart \(name)"
+        guard !changes.isEmpty else { return restart }
+        return "\(restart); if it is because of what this host adds (systemctl cat \(name)): "
+            + changes.map { "mv \($0) \($0).off; " }.joined() + "systemctl daemon-reload; \(restart)"
+    }
+
+    /// Whether it runs at the moment, but has ended by itself several times, the last time just now.
+    func isRestartingOften(at now: Int64) -> Bool {
+        guard active == "active", restarts >= 3, let activeSince else { return false }
+        return now - activeSince < 300
+    }
     var isDown: Bool { active == "inactive" || active == "deactivating" }
     /// Instances and sockets are static: their target starts them.
     var isDisabled: Bool { file == "disabled" || file == "enabled-runtime" }

@@ -1,3 +1,5 @@
+import Store
+
 /// What nginx's configuration says about this server, limited to what a diagnosis needs.
 public struct NginxSite: Equatable, Sendable {
     /// Where nginx accepts connections.
@@ -5,6 +7,8 @@ public struct NginxSite: Equatable, Sendable {
         /// For a connection from this host, such as `127.0.0.1:443`.
         public var address: String
         public var isSecure: Bool
+        /// Whether a connection has to begin with the PROXY protocol.
+        public var isProxied = false
     }
 
     /// A certificate and its key, by their files.
@@ -33,6 +37,12 @@ public struct NginxSite: Equatable, Sendable {
     public var servers: [Server] = []
     /// `worker_connections`, for each of nginx's processes; `nil` if it is not set.
     public var workerConnections: Int?
+    /// Names for which nginx serves the challenge of a certificate, and nothing else yet.
+    public var challenged: [String] = []
+    /// Folders that nginx writes requests, replies and logs to, where its configuration names them.
+    public var places: [DiskCheck.Place] = []
+    /// The user that nginx's processes run as, if they are started by root; `nil` if it is not set.
+    public var user: String?
 
     /// nginx's default of `client_max_body_size`.
     private static let standardBodyBytes: Int64 = 1 << 20
@@ -42,13 +52,44 @@ public struct NginxSite: Equatable, Sendable {
 
     init(_ files: NginxFiles) {
         let directives = NginxDirective.read(files)
+        user = directives.value("user")
         workerConnections = directives.filter { $0.name == "events" }.flatMap(\.block).value("worker_connections")
             .flatMap { Int($0) }
         for http in directives where http.name == "http" {
             for server in http.block where server.name == "server" {
                 if let server = Self.server(server.block, in: http.block, files.folder) { servers.append(server) }
             }
+            // Our upstream is there as soon as the site is; other apps' names have their certificates.
+            let upstream = AppText().nginx("syncd_api")
+            guard http.block.contains(where: { $0.words == ["upstream", upstream] }) else { continue }
+            let blocks = http.block.filter { $0.name == "server" }
+            func isChallenged(_ server: NginxDirective) -> Bool {
+                server.block.anywhere("location").contains { $0.parameters.contains("/.well-known/acme-challenge/") }
+            }
+            func names(_ servers: [NginxDirective]) -> [String] {
+                servers.flatMap { $0.block.all("server_name").flatMap(\.self) }
+            }
+            let served = blocks.filter { server in
+                !isChallenged(server) && server.block.all("listen").contains { $0.contains("ssl") }
+            }
+            challenged += Set(names(blocks.filter(isChallenged))).subtracting(names(served)).sorted()
         }
+        places = Self.places(directives)
+    }
+
+    private static func places(_ directives: [NginxDirective]) -> [DiskCheck.Place] {
+        func folders(_ name: String, isFile: Bool) -> [String] {
+            directives.anywhere(name).compactMap(\.parameters.first).filter { $0.hasPrefix("/") && !$0.contains("$") }
+                .map { path in
+                    isFile ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : path
+                }
+        }
+        let temporary = ["client_body_temp_path", "fastcgi_temp_path", "proxy_temp_path"].flatMap {
+            folders($0, isFile: false)
+        }
+        let logs = ["access_log", "error_log"].flatMap { folders($0, isFile: true) }
+        return Set(temporary).sorted().map { DiskCheck.Place($0, .requests) }
+            + Set(logs).sorted().filter { !$0.isEmpty }.map { DiskCheck.Place($0, .logs) }
     }
 
     /// Reads `nginx.conf` of a folder, usually `/etc/nginx`, with all that it includes.
@@ -60,7 +101,7 @@ public struct NginxSite: Equatable, Sendable {
         let upload = block.anywhere("location").first { location in
             location.parameters.contains { $0.contains("UploadFile") } && !location.block.all("fastcgi_pass").isEmpty
         }
-        guard let upload else { return nil }
+        guard let upload, upload.block.all("fastcgi_pass").contains(where: { isOwn($0.first) }) else { return nil }
         let size = [upload.block, block, http].lazy.compactMap { $0.value("client_max_body_size") }.first
         let names = block.all("server_name").flatMap(\.self).filter { name in
             !name.isEmpty && !name.contains { "*~$_".contains($0) } && !name.hasPrefix(".")
@@ -69,6 +110,13 @@ public struct NginxSite: Equatable, Sendable {
             names: names, listeners: block.all("listen").compactMap(listener),
             certificates: certificates(block, http, folder),
             uploadLimitBytes: size.flatMap(bytes) ?? standardBodyBytes)
+    }
+
+    /// Whether requests that go there are this app's: upstreams of an added app have its name.
+    private static func isOwn(_ upstream: String?) -> Bool {
+        let name = AppText().nginx("syncd_transfer")
+        let ofOthers = AppFiles.added().map { AppText($0).nginx("syncd_transfer") }.filter { $0 != name }
+        return HostedApp.current.name == nil ? !ofOthers.contains(upstream ?? "") : upstream == name
     }
 
     /// Those of the server; else those of all servers. Paths that depend on the request are left out.
@@ -91,12 +139,15 @@ public struct NginxSite: Equatable, Sendable {
     private static func listener(_ parameters: ArraySlice<String>) -> Listener? {
         guard let place = parameters.first, !place.hasPrefix("unix:") else { return nil }
         let isSecure = parameters.contains("ssl")
-        if let port = Int(place) { return Listener(address: "127.0.0.1:\(port)", isSecure: isSecure) }
+        let isProxied = parameters.contains("proxy_protocol")
+        if let port = Int(place) {
+            return Listener(address: "127.0.0.1:\(port)", isSecure: isSecure, isProxied: isProxied)
+        }
         let colon = place.hasSuffix("]") ? nil : place.lastIndex(of: ":")
         let host = colon.map { String(place[..<$0]) } ?? place
         let port = colon.map { String(place[place.index(after: $0)...]) } ?? "80"
         let own = ["*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"]
-        return Listener(address: "\(own[host] ?? host):\(port)", isSecure: isSecure)
+        return Listener(address: "\(own[host] ?? host):\(port)", isSecure: isSecure, isProxied: isProxied)
     }
 
     /// A size as nginx writes it: bytes, or with `k`, `m` or `g` (nginx, "Configuration file measurement units").

@@ -8,7 +8,11 @@ enum IdentityHeaders {
 extension RevokeDeviceGrantsRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Revokes the grants of one of the caller's devices, or of all but the calling one.",
-        reply: Schemas.empty)
+        reply: Schemas.object(["numberRevoked": Schemas.int64, "numberKept": Schemas.int64]),
+        errors: [.grantInvalid],
+        requestHeaders: [
+            .deviceGrant: "The grant of the calling device, which revokes younger ones; not needed with a new code."
+        ])
 }
 
 extension BeginAccountSwitchRequest: DescribedRequest {
@@ -21,7 +25,8 @@ extension BeginAccountSwitchRequest: DescribedRequest {
             "expiresAt": Schemas.date,
         ]),
         errors: ErrorCode.exchange.union(ErrorCode.storage).union([
-            .grantInvalid, .accountInUse, .switchInProgress, .owningAccountRequired, .oldAccountProofRequired,
+            .grantInvalid, .grantTooYoung, .accountInUse, .switchInProgress, .owningAccountRequired,
+            .oldAccountProofRequired,
             .staleEpoch, .quotaAccountSwitchRate,
         ]),
         requestHeaders: [
@@ -94,6 +99,21 @@ extension FinishAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Ends a switch: what still waits for its bytes is given up.",
         reply: Schemas.object(["accountEpoch": Schemas.int64]), errors: [.switchUnknown])
+}
+
+extension UndoAccountSwitchRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary:
+            "Makes the account whose credentials the request has, which its identity was switched away from, active again.",
+        reply: Schemas.object([
+            "switchId": Schemas.uuid, "accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64,
+            "movesContents": Schemas.bool,
+        ]),
+        errors: ErrorCode.exchange.union([
+            .grantInvalid, .freshSignInRequired, .undoExpired, .accountInUse, .switchUnknown, .staleEpoch,
+            .quotaAccountSwitchRate,
+        ]),
+        requestHeaders: [.deviceGrant: "The grant that the device had before the switch, even if it was revoked."])
 }
 
 extension CancelAccountSwitchRequest: DescribedRequest {

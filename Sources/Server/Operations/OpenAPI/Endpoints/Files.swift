@@ -28,14 +28,14 @@ extension DownloadFileRequest: DescribedRequest {
                         "contentsChanged": Schemas.bool,
                     ],
                     optional: [
-                        "appMetaData": Schemas.text,
+                        "appMetaData": Schemas.text, "appMetaDataOmitted": Schemas.bool,
                         "directDownload": Schemas.object(["url": Schemas.text, "expires": Schemas.date]),
                     ]),
                 Schemas.object(
                     [
                         "cloudStorageType": Schemas.storageType,
                         "gone": ["type": "string", "enum": ["fileRemovedOrRenamed", "authTokenExpiredOrRevoked"]],
-                    ], optional: ["appMetaData": Schemas.text]), Schemas.stale,
+                    ], optional: ["appMetaData": Schemas.text, "appMetaDataOmitted": Schemas.bool]), Schemas.stale,
             ]
         ],
         errors: ErrorCode.storage.union([

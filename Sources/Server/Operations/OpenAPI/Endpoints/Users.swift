@@ -7,6 +7,7 @@ extension HealthCheckRequest: DescribedRequest {
             [
                 "currentServerDateTime": Schemas.date, "serverUptime": ["type": "number", "exclusiveMinimum": 0],
                 "deployedGitTag": Schemas.version,
+                "availability": ["type": "string", "enum": ["full", "readOnly", "maintenance"]],
             ], optional: ["diagnostics": Schemas.text]))
 }
 
@@ -52,5 +53,8 @@ extension AppleNotificationsRequest: DescribedRequest {
             "description": "A token that Apple has signed.",
             "content": ["application/json": ["schema": Schemas.object(["payload": Schemas.text])]],
         ],
-        errors: [.parameterOutOfRange, .bodyLengthMismatch, .credentialsRejected, .providerUnavailable, .cloudTimeout])
+        errors: [
+            .parameterOutOfRange, .bodyLengthMismatch, .credentialsRejected, .providerUnavailable, .providerPaused,
+            .providerBusy, .providerCircuitOpen, .cloudTimeout,
+        ])
 }

@@ -12,7 +12,7 @@ struct MetricSections {
 
     /// Where and since when is counted.
     private var period: String {
-        figures?.countedSince.map { "this host since \($0) UTC" } ?? "this host, since its start or later"
+        figures?.countedSince.map { "this host since \($0.iso8601)" } ?? "this host, since its start or later"
     }
 
     private func section(

@@ -27,7 +27,7 @@ struct ReportPage {
             <meta http-equiv="Content-Security-Policy" content="\(policy)">
             <meta name="viewport" content="width=device-width, initial-scale=1">
             <meta name="referrer" content="no-referrer">
-            <title>SyncServer report, \(report.madeAt.description) UTC</title>
+            <title>SyncServer report, \(report.madeAt.iso8601)</title>
             <style>
             """
         page.append(style: style)
@@ -45,7 +45,7 @@ struct ReportPage {
         var header: HTMLText = """
             <header>
             <h1>SyncServer report</h1>
-            <p>\(report.madeAt.description) UTC. Made by syncctl \(report.version)\(server).</p>
+            <p>\(report.madeAt.iso8601). Made by syncctl \(report.version)\(server).</p>
 
             """
         if report.sandbox { header += "<p class=\"alert\">\(ServerReport.sandboxNotice)</p>\n" }

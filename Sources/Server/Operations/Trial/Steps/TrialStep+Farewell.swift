@@ -9,6 +9,10 @@ extension TrialStep {
         guard let stored = trial.stored else { return .notTried("the server has no tokens") }
         if trial.keepsGrant { return .notTried("the grant is to be kept (--keep-grant)") }
         try trial.account.revoke(stored, through: trial.client)
+        if stored.isLasting == true, let status = trial.recorder.calls.last?.status, (400..<500).contains(status) {
+            return .notOffered(
+                "the server answers \(status): it ends only app passwords, and this is the person's own password")
+        }
         trial.hasRevoked = !trial.recorder.calls.isEmpty
         return trial.hasRevoked
             ? .passed("it is") : .notOffered("there is no call for it, or the tokens are not the server's own")

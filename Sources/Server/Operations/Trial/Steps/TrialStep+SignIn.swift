@@ -32,8 +32,8 @@ extension TrialStep {
             trial.profile = profile
             guard profile.isPlausible else { return .failed("the identifier is empty or has more than 255 characters") }
             return .passed(profile.displayName.isEmpty ? "it does, without a name" : "it does")
-        } catch AccountError.rejected
-            where !trial.recorder.calls.isEmpty && trial.recorder.calls.allSatisfy(\.isSmooth)
+        } catch let error as AccountError
+            where error == .rejected && !trial.recorder.calls.isEmpty && trial.recorder.calls.allSatisfy(\.isSmooth)
         {
             trial.isOfAnotherApp = true
             return .passed("it knows the token")
@@ -67,7 +67,9 @@ extension TrialStep {
         do {
             _ = try trial.account.verify(forged, through: trial.client)
             return .failed("the token with another letter in it is accepted")
-        } catch AccountError.rejected {
+        } catch let error as AccountError where error.isRejection {
+            return .passed("it is refused")
+        } catch AccountError.rightMissing {
             return .passed("it is refused")
         }
     }

@@ -14,9 +14,11 @@ extension TrialStep {
         try provider.list(in: access) { page in left += page.filter { $0.name.hasPrefix(TrialAccount.objectPrefix) } }
         trial.isStorageOpen = true
         return .passed(
-            left.isEmpty
-                ? "it has"
-                : "it has; \(left.count) objects of an earlier trial are left there, and are deleted at the end")
+            ([
+                left.isEmpty
+                    ? "it has"
+                    : "it has; \(left.count) objects of an earlier trial are left there, and are deleted at the end"
+            ] + trial.remarks.all).joined(separator: "; "))
     }
 
     static let quota = TrialStep(

@@ -10,21 +10,22 @@ public struct APNs: PushService {
     /// Largest payload of an alert, in bytes.
     static let maximumPayloadBytes = 4_096
 
-    private let topic: String
+    private let topics: [String]
     private let environment: PushNotificationEnvironment
     private let token: ProviderToken
+    private let accepted = AcceptedMessages()
 
     /// - Parameters:
     ///   - teamID: the developer team's, ten characters.
     ///   - keyID: that of `key`, ten characters.
-    ///   - topic: the app's bundle identifier.
+    ///   - topics: the apps' bundle identifiers, at least one.
     ///   - environment: for devices that have not reported theirs.
     ///   - now: seconds since 1970.
     public init(
-        teamID: String, keyID: String, key: SigningKey, topic: String, environment: PushNotificationEnvironment,
+        teamID: String, keyID: String, key: SigningKey, topics: [String], environment: PushNotificationEnvironment,
         now: @escaping @Sendable () -> Int64
     ) {
-        self.topic = topic
+        self.topics = topics
         self.environment = environment
         token = ProviderToken(teamID: teamID, keyID: keyID, key: key, now: now)
     }
@@ -37,53 +38,54 @@ public struct APNs: PushService {
             }
     }
 
+    /// A device of unknown environment is tried in both, and one of an unknown app with each topic.
     public func deliver(
         _ notification: PushNotification, to address: PushAddress, through client: PushClient
     ) throws(PushError) -> PushAddress {
-        var address = address
-        let first = address.environment ?? environment
-        do {
-            try send(notification, to: address.token, in: first, through: client)
-            address.environment = first
-        } catch .gone(since: nil) where address.environment == nil {
-            // A token of the other environment is "bad" here. The other one is asked only if the environment is
-            // unknown.
-            let second: PushNotificationEnvironment = first == .production ? .sandbox : .production
-            try send(notification, to: address.token, in: second, through: client)
-            address.environment = second
+        let environments = address.environment.map { [$0] } ?? [environment, environment.other]
+        var isOfOtherApp = false
+        for environment in environments {
+            topics: for topic in address.topic.map({ [$0] }) ?? topics {
+                let used = PushAddress(token: address.token, environment: environment, topic: topic)
+                switch try send(notification, to: used, through: client) {
+                case .delivered:
+                    accepted.note(Self.message(notification, in: environment))
+                    return used
+                case .wrongTopic: isOfOtherApp = true
+                // A token of the other environment is "bad" here, whatever the topic.
+                case .badDeviceToken: break topics
+                case .failed(let error): throw error
+                case .tokenExpired: throw .misconfigured(detail: "ExpiredProviderToken; is the clock right?")
+                }
+            }
         }
-        return address
+        if isOfOtherApp { throw .misconfigured(detail: "DeviceTokenNotForTopic") }
+        throw accepted.judge(
+            environments.map { Self.message(notification, in: $0) }, rejectedWith: "BadDeviceToken")
+    }
+
+    private static func message(
+        _ notification: PushNotification, in environment: PushNotificationEnvironment
+    ) -> String {
+        "\(environment) \(notification.event)"
     }
 
     private func send(
-        _ notification: PushNotification, to deviceToken: String, in environment: PushNotificationEnvironment,
-        through client: PushClient
-    ) throws(PushError) {
+        _ notification: PushNotification, to address: PushAddress, through client: PushClient
+    ) throws(PushError) -> APNsReply {
         let authorization = try token.current()
-        switch APNsReply(try client.send(request(notification, deviceToken, environment, authorization))) {
-        case .delivered: return
-        case .failed(let error): throw error
-        case .tokenExpired:
-            let renewed = try token.replacement(for: authorization)
-            switch APNsReply(try client.send(request(notification, deviceToken, environment, renewed))) {
-            case .delivered: return
-            case .failed(let error): throw error
-            case .tokenExpired: throw .misconfigured(detail: "ExpiredProviderToken; is the clock right?")
-            }
-        }
+        let reply = APNsReply(try client.send(request(notification, address, authorization)))
+        guard reply == .tokenExpired else { return reply }
+        let renewed = try token.replacement(for: authorization)
+        return APNsReply(try client.send(request(notification, address, renewed)))
     }
 
     private func request(
-        _ notification: PushNotification, _ deviceToken: String, _ environment: PushNotificationEnvironment,
-        _ authorization: String
+        _ notification: PushNotification, _ address: PushAddress, _ authorization: String
     ) -> OutgoingRequest {
-        let host =
-            switch environment {
-            case .production: "api.push.apple.com"
-            case .sandbox: "api.sandbox.push.apple.com"
-            }
+        let host = address.environment == .sandbox ? "api.sandbox.push.apple.com" : "api.push.apple.com"
         var headers: HTTPFields = [.authorization: "bearer " + authorization, .contentType: "application/json"]
-        headers[.apnsTopic] = topic
+        headers[.apnsTopic] = address.topic
         headers[.apnsPushType] = "alert"
         headers[.apnsPriority] = "10"
         headers[.apnsExpiration] = String(notification.expiresAt)
@@ -91,7 +93,7 @@ public struct APNs: PushService {
         // A repeated notification replaces the first one on the screen instead of appearing beside it.
         headers[.apnsCollapseID] = notification.id
         var request = OutgoingRequest(
-            .apns, .push, .post, "https://\(host)/3/device/\(PercentEncoding.encode(deviceToken))", headers: headers,
+            .apns, .push, .post, "https://\(host)/3/device/\(PercentEncoding.encode(address.token))", headers: headers,
             body: .bytes(Self.payload(notification.text)[...]), replyLimitBytes: 64 * 1024)
         request.requiresHTTP2 = true
         return request
@@ -114,6 +116,10 @@ public struct APNs: PushService {
         }
         return writer.bytes
     }
+}
+
+extension PushNotificationEnvironment {
+    fileprivate var other: PushNotificationEnvironment { self == .production ? .sandbox : .production }
 }
 
 extension HTTPField.Name {

@@ -8,6 +8,10 @@ enum APNsReply: Equatable {
     case delivered
     /// The provider token, not the notification, is at fault: retry with a new token.
     case tokenExpired
+    /// The device token is of the other environment, invalid, or our settings are.
+    case badDeviceToken
+    /// The device token belongs to another app.
+    case wrongTopic
     case failed(PushError)
 
     private struct Body: Decodable {
@@ -25,7 +29,8 @@ enum APNsReply: Equatable {
         let word = PushError.word(body?.reason)
         switch (reply.status, body?.reason) {
         case (410, _): self = .failed(.gone(since: body?.timestamp.map { $0 / 1_000 }))
-        case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): self = .failed(.gone(since: nil))
+        case (400, "BadDeviceToken"): self = .badDeviceToken
+        case (400, "DeviceTokenNotForTopic"): self = .wrongTopic
         case (400, "IdleTimeout"): self = .failed(.unavailable(detail: word))
         case (400, "BadTopic"), (400, "MissingTopic"), (400, "TopicDisallowed"):
             self = .failed(.misconfigured(detail: word))

@@ -57,9 +57,9 @@ final class ProviderToken: Sendable {
     }
 
     private func sign(at time: Int64) throws(PushError) -> Issued {
+        let claims = Claims(iss: teamID, iat: time - JSONWebToken.clockAllowanceSeconds)
         do {
-            return Issued(
-                text: try JSONWebToken.signed(Claims(iss: teamID, iat: time), keyID: keyID, with: key), issuedAt: time)
+            return Issued(text: try JSONWebToken.signed(claims, keyID: keyID, with: key), issuedAt: time)
         } catch {
             throw .misconfigured(detail: "the key does not sign")
         }

@@ -15,19 +15,29 @@ public struct AppleAccount: AccountProvider {
     public struct Registration: Sendable {
         /// The app's identifier; audience of identity tokens.
         public var clientID: String
+        /// Those of the app on other platforms, and of the team's other apps: at Apple a person has the same identifier
+        /// in all of them.
+        public var otherClientIDs: [String]
         public var teamID: String
         public var keyID: String
         public var key: SigningKey
-        /// Sent with codes if the app named one when it asked for them; apps on devices do not.
+        /// Sent with codes for ``clientID`` whose caller names none, if the app named it when it asked for them; apps on
+        /// devices do not.
         public var redirectURI: String?
 
-        public init(clientID: String, teamID: String, keyID: String, key: SigningKey, redirectURI: String?) {
+        public init(
+            clientID: String, otherClientIDs: [String] = [], teamID: String, keyID: String, key: SigningKey,
+            redirectURI: String?
+        ) {
             self.clientID = clientID
+            self.otherClientIDs = otherClientIDs
             self.teamID = teamID
             self.keyID = keyID
             self.key = key
             self.redirectURI = redirectURI
         }
+
+        var clientIDs: [String] { [clientID] + otherClientIDs }
     }
 
     private static let issuer = "https://appleid.apple.com"
@@ -48,7 +58,7 @@ public struct AppleAccount: AccountProvider {
     public init(_ registration: Registration, now: @escaping @Sendable () -> Date = { Date() }) {
         self.registration = registration
         self.now = now
-        policy = IDTokenPolicy(issuer: .oneOf([Self.issuer]), audiences: [registration.clientID])
+        policy = IDTokenPolicy(issuer: .oneOf([Self.issuer]), audiences: Set(registration.clientIDs))
         keys = PublishedKeys(of: .apple, at: Self.keysURL, algorithms: [.rs256, .es256])
     }
 
@@ -65,7 +75,7 @@ public struct AppleAccount: AccountProvider {
             tokenLifetime: isExpired ? nil : claims.lifetime(at: now),
             identityToken: IdentityToken(
                 hash: Self.hash(presented.accessToken), isExpired: isExpired,
-                issuedAt: Int64(saturating: claims.iat ?? claims.exp)))
+                issuedAt: Int64(saturating: claims.iat ?? claims.exp), clientID: clientID(of: claims)))
     }
 
     /// The identity token that comes back must be the caller's: somebody else's code is rejected.
@@ -73,8 +83,10 @@ public struct AppleAccount: AccountProvider {
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
         var details: [(name: String, value: String)] = []
-        if let redirectURI = registration.redirectURI { details.append(("redirect_uri", redirectURI)) }
-        let tokens = try tokenEndpoint().exchange(code: code.value, details, through: client)
+        let clientID = profile.identityToken?.clientID ?? registration.clientID
+        let standardURI = clientID == registration.clientID ? registration.redirectURI : nil
+        if let redirectURI = code.redirectURI ?? standardURI { details.append(("redirect_uri", redirectURI)) }
+        let tokens = try tokenEndpoint(clientID).exchange(code: code.value, details, through: client)
         let now = now()
         guard let refreshToken = tokens.refreshToken, let idToken = tokens.idToken else {
             throw .unavailable(detail: "Apple's token endpoint left out a token")
@@ -82,7 +94,8 @@ public struct AppleAccount: AccountProvider {
         let claims = try claims(of: idToken, at: now, through: client)
         guard claims.sub == profile.providerUserID, !policy.isExpired(claims, at: now) else { throw .codeRejected }
         return StoredCredentials(
-            refreshToken: refreshToken, identity: IdentityRecord(confirmedAt: Int64(now.timeIntervalSince1970)))
+            refreshToken: refreshToken,
+            identity: IdentityRecord(confirmedAt: Int64(now.timeIntervalSince1970), clientID: clientID))
     }
 
     /// Only the token's hash is kept; the token itself is of no use to the server.
@@ -100,7 +113,7 @@ public struct AppleAccount: AccountProvider {
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
         guard let refreshToken = stored.refreshToken else { return stored }
-        let tokens = try tokenEndpoint().refresh(refreshToken, through: client)
+        let tokens = try tokenEndpoint(clientID(of: stored)).refresh(refreshToken, through: client)
         return stored.updated(
             with: StoredCredentials(
                 refreshToken: tokens.refreshToken,
@@ -116,7 +129,15 @@ public struct AppleAccount: AccountProvider {
 
     // MARK: Tokens
 
-    /// The claims of one of Apple's tokens for our app; its expiry is not checked.
+    private func clientID(of stored: StoredCredentials) -> String {
+        stored.identity?.clientID ?? registration.clientID
+    }
+
+    private func clientID(of claims: IDTokenClaims) -> String {
+        registration.clientIDs.first(where: claims.audience.contains) ?? registration.clientID
+    }
+
+    /// The claims of one of Apple's tokens for our apps; its expiry is not checked.
     private func claims(
         of token: String, at now: Date, through client: AccountClient
     ) throws(AccountError) -> IDTokenClaims {
@@ -127,18 +148,19 @@ public struct AppleAccount: AccountProvider {
     public func notice(in token: String, through client: AccountClient) throws(AccountError) -> AppleNotice {
         let payload = try keys.verifiedPayload(of: token, through: client)
         return try AppleNotice(
-            payload: payload, issuer: Self.issuer, audience: registration.clientID, at: now())
+            payload: payload, issuer: Self.issuer, audiences: Set(registration.clientIDs), at: now())
     }
 
     /// Apple demands this when an account is deleted ("Revoke tokens"); it replies with 200 even if nothing was left to
     /// revoke.
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard let refreshToken = stored.refreshToken else { return }
+        let clientID = self.clientID(of: stored)
         let reply = try client.send(
             .form(
                 .apple, .revoke, Self.revocationURL,
                 [
-                    ("client_id", registration.clientID), ("client_secret", try clientSecret()),
+                    ("client_id", clientID), ("client_secret", try clientSecret(of: clientID)),
                     ("token", refreshToken), ("token_type_hint", "refresh_token"),
                 ]))
         guard reply.status != 200 else { return }
@@ -147,21 +169,21 @@ public struct AppleAccount: AccountProvider {
     }
 
     public func checkRegistration(through client: AccountClient) throws(AccountError) {
-        try tokenEndpoint().checkClient(through: client)
+        for clientID in registration.clientIDs { try tokenEndpoint(clientID).checkClient(through: client) }
     }
 
-    private func tokenEndpoint() throws(AccountError) -> TokenEndpoint {
+    private func tokenEndpoint(_ clientID: String) throws(AccountError) -> TokenEndpoint {
         TokenEndpoint(
-            of: .apple, named: "Apple", at: Self.tokenURL, clientID: registration.clientID,
-            clientSecret: try clientSecret())
+            of: .apple, named: "Apple", at: Self.tokenURL, clientID: clientID,
+            clientSecret: try clientSecret(of: clientID))
     }
 
     /// A token that we sign to prove to Apple that we are the app's server ("Creating a client secret").
-    func clientSecret() throws(AccountError) -> String {
-        let issuedAt = Int64(now().timeIntervalSince1970)
+    func clientSecret(of clientID: String) throws(AccountError) -> String {
+        let issuedAt = Int64(now().timeIntervalSince1970) - JSONWebToken.clockAllowanceSeconds
         let claims = AppleClientSecret(
             iss: registration.teamID, iat: issuedAt, exp: issuedAt + Self.clientSecretLifeSeconds, aud: Self.issuer,
-            sub: registration.clientID)
+            sub: clientID)
         do {
             return try JSONWebToken.signed(claims, keyID: registration.keyID, with: registration.key)
         } catch {

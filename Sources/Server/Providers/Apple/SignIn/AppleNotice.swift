@@ -24,11 +24,12 @@ public struct AppleNotice: Equatable, Sendable {
 
     /// Reads the payload of a token whose signature is Apple's.
     ///
-    /// - Throws: ``AccountError/rejected`` if it is not a notice, or not for `audience`. A person's identity token is
+    /// - Throws: ``AccountError/rejected`` if it is not a notice, or not for one of `audiences`. A person's identity token is
     ///   not a notice, although Apple signs both alike.
-    init(payload: [UInt8], issuer: String, audience: String, at now: Date) throws(AccountError) {
+    init(payload: [UInt8], issuer: String, audiences: Set<String>, at now: Date) throws(AccountError) {
         guard let claims = try? UntrustedJSON.decode(Claims.self, from: payload), claims.iss == issuer,
-            claims.audience == [audience], !claims.jti.isEmpty, let details = claims.events
+            claims.audience.count == 1, audiences.isSuperset(of: claims.audience), !claims.jti.isEmpty,
+            let details = claims.events
         else { throw .rejected }
         let now = now.timeIntervalSince1970
         guard claims.iat <= now + Self.futureLeewaySeconds else { throw .rejected }

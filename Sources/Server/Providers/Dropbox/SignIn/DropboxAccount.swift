@@ -115,11 +115,12 @@ public struct DropboxAccount: AccountProvider {
 
     private func currentUser(_ token: String, through client: AccountClient) throws(AccountError) -> DropboxUser {
         let reply = try call(.identity, Self.currentAccount, token, through: client)
-        switch reply.status {
-        case 200: return try AccountJSON.decode(DropboxUser.self, reply)
-        // Malformed, expired, revoked, without the scope, or of a suspended user.
-        case 400, 401, 403: throw .rejected
-        default: throw .unavailable(detail: "status \(reply.status)")
+        switch DropboxVerdict.classify(reply) {
+        case .answer: return try AccountJSON.decode(DropboxUser.self, reply)
+        // Dropbox's word about the account: without the scope, suspended, of the wrong type.
+        case .failure(.rejected) where [401, 403].contains(reply.status) && DropboxErrorBody(reply.body) != nil:
+            throw .rejected
+        case let verdict: throw verdict.accountError ?? .rejected
         }
     }
 

@@ -12,7 +12,12 @@ enum DropboxVerdict {
         case 409:
             guard let error else { return .failure(.unavailable(detail: "unreadable conflict")) }
             return answers.isDisjoint(with: error.tags) ? conflict(error, reply) : .answer
-        case 408, 429, 500...:
+        // The one judgement of a token that is a text.
+        case 400 where String(decoding: reply.body.prefix(500), as: UTF8.self).contains("access token is malformed"):
+            return .tokenRejected
+        case 429:
+            return .throttled(after: retryAfter(reply, error), detail: "status \(reply.status) \(error?.path ?? "")")
+        case 408, 500...:
             return .tryAgain(after: retryAfter(reply, error), detail: "status \(reply.status) \(error?.path ?? "")")
         case 404:
             // No route of Dropbox replies with this; nobody has looked for the object.
@@ -24,7 +29,7 @@ enum DropboxVerdict {
     private static func unauthorized(_ error: DropboxErrorBody?) -> ReplyVerdict {
         switch error?.tags.first {
         case "expired_access_token", "invalid_access_token": .tokenRejected
-        case nil: .failure(.unavailable(detail: "status 401 from something that is not Dropbox"))
+        case nil: .tokenDoubted
         // A suspended user, a missing scope: a new token would be rejected as well, and nobody has revoked anything.
         case .some: .failure(.rejected(code: "401 \(error?.path ?? "")"))
         }
@@ -32,7 +37,7 @@ enum DropboxVerdict {
 
     private static func conflict(_ error: DropboxErrorBody, _ reply: Reply) -> ReplyVerdict {
         if error.tags.contains("too_many_write_operations") || error.tags.contains("too_many_requests") {
-            return .tryAgain(after: retryAfter(reply, error), detail: error.path)
+            return .throttled(after: retryAfter(reply, error), detail: error.path)
         }
         if error.tags.contains("insufficient_space") { return .failure(.quotaExceeded) }
         if error.tags.contains("content_hash_mismatch") { return .failure(.contentMismatch) }

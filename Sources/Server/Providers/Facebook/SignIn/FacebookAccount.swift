@@ -14,6 +14,8 @@ public struct FacebookAccount: AccountProvider {
     private static let limitedIssuers: Set = ["https://www.facebook.com", "https://limited.facebook.com"]
     /// Error code of an inspection: the token is another app's, or not a token at all.
     private static let wrongParameter = 100
+    /// Temporary failures, throttling of the app or of a person, and a block for suspicious behaviour.
+    private static let passingCodes: Set = [1, 2, 4, 17, 32, 341, 368, 613]
 
     private let appID: String
     private let appSecret: String
@@ -126,14 +128,18 @@ public struct FacebookAccount: AccountProvider {
         return try AccountJSON.decode(FacebookTokens.self, reply).accessToken
     }
 
-    /// Classifies an error by its code (Graph API, "Handle errors").
+    /// Classifies an error by its code (Graph API, "Handle errors"). Only what is known to be about the token rejects it: it
+    /// is invalid, expired, withdrawn, another app's, or lacks a permission (200 to 299).
     private static func failure(_ reply: Reply) -> AccountError {
         guard let error = try? AccountJSON.decode(FacebookErrorBody.self, reply).error else {
             return .unavailable(detail: "status \(reply.status)")
         }
+        let pause = AccountError.notAsked(retryAfter: Pauses.usual, detail: "Facebook error \(error.code)")
         switch error.code {
-        case 1, 2, 4, 17, 32, 613: return .unavailable(detail: "Facebook error \(error.code)")
-        default: return .rejected
+        case 10, 100, 102, 104, 190, 200...299, 2_500:
+            return error.isTransient == true ? pause : .rejected
+        case _ where error.isTransient == true || passingCodes.contains(error.code): return pause
+        default: return .unavailable(detail: "Facebook error \(error.code)")
         }
     }
 
@@ -141,9 +147,9 @@ public struct FacebookAccount: AccountProvider {
     /// Facebook does not inspect for us, since it is another app's.
     private static func failure(ofInspection reply: Reply) -> AccountError {
         let failure = failure(reply)
-        guard failure == .rejected, let code = try? AccountJSON.decode(FacebookErrorBody.self, reply).error.code,
-            code != wrongParameter
+        guard let error = try? AccountJSON.decode(FacebookErrorBody.self, reply).error, error.isTransient != true,
+            error.code != wrongParameter, !passingCodes.contains(error.code)
         else { return failure }
-        return .misconfigured(detail: "Facebook error \(code)")
+        return .misconfigured(detail: "Facebook error \(error.code)")
     }
 }

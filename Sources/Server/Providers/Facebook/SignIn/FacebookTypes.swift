@@ -42,6 +42,8 @@ struct FacebookTokens: Decodable, PlausibilityChecked {
 struct FacebookErrorBody: Decodable {
     struct Content: Decodable {
         var code: Int
+        /// Whether the same request may succeed later.
+        var isTransient: Bool?
     }
     var error: Content
 }

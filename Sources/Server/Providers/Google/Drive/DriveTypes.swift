@@ -72,10 +72,28 @@ struct DriveErrorBody: Decodable {
     struct Item: Decodable {
         var reason: String?
     }
-    var error: Content
 
     /// The most specific code for what went wrong.
-    var reason: String {
-        error.errors?.first?.reason ?? error.details?.lazy.compactMap(\.reason).first ?? error.status ?? "unknown"
+    let reason: String
+
+    private enum Member: String, CodingKey {
+        case error
+        case description = "error_description"
+    }
+
+    /// The routes of OAuth have a text as `error`, and `tokeninfo` at times only a description.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Member.self)
+        if let word = try? container.decode(String.self, forKey: .error) {
+            reason = word
+        } else if container.contains(.error) {
+            let error = try container.decode(Content.self, forKey: .error)
+            reason =
+                error.errors?.first?.reason ?? error.details?.lazy.compactMap(\.reason).first ?? error.status
+                ?? "unknown"
+        } else {
+            _ = try container.decode(String.self, forKey: .description)
+            reason = "invalid_token"
+        }
     }
 }

@@ -9,7 +9,7 @@ extension DriveErrorBody {
     }
 }
 
-/// Classifies Drive's replies by the action they require (Drive API, "Resolve errors").
+/// Classifies Google's replies by the action they require (Drive API, "Resolve errors"; RFC 6750, section 3.1).
 enum DriveVerdict {
     /// - Parameter answers: statuses that the caller wants to see although they are not successes.
     static func classify(_ reply: Reply, accepting answers: Set<Int>) -> ReplyVerdict {
@@ -17,12 +17,17 @@ enum DriveVerdict {
         let error = DriveErrorBody(reply)
         let reason = error?.reason ?? "unknown"
         switch (reply.status, reason) {
-        case (401, _), (403, "dailyLimitExceededUnreg"):
+        case (401, _) where error == nil: return .tokenDoubted
+        // `tokeninfo` says 400.
+        case (401, _), (403, "dailyLimitExceededUnreg"), (400, "invalid_token"):
             return .tokenRejected
-        case (403, "rateLimitExceeded"), (403, "userRateLimitExceeded"), (403, "RATE_LIMIT_EXCEEDED"), (408, _),
-            (429, _), (500..., _):
+        case (403, "rateLimitExceeded"), (403, "userRateLimitExceeded"), (403, "RATE_LIMIT_EXCEEDED"), (429, _):
+            return .throttled(after: reply.head.retryAfter, detail: "status \(reply.status) \(reason)")
+        case (408, _), (500..., _):
             return .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status) \(reason)")
-        case (403, "storageQuotaExceeded"), (403, "quotaExceeded"):
+        // The last three limit the number of files. A person who reaches one has to delete files, as with a full storage.
+        case (403, "storageQuotaExceeded"), (403, "quotaExceeded"), (403, "teamDriveFileLimitExceeded"),
+            (403, "numChildrenInNonRootLimitExceeded"), (403, "activeItemCreationLimitExceeded"):
             return .failure(.quotaExceeded)
         case (403, "dailyLimitExceeded"), (403, "downloadQuotaExceeded"), (403, "sharingRateLimitExceeded"):
             return .failure(.rateLimited(retryAfter: reply.head.retryAfter))

@@ -29,7 +29,10 @@ extension GoogleDrive: DirectUploads {
     ) throws(CloudStorageError) -> StoredObject? {
         guard let objectID = reservation.objectID else { return nil }
         do throws(CloudStorageError) {
-            let object = try describe(objectID: objectID, in: access)
+            var object = try describe(objectID: objectID, in: access)
+            if object.isInBin, let folderID = reservation.folderID {
+                object = try takenOutOfBin(object, from: [folderID], in: access)
+            }
             return object.isInBin ? nil : object
         } catch .notFound {
             return nil

@@ -31,7 +31,33 @@ public struct GoogleDrive: CloudProvider {
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject {
         let file = try DriveNewFile(reservation, mimeType: mimeType)
-        return try DriveUpload(content: content, file: file, access: access).run()
+        let stored = try DriveUpload(content: content, file: file, access: access).run()
+        guard stored.isInBin else { return stored }
+        let moved = try takenOutOfBin(stored, from: file.parents, in: access)
+        guard !moved.isInBin else { throw .unavailable(detail: "the object stays in the bin") }
+        return moved
+    }
+
+    /// Moves an object into the person's folder as it is now: Drive takes files for a folder that its owner has put into the bin,
+    /// and deletes them with it after 30 days.
+    /// - Returns: the object, which is still in the bin if it was put there itself.
+    func takenOutOfBin(
+        _ object: StoredObject, from parents: [String], in access: StorageAccess
+    ) throws(CloudStorageError) -> StoredObject {
+        access.folder.markDoubtful()
+        let folderID = try DriveFolder(access: access, identifiers: identifiers).identifier()
+        guard !parents.contains(folderID) else { return object }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
+        let url = Self.url(
+            of: object.objectID,
+            [
+                ("addParents", folderID), ("removeParents", parents.joined(separator: ",")),
+                ("fields", DriveFile.fields),
+            ])
+        var request = OutgoingRequest(.google, .metadata, .patch, url)
+        request.headers[.contentType] = "application/json; charset=UTF-8"
+        request.body = .bytes(Array("{}".utf8)[...])
+        return try ProviderJSON.decode(DriveFile.self, try client.send(request).body).stored
     }
 
     public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {

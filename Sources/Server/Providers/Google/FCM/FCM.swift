@@ -17,6 +17,7 @@ public struct FCM: PushService {
     private let url: String
     private let token: ServiceAccountToken
     private let now: @Sendable () -> Int64
+    private let accepted = AcceptedMessages()
 
     /// - Parameter now: seconds since 1970.
     public init(account: ServiceAccount, now: @escaping @Sendable () -> Int64) {
@@ -34,7 +35,11 @@ public struct FCM: PushService {
         if reply.status == 401, Self.errorCode(in: reply) != "THIRD_PARTY_AUTH_ERROR" {
             reply = try client.send(request(body, try token.replacement(for: accessToken, through: client)))
         }
-        if let error = Self.error(in: reply) { throw error }
+        switch Self.error(in: reply) {
+        case nil: accepted.note(notification.event)
+        case .doubtful(let detail): throw accepted.judge([notification.event], rejectedWith: detail)
+        case .some(let error): throw error
+        }
         return address
     }
 
@@ -113,9 +118,9 @@ public struct FCM: PushService {
         let code = errorCode(in: reply)
         let word = PushError.word(code ?? body(of: reply)?.error?.status)
         switch (reply.status, code) {
-        case (404, "UNREGISTERED"), (403, "SENDER_ID_MISMATCH"): return .gone(since: nil)
-        // What we send is the same for every device but for the token, so it is the token that is invalid.
-        case (400, "INVALID_ARGUMENT"): return .gone(since: nil)
+        case (404, "UNREGISTERED"): return .gone(since: nil)
+        // The token, or something in the message.
+        case (400, "INVALID_ARGUMENT"): return .doubtful(detail: "status 400 \(word)")
         case (401, _), (403, _), (404, _): return .misconfigured(detail: "status \(reply.status) \(word)")
         case (429, _): return .rateLimited(retryAfter: reply.head.retryAfter ?? quotaPause)
         case (503, _) where reply.head.retryAfter != nil: return .rateLimited(retryAfter: reply.head.retryAfter)

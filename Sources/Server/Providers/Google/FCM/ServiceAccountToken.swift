@@ -63,8 +63,9 @@ final class ServiceAccountToken: Sendable {
     }
 
     private func fetch(at time: Int64, through client: PushClient) throws(PushError) -> Fetched {
+        let issuedAt = time - JSONWebToken.clockAllowanceSeconds
         let claims = Claims(
-            iss: account.email, scope: Self.scope, aud: Self.url, iat: time, exp: time + 3_600)
+            iss: account.email, scope: Self.scope, aud: Self.url, iat: issuedAt, exp: issuedAt + 3_600)
         let assertion: String
         do { assertion = try JSONWebToken.signed(claims, keyID: account.keyID, with: account.key) } catch {
             throw .misconfigured(detail: "the service account's key does not sign")

@@ -124,10 +124,6 @@ public struct GoogleAccount: AccountProvider {
     }
 
     private static func requireSuccess(_ reply: Reply) throws(AccountError) {
-        switch reply.status {
-        case 200: return
-        case 400, 401: throw .rejected
-        default: throw .unavailable(detail: "status \(reply.status)")
-        }
+        if let error = DriveVerdict.classify(reply, accepting: []).accountError { throw error }
     }
 }

@@ -11,7 +11,7 @@ enum GraphVerdict {
         let word = codes?.last ?? "unknown"
         switch reply.status {
         case 401:
-            return .tokenRejected
+            return codes == nil ? .tokenDoubted : .tokenRejected
         case 400, 404:
             if let missing = MissingDrive(reply) {
                 return .failure(.rejected(code: "\(reply.status) \(word): \(missing.rawValue)"))
@@ -26,9 +26,14 @@ enum GraphVerdict {
             return .failure(.quotaExceeded)
         case 403 where codes?.contains(where: quotaCodes.contains) == true:
             return .failure(.quotaExceeded)
-        case 408, 423, 429, 500...:
+        case 429:
+            return .throttled(after: reply.head.retryAfter, detail: "status \(reply.status) \(word)")
+        case 408, 423, 500...:
             return .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status) \(word)")
         case 403 where codes?.contains(where: throttlingCodes.contains) == true:
+            return .throttled(after: reply.head.retryAfter, detail: "status 403 \(word)")
+        // A drive is read-only while its database is moved, for hours at times.
+        case 403 where codes?.contains("serviceReadOnly") == true:
             return .tryAgain(after: reply.head.retryAfter, detail: "status 403 \(word)")
         case 410:
             return .failure(.notFound)

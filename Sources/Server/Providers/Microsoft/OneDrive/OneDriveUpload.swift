@@ -196,7 +196,10 @@ struct OneDriveUpload {
             if let rival = try existing(session.name) { return (outcome, rival) }
             attempt += 1
             let deadline = part.deadline(within: patience)
-            guard access.backoff.wait(before: attempt, retryAfter: nil, deadline: deadline) else {
+            guard
+                access.backoff.wait(
+                    before: attempt, retryAfter: nil, deadline: deadline, for: ExternalService.microsoft.name)
+            else {
                 throw .unavailable(detail: "the upload session is busy with another request")
             }
         }

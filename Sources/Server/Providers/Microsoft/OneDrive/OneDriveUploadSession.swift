@@ -90,7 +90,10 @@ struct OneDriveUploadSession {
                 switch reply.status {
                 case 404 where !isKnownToWork && sent != nil:
                     isKnownToWork = true
-                    guard access.backoff.pause(Self.replicationPause, deadline: deadline) else { return .lost }
+                    guard
+                        access.backoff.pause(
+                            Self.replicationPause, deadline: deadline, for: ExternalService.microsoft.name)
+                    else { return .lost }
                     position = sent
                     continue
                 // Its address is its authorization, so only another session fixes a 401.

@@ -77,10 +77,11 @@ public struct MicrosoftAccount: AccountProvider {
         // A header, since tokens in URLs get logged.
         let reply = try client.send(
             OutgoingRequest(.microsoft, .identity, .get, Self.me, headers: [.authorization: "Bearer " + token]))
-        switch reply.status {
-        case 200: return try AccountJSON.decode(MicrosoftUser.self, reply)
-        case 400, 401, 403: throw .rejected
-        default: throw .unavailable(detail: "status \(reply.status)")
+        switch GraphVerdict.classify(reply, accepting: []) {
+        case .answer: return try AccountJSON.decode(MicrosoftUser.self, reply)
+        // The token is one, but not for this route.
+        case .failure(.rejected) where reply.status == 403 && GraphVerdict.codes(reply) != nil: throw .scopeMissing
+        case let verdict: throw verdict.accountError ?? .rejected
         }
     }
 

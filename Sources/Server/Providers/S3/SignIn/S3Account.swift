@@ -1,6 +1,5 @@
 public import FoundationEssentials
 import HTTPTransport
-import HTTPTypes
 public import SyncProtocol
 import UntrustedInput
 
@@ -26,30 +25,29 @@ public struct S3Account: AccountProvider {
     public var accountType: AccountType { .s3 }
 
     /// Lists the bucket, and begins and aborts an upload, which leaves nothing in it.
+    ///
+    /// A storage that is full has a key that may write: its owner must be able to delete something.
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
         let location = try S3Location(details: presented.accountDetails)
-        let bucket = try bucket(location, secret: presented.accessToken, through: client)
-        do throws(CloudStorageError) {
-            var sender = bucket.client()
-            let reply = try sender.send(
-                bucket.request(
-                    .identity, .get,
-                    query: [
-                        (name: "list-type", value: "2"), (name: "max-keys", value: "1"),
-                        (name: "prefix", value: location.prefix),
-                    ]))
-            _ = try S3XML.root(of: reply, named: "ListBucketResult")
-            try S3MultipartUpload(
-                of: Self.probeName, headers: [:], in: bucket, accepting: [], by: bucket.access.deadline
-            ).abort(by: bucket.access.deadline)
-        } catch {
-            throw Self.accountError(error)
-        }
+        let trial = S3KeyTrial(try bucket(location, secret: presented.accessToken, through: client))
+        try trial.list()
+        do throws(AccountError) { _ = try trial.beginAndEndUpload() } catch .storageUnusable(.full) {}
         return SignInProfile(
             providerUserID: location.identity,
             displayName: location.prefix.split(separator: "/").last.map(String.init) ?? location.bucket)
+    }
+
+    public func statedUserID(in presented: PresentedCredentials) -> String? {
+        (try? S3Location(details: presented.accountDetails))?.identity
+    }
+
+    public func namedServer(in presented: PresentedCredentials) -> String? {
+        guard let server = (try? S3Location(details: presented.accountDetails))?.server,
+            servers.destination(of: server) == .named
+        else { return nil }
+        return server.origin
     }
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {
@@ -57,35 +55,24 @@ public struct S3Account: AccountProvider {
         return StoredCredentials(accessToken: presented.accessToken, isLasting: true, location: location?.stored)
     }
 
-    /// Writes, reads and deletes an object.
+    public func namesAddress(in presented: PresentedCredentials) -> Bool {
+        (try? S3Location(details: presented.accountDetails)) != nil
+    }
+
+    /// Tries every right out that the key needs (``S3KeyTrial``), and finds out whether the bucket keeps what is deleted.
     public func requireStorage(
         with credentials: StoredCredentials, through client: AccountClient
     ) throws(AccountError) {
         guard let secret = credentials.accessToken, let stored = credentials.location else { return }
-        do throws(CloudStorageError) {
-            let location = try S3Location(stored: stored)
-            let bucket: S3Bucket
-            do { bucket = try self.bucket(location, secret: secret, through: client) } catch {
-                throw .rejected(code: "\(error)")
-            }
-            // Always the same name: what a failed attempt leaves behind, the next one overwrites and deletes.
-            let name = Self.probeName
-            var sender = bucket.client()
-            var put = bucket.request(.metadata, .put, object: S3.objectID(name))
-            bucket.attach(Array("SyncServer".utf8)[...], to: &put)
-            _ = try sender.send(put)
-            let get = bucket.request(.metadata, .get, object: S3.objectID(name))
-            _ = try sender.send(get)
-            try sender.send(bucket.request(.metadata, .delete, object: S3.objectID(name))).confirmDeletion()
-            // Some keys may list, and yet are not told that an object is absent: no upload would find out whether its name is
-            // free (Backblaze B2: kopia, issue 5329).
-            do throws(CloudStorageError) { _ = try sender.send(get) } catch .notFound {}
-        } catch {
-            switch error {
-            case .rejected(let code): throw .storageMissing(detail: code)
-            default: throw Self.accountError(error)
-            }
+        let location: S3Location
+        do { location = try S3Location(stored: stored) } catch { throw .unavailable(detail: String(reflecting: error)) }
+        let trial = S3KeyTrial(try bucket(location, secret: secret, through: client))
+        if try trial.keepObject() == .withVersions {
+            client.remark(
+                "the bucket keeps versions: what is deleted or replaced stays in it, and is billed, until its owner or a "
+                    + "lifecycle rule removes it")
         }
+        try trial.seeUploads()
     }
 
     /// The app maker has registered nothing anywhere.
@@ -93,33 +80,18 @@ public struct S3Account: AccountProvider {
 
     public func checkRegistration(through client: AccountClient) {}
 
-    /// The name of what is written to try a key out.
-    private static let probeName = ".syncserver-probe"
-
     private func bucket(
         _ location: S3Location, secret: String, through client: AccountClient
     ) throws(AccountError) -> S3Bucket {
         guard let server = location.server, let destination = servers.destination(of: server) else {
             throw .serverNotAllowed
         }
-        guard secret.isIdentifier(upTo: Self.longestSecret) else { throw .rejected }
+        guard secret.isIdentifier(upTo: Self.longestSecret) else {
+            throw .keyRejected("the access token is not the secret of an access key: it has a blank, or is too long")
+        }
         return S3Bucket(
             location, secret: secret, destination: destination, server: server,
             access: client.access(tokens: PresentedKey(secret: secret)), now: now)
-    }
-
-    private static func accountError(_ error: CloudStorageError) -> AccountError {
-        switch error {
-        case .authorizationRevoked: .rejected
-        case .serverNotAllowed: .serverNotAllowed
-        // The key is one, but opens too little; or there is no such bucket.
-        case .rejected, .notFound, .quotaExceeded: .rejected
-        case .rateLimited, .unavailable, .contentMismatch, .contentFailed, .downloadCancelled, .localFailure:
-            .unavailable(detail: String(reflecting: error))
-        case .misconfigured(let detail): .misconfigured(detail: detail)
-        case .withheld(let reason): .withheld(reason)
-        case .timedOut: .timedOut
-        }
     }
 }
 

@@ -85,6 +85,10 @@ public struct S3: CloudProvider {
         }
     }
 
+    public func endUpload(_ session: String, in access: StorageAccess) throws(CloudStorageError) {
+        try S3PieceUpload.end(session, in: try bucket(access))
+    }
+
     /// What lies deeper than our own objects, behind another slash, is not ours.
     public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
         let bucket = try bucket(access)

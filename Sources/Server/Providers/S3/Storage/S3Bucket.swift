@@ -1,5 +1,7 @@
+import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
+import OpenSSLCrypto
 import SyncProtocol
 
 /// One person's part of a bucket, for one operation: makes requests, signs and sends them.
@@ -13,6 +15,8 @@ struct S3Bucket {
     private let abilities: S3Abilities
     /// Without TLS, only a signature protects a payload.
     let signsPayloads: Bool
+    /// What the service refused with its last reply.
+    let lastRefusal = S3Refusal()
 
     /// - Throws: ``CloudStorageError/serverNotAllowed`` if the operator no longer admits the server.
     init(
@@ -62,7 +66,10 @@ struct S3Bucket {
                 let location = try stored.map { text throws(CloudStorageError) in try S3Location(stored: text) }
                 signer.sign(&request, secret: token, as: location ?? self.location)
             },
-            classify: { [signer] in S3Verdict.classify($0, accepting: answers, correcting: signer) })
+            classify: { [signer, lastRefusal] reply in
+                lastRefusal.note(reply)
+                return S3Verdict.classify(reply, accepting: answers, correcting: signer)
+            })
     }
 
     /// A request that concerns the whole bucket.
@@ -101,10 +108,33 @@ struct S3Bucket {
             hash ?? (signsPayloads ? SignatureV4.payloadHash(of: bytes) : SignatureV4.unsignedPayload)
     }
 
+    /// Lets the service compare the bytes of a request with their MD5. Several servers do not compare them with the hash that is
+    /// signed over plain HTTP (SeaweedFS 4.48, `rclone serve s3` 1.75).
+    func attach(checked bytes: ArraySlice<UInt8>, to request: inout OutgoingRequest) {
+        var md5 = IncrementalDigest(.md5)
+        md5.update(bytes)
+        request.headers[.contentMD5] = Data(md5.finish()).base64EncodedString()
+        attach(bytes, to: &request)
+    }
+
     /// Gives a request a part as its body: sent as it arrives, except where it must be hashed before.
     func attach(_ part: UploadPart, to request: inout OutgoingRequest) throws(CloudStorageError) {
         guard !signsPayloads else { return attach(try part.whole(), to: &request) }
         request.body = part.body()
         request.headers[.amzContentSHA256] = SignatureV4.unsignedPayload
+    }
+}
+
+/// What the last reply of one operation refused, to say afterwards what it was and why.
+final class S3Refusal {
+    /// `nil` if the reply was a success.
+    private(set) var status: Int?
+    /// ``S3ErrorBody/code``; `nil` if the reply was not S3's.
+    private(set) var code: String?
+
+    func note(_ reply: Reply) {
+        let isRefusal = reply.status >= 300
+        status = isRefusal ? reply.status : nil
+        code = isRefusal ? S3ErrorBody(reply.body)?.code : nil
     }
 }

@@ -7,9 +7,15 @@ struct S3ErrorBody {
     let code: String
     /// The region that a request must be signed for.
     let region: String?
-    /// Whether the message says that a quota is reached, for which Garage has no code of its own (`check_quotas` in its
-    /// source).
+    /// Whether the message says that a quota is reached: Garage's `AccessDenied` ("… quota is reached", `check_quotas` in its
+    /// source), OpenStack Swift's `EntityTooLarge` ("Upload exceeds quota.").
     let mentionsQuota: Bool
+    /// Whether the message says that the clocks differ: `rclone serve s3` has `AccessDenied` for that ("The difference between the
+    /// request time and the server's time exceeds the maximum allowed").
+    let mentionsClock: Bool
+    /// Whether the message says that the key or its secret is wrong: Garage has `AccessDenied` for that ("Forbidden: No such key: …",
+    /// "Forbidden: Invalid signature", `check_signature` in its source).
+    let mentionsKey: Bool
 
     /// `nil` if the body is something else, or there is none, as with HEAD.
     init?(_ body: [UInt8]) {
@@ -18,6 +24,9 @@ struct S3ErrorBody {
         else { return nil }
         self.code = String(code.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(64))
         region = root.child("Region", in: root.namespace)?.text
-        mentionsQuota = root.child("Message", in: root.namespace)?.text.contains("quota is reached") == true
+        let message = root.child("Message", in: root.namespace)?.text ?? ""
+        mentionsQuota = ["quota is reached", "exceeds quota"].contains { message.contains($0) }
+        mentionsClock = message.contains("request time")
+        mentionsKey = ["No such key: ", "Invalid signature"].contains { message.contains($0) }
     }
 }

@@ -179,20 +179,41 @@ struct S3MultipartUpload {
         try? Self.abort(id, of: objectID, in: bucket, by: deadline)
     }
 
+    /// Ends an upload that was begun to try a key out, and leaves nothing, also with a key that may not abort: then the upload
+    /// becomes an object, which is deleted.
+    /// - Returns: whether it could be aborted.
+    mutating func endTrial(by deadline: Deadline) throws(CloudStorageError) -> Bool {
+        do {
+            try Self.abort(id, of: objectID, in: bucket, by: deadline)
+            return true
+        } catch .rejected {}
+        try? finishTrial(by: deadline)
+        return false
+    }
+
+    private mutating func finishTrial(by deadline: Deadline) throws(CloudStorageError) {
+        try add(UploadPart(bytes: Array("SyncServer".utf8)[...], offset: 0, isLast: true), within: deadline.remaining)
+        try deleteObject(by: deadline)
+        _ = try complete(by: deadline)
+        try deleteObject(by: deadline)
+    }
+
+    private func deleteObject(by deadline: Deadline) throws(CloudStorageError) {
+        var client = bucket.client(accepting: ["NoSuchKey"])
+        try client.send(bucket.request(.delete, .delete, object: objectID), by: deadline).confirmDeletion()
+    }
+
     /// Aborts all uploads of one object that nobody will complete.
     ///
-    /// A service that cannot list them has none to be found.
+    /// Where uploads cannot be listed, those whose identifiers were recorded are ended by them (``S3PieceUpload/end(_:in:)``); an
+    /// upload in one request is aborted by that request.
     /// - Parameter kept: the one that goes on.
     static func abortAll(
         of name: String, in bucket: S3Bucket, except kept: String? = nil
     ) throws(CloudStorageError) {
-        let key = bucket.location.prefix + name
-        var client = bucket.client()
         let listed: Reply
-        do {
-            listed = try client.send(
-                bucket.request(.metadata, .get, query: [(name: "uploads", value: ""), (name: "prefix", value: key)]))
-        } catch .rejected { return }
+        do { listed = try list(of: name, in: bucket) } catch .rejected { return }
+        let key = bucket.location.prefix + name
         let root = try S3XML.root(of: listed, named: "ListMultipartUploadsResult")
         for upload in root.children("Upload", in: root.namespace) {
             guard upload.child("Key", in: root.namespace)?.text == key,
@@ -202,7 +223,17 @@ struct S3MultipartUpload {
         }
     }
 
-    private static func abort(
+    /// The service's list of the uploads whose names begin with `name`.
+    /// - Throws: ``CloudStorageError/rejected(code:)`` if the service has no such list, or the key may not see it.
+    static func list(of name: String, in bucket: S3Bucket) throws(CloudStorageError) -> Reply {
+        var client = bucket.client()
+        return try client.send(
+            bucket.request(
+                .metadata, .get,
+                query: [(name: "uploads", value: ""), (name: "prefix", value: bucket.location.prefix + name)]))
+    }
+
+    static func abort(
         _ id: String, of objectID: String, in bucket: S3Bucket, by deadline: Deadline?
     ) throws(CloudStorageError) {
         var client = bucket.client(accepting: ["NoSuchUpload"])

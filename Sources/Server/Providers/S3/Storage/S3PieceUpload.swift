@@ -39,8 +39,14 @@ struct S3PieceUpload: PartAssembly {
                 multipart: try S3MultipartUpload(
                     of: name, headers: upload.objectHeaders, in: bucket, accepting: S3Upload.taken,
                     by: .after(patience)))
-            let last = try pieces.send(content, resumption, tailBytes: 0, first)
-            return try pieces.assemble(last, resumption)
+            do throws(CloudStorageError) {
+                let last = try pieces.send(content, resumption, tailBytes: 0, first)
+                return try pieces.assemble(last, resumption)
+            } catch {
+                // Nobody would know its identifier.
+                if resumption.session == nil { pieces.multipart.abort(by: .after(Self.cleaningTime)) }
+                throw error
+            }
         }
     }
 
@@ -77,13 +83,21 @@ struct S3PieceUpload: PartAssembly {
             decoding: try ProviderJSON.encode(multipart.saved(name: name, tailBytes: tailBytes)), as: UTF8.self)
     }
 
+    /// Ends an upload that nobody goes on with, by what was recorded of it: not every service lists its uploads, and not every key
+    /// may ask.
+    static func end(_ session: String, in bucket: S3Bucket) throws(CloudStorageError) {
+        let saved = try ProviderJSON.decode(S3MultipartUpload.Saved.self, Array(session.utf8))
+        try S3MultipartUpload.abort(saved.id, of: S3.objectID(saved.name), in: bucket, by: nil)
+        try removeTail(of: saved.name, in: bucket)
+    }
+
     // MARK: Tail
 
     private static func tail(of name: String) -> String { S3.objectID(name + tailSuffix) }
 
     func storeTail(_ bytes: [UInt8]) throws(CloudStorageError) {
         var request = upload.bucket.request(.upload, .put, object: Self.tail(of: name))
-        upload.bucket.attach(bytes[...], to: &request)
+        upload.bucket.attach(checked: bytes[...], to: &request)
         var client = upload.bucket.client()
         _ = try client.send(request, by: .after(patience))
     }

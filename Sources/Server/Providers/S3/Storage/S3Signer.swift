@@ -29,7 +29,9 @@ final class S3Signer {
     /// Whether a refusal has taught something, so that another signature of the same request may be accepted.
     func learns(from reply: Reply, _ error: S3ErrorBody?) -> Bool {
         switch error?.code {
-        case "RequestTimeTooSkewed", "SignatureDoesNotMatch":
+        // Services disagree about the code of a request whose time is wrong; one that is refused for another reason is refused
+        // again.
+        case "RequestTimeTooSkewed", "RequestExpired", "SignatureDoesNotMatch", "AccessDenied":
             guard !isClockCorrected, let date = reply.head.date else { return false }
             let difference = date - now()
             guard abs(difference) >= Self.tolerableSeconds else { return false }
@@ -56,6 +58,7 @@ extension HTTPField.Name {
     /// The MD5 of the whole object, in hexadecimal digits, which the ETag is not for every object.
     static let amzEncryption = Self("x-amz-server-side-encryption")!
     static let amzCustomerAlgorithm = Self("x-amz-server-side-encryption-customer-algorithm")!
+    static let amzVersionID = Self("x-amz-version-id")!
     static let amzMetaMD5 = Self("x-amz-meta-md5")!
     static let contentMD5 = Self("Content-MD5")!
 }

@@ -2,8 +2,18 @@ import HTTPTransport
 
 /// Classifies replies of S3 by the action they require ("Error responses", "List of error codes").
 ///
-/// Services differ in their statuses, and agree in the codes; a status counts only if the code says nothing.
+/// Services differ in their statuses, and agree in the codes; a status counts only if the code says nothing. A refusal without
+/// a code comes from a proxy, or from something else at the address, and says nothing about the key.
 enum S3Verdict {
+    /// The codes that say that the key, or its secret, is none that the service accepts. `Unauthorized` is Cloudflare R2's
+    /// ("Error codes").
+    private static let keyRejections: Set = [
+        "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+        "InvalidSecurity", "Unauthorized",
+    ]
+    /// Statuses of permanent refusals that also something in front of the service sends: of a request's size or its method.
+    private static let limits: Set = [411, 413, 414, 431, 501]
+
     /// - Parameter answers: the codes with which the caller wants to see the reply.
     static func classify(
         _ reply: Reply, accepting answers: Set<String> = [], correcting signer: S3Signer?
@@ -14,30 +24,32 @@ enum S3Verdict {
         if signer?.learns(from: reply, error) == true { return .authorizationCorrected }
         let word = "\(reply.status) \(error?.code ?? "")"
         switch error?.code {
-        // `Unauthorized` is Cloudflare R2's ("Error codes").
-        case "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem", "NotSignedUp", "ExpiredToken",
-            "InvalidToken", "TokenRefreshRequired", "InvalidSecurity", "Unauthorized":
-            return .tokenRejected
-        case "AccessDenied" where error?.mentionsQuota == true: return .failure(.quotaExceeded)
+        case let code? where keyRejections.contains(code): return .tokenRejected
+        case "AccessDenied" where error?.mentionsKey == true: return .tokenRejected
+        // Garage and OpenStack Swift have no code of their own for a quota.
+        case "AccessDenied" where error?.mentionsQuota == true, "EntityTooLarge" where error?.mentionsQuota == true:
+            return .failure(.quotaExceeded)
+        case "AccessDenied" where error?.mentionsClock == true:
+            return .tryAgain(after: reply.head.retryAfter, detail: word)
         case "NoSuchKey": return .failure(.notFound)
         case "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity":
             return .failure(.quotaExceeded)
         case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch":
             return .failure(.contentMismatch)
-        case "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "RequestTimeTooSkewed",
-            "ConditionalRequestConflict", "OperationAborted", "TooManyRequests":
+        case "SlowDown", "TooManyRequests": return .throttled(after: reply.head.retryAfter, detail: word)
+        case "ServiceUnavailable", "InternalError", "RequestTimeout", "RequestTimeTooSkewed", "RequestExpired",
+            "ConditionalRequestConflict", "OperationAborted":
             return .tryAgain(after: reply.head.retryAfter, detail: word)
         default: break
         }
         switch reply.status {
         case 507: return .failure(.quotaExceeded)
-        case 501: return .failure(.rejected(code: word))
-        case 408, 429, 500...: return .tryAgain(after: reply.head.retryAfter, detail: word)
-        // Nobody has looked for the object; nobody has judged the key.
-        case 401, 404:
+        case let status where limits.contains(status): return .failure(.rejected(code: word))
+        case 429: return .throttled(after: reply.head.retryAfter, detail: word)
+        case 408, 500...: return .tryAgain(after: reply.head.retryAfter, detail: word)
+        default:
             guard error == nil else { return .failure(.rejected(code: word)) }
             return .failure(.unavailable(detail: "\(word)from something that is not S3"))
-        default: return .failure(.rejected(code: word))
         }
     }
 }

@@ -1,17 +1,19 @@
 public import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
+import OpenSSLCrypto
 public import SyncProtocol
 
 /// Accounts of WebDAV servers: a user name and a password, best one for this app alone, as Nextcloud hands them out; or
 /// a bearer token, with tokens of the server's own where the app maker has registered an OAuth 2.0 client.
 ///
-/// Whoever can read the folder at the address is its owner. A server never says that a password was withdrawn; it only
+/// A person who can read the folder at the address is its owner, provided that the server refuses others
+/// (``PasswordAccounts``). A server never says that a password was withdrawn; it only
 /// refuses it. A proxy may do that as well, or a server in the midst of a change. So a password counts as withdrawn when
 /// it is refused twice, at least a minute apart, and it is not tried in between: Nextcloud slows down whoever tries wrong
 /// passwords, and all our people come from one address. The same holds for refresh tokens, which Nextcloud refuses with a
 /// word that means something else elsewhere.
-public struct WebDAVAccount: AccountProvider {
+public struct WebDAVAccount: PasswordAccounts {
     private static let refusalInterval: Int64 = 60
     private static let properties = "<d:resourcetype/><d:current-user-principal/><oc:fileid/>"
 
@@ -36,7 +38,11 @@ public struct WebDAVAccount: AccountProvider {
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
         let location = try WebDAVLocation(presented.accountDetails)
-        guard let folder = try look(location, presented.accessToken, through: client) else { throw .rejected }
+        let folder: WebDAVResource
+        switch try see(location, presented.accessToken, through: client) {
+        case .folder(let resource): folder = resource
+        case .refused(let error): throw error
+        }
         guard let name = Self.name(in: folder) ?? location.user else {
             throw .malformedDetails("has no user, and the server does not tell whose token it is")
         }
@@ -46,6 +52,17 @@ public struct WebDAVAccount: AccountProvider {
     public func statedUserID(in presented: PresentedCredentials) -> String? {
         guard let location = try? WebDAVLocation(presented.accountDetails), let user = location.user else { return nil }
         return location.identity(of: user)
+    }
+
+    public func namedServer(in presented: PresentedCredentials) -> String? {
+        guard let location = try? WebDAVLocation(presented.accountDetails),
+            servers.destination(of: location.root) == .named
+        else { return nil }
+        return location.root.origin
+    }
+
+    public func namesAddress(in presented: PresentedCredentials) -> Bool {
+        (try? WebDAVLocation(presented.accountDetails)) != nil
     }
 
     /// The person's own name at a Nextcloud, to which they can sign in with several (RFC 5397).
@@ -151,12 +168,93 @@ public struct WebDAVAccount: AccountProvider {
         _ = try client.send(request)
     }
 
+    // MARK: What a password proves
+
+    public func claim(of presented: PresentedCredentials) -> PasswordClaim? {
+        guard let location = try? WebDAVLocation(presented.accountDetails), let user = location.user,
+            let address = try? address(of: location)
+        else { return nil }
+        // Nextcloud and ownCloud have one sign-in for all of their people.
+        let base = NextcloudPaths(address).flatMap { _ in NextcloudPaths.base(of: address) }
+        let server = location.root.authority
+        let digest = IncrementalDigest.digest(of: Array("\(location.text)\n\(presented.accessToken)".utf8), .sha256)
+        return PasswordClaim(
+            server: server, user: user, identity: location.identity(of: user),
+            realm: base.map { "\(server)/\($0.joined(separator: "/"))" } ?? "\(server)\(location.root.path)",
+            isRealmOfAllUsers: base != nil, digest: digest.hexLowercase)
+    }
+
+    public func refuses(
+        _ stranger: Stranger, inPlaceOf presented: PresentedCredentials, asking request: StrangersRequest,
+        through client: AccountClient
+    ) throws(AccountError) -> Bool {
+        let password: String?
+        switch stranger {
+        case .anonymous: password = nil
+        case .withMadeUpPassword:
+            guard let made = try? RandomBytes.uuidText() else { throw .unavailable(detail: "no random bytes") }
+            password = made
+        }
+        let location = try WebDAVLocation(presented.accountDetails)
+        switch request {
+        case .write: return try refusesWriting(location, password, through: client)
+        // Whatever is no folder is not shown.
+        case .look:
+            do { return try look(location, password, through: client) == nil } catch .malformedDetails { return true }
+        }
+    }
+
+    public func refusesOwner(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> Bool {
+        try refusesWriting(try WebDAVLocation(presented.accountDetails), presented.accessToken, through: client)
+    }
+
+    /// Asks for the folder to be made, which is there: 405 for whoever may write (RFC 4918, section 9.3.1).
+    private func refusesWriting(
+        _ location: WebDAVLocation, _ password: String?, through client: AccountClient
+    ) throws(AccountError) -> Bool {
+        let address = try address(of: location)
+        let status = try client.send(
+            request(.identity, .makeCollection, location.root.text, location, password, address)
+        ).status
+        return status == 401 || status == 403
+    }
+
+    /// Keeps a file at the address as an upload does (``WebDAVTrial``).
+    public func requireStorage(
+        with credentials: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) {
+        guard let token = credentials.accessToken, let location = try? WebDAVLocation(credentials.location) else {
+            return
+        }
+        try WebDAVTrial(location, token: token, at: address(of: location), servers: servers, through: client).run()
+    }
+
     // MARK: Pieces
 
+    /// What a server shows to somebody.
+    private enum Sight {
+        case folder(WebDAVResource)
+        case refused(AccountError)
+    }
+
     /// The folder at the address; `nil` if the server refuses the credentials.
+    /// - Parameter token: `nil` to present none.
     private func look(
-        _ location: WebDAVLocation, _ token: String, through client: AccountClient
+        _ location: WebDAVLocation, _ token: String?, through client: AccountClient
     ) throws(AccountError) -> WebDAVResource? {
+        switch try see(location, token, through: client) {
+        case .folder(let folder): return folder
+        case .refused(.storageUnusable(.termsNotAccepted)): throw .storageUnusable(.termsNotAccepted)
+        case .refused: return nil
+        }
+    }
+
+    /// - Parameter token: `nil` to present none.
+    private func see(
+        _ location: WebDAVLocation, _ token: String?, through client: AccountClient
+    ) throws(AccountError) -> Sight {
         let address = try address(of: location)
         var request = request(.identity, .propfind, location.root.text, location, token, address)
         request.headers[.depth] = "0"
@@ -168,19 +266,30 @@ public struct WebDAVAccount: AccountProvider {
             guard let folder = WebDAVResource.all(in: reply.body)?.first, folder.isCollection else {
                 throw .malformedDetails("has an address at which there is no folder")
             }
-            return folder
-        // 403: of somebody else.
-        case 401, 403: return nil
+            return .folder(folder)
+        case 401:
+            guard WebDAVVerdict.isOwnRefusal(reply) else { throw .unavailable(detail: "a 401 without a challenge") }
+            return .refused(WebDAVVerdict.offersDigestOnly(reply) ? .storageUnusable(.digestOnly) : .rejected)
+        // Somebody else's folder; a few servers say so to a wrong password as well.
+        case 403:
+            return .refused(
+                .storageUnusable(WebDAVVerdict.wantsTermsAccepted(reply) ? .termsNotAccepted : .forbidden))
         default: throw .malformedDetails("has an address at which there is no WebDAV server (status \(reply.status))")
         }
     }
 
-    /// Looks at a folder that was there before: if it cannot be found now, its server is disturbed.
+    /// Looks at a folder that was there before: if it cannot be found now, or is not shown to a password that is not refused, its
+    /// server is disturbed.
     private func lookAgain(
         _ location: WebDAVLocation, _ token: String, through client: AccountClient
     ) throws(AccountError) -> WebDAVResource? {
-        do {
-            return try look(location, token, through: client)
+        do throws(AccountError) {
+            switch try see(location, token, through: client) {
+            case .folder(let folder): return folder
+            case .refused(.storageUnusable(.forbidden)): throw .unavailable(detail: "status 403 for the folder")
+            case .refused(.storageUnusable(.termsNotAccepted)): throw .storageUnusable(.termsNotAccepted)
+            case .refused: return nil
+            }
         } catch .malformedDetails(let detail) {
             throw .unavailable(detail: detail)
         }
@@ -199,10 +308,10 @@ public struct WebDAVAccount: AccountProvider {
 
     private func request(
         _ operation: ProviderCall.Operation, _ method: HTTPRequest.Method, _ url: String, _ location: WebDAVLocation,
-        _ token: String, _ address: WebDAVAddress
+        _ token: String?, _ address: WebDAVAddress
     ) -> OutgoingRequest {
-        var request = OutgoingRequest(
-            .webDAV, operation, method, url, headers: [.authorization: location.authorization(token)])
+        var request = OutgoingRequest(.webDAV, operation, method, url)
+        request.headers[.authorization] = token.map(location.authorization)
         request.destination = address.destination
         return request
     }

@@ -134,7 +134,9 @@ struct NextcloudChunks {
         return try WebDAVUpload.written(reply, hash: digest.finish().hexLowercase).isProven
     }
 
-    /// Has the chunks assembled, which may take longer than a proxy waits: 504 or 423 then, and 404 once it is done.
+    /// Has the chunks assembled, which may take longer than a proxy waits: 504 or 423 then, and 404 once it is done; also the
+    /// first time, since libcurl repeats a request by itself whose connection ends without a byte. So the file is looked for
+    /// after any failure.
     /// - Returns: the file's `oc:fileid`, if the reply tells it.
     private func assemble(by deadline: Deadline) throws(CloudStorageError) -> String? {
         var headers = headers
@@ -144,25 +146,38 @@ struct NextcloudChunks {
         var provider = client.provider(accepting: [400, 404, 409])
         var attempt = 0
         while true {
+            let outcome: SingleOutcome
+            do throws(CloudStorageError) { outcome = try provider.sendOnce(move, by: deadline) } catch {
+                if isAssembled(by: deadline) { return nil }
+                throw error
+            }
             let failure: (Duration?, CloudStorageError)
-            switch try provider.sendOnce(move, by: deadline) {
+            switch outcome {
             case .answer(let reply) where reply.status < 300:
                 return reply.head.headers[.ownCloudFileID].flatMap(WebDAVObjectID.fileID)
             // The chunks together are not as long as announced.
             case .answer(let reply) where reply.status == 400: throw .contentMismatch
             case .answer(let reply):
-                if attempt > 0, try isAssembled(by: deadline) { return nil }
+                if isAssembled(by: deadline) { return nil }
                 throw .unavailable(detail: "status \(reply.status) instead of a file of the chunks")
-            case .unknown(let retryAfter, let error): failure = (retryAfter, error)
+            case .unknown(let retryAfter, let error):
+                if case .rateLimited = error {} else if isAssembled(by: deadline) { return nil }
+                failure = (retryAfter, error)
             }
             attempt += 1
             try provider.wait(before: attempt, retryAfter: failure.0, by: deadline, orThrow: failure.1)
         }
     }
 
-    private func isAssembled(by deadline: Deadline) throws(CloudStorageError) -> Bool {
+    /// Whether the file is there, whose name is this upload's own, after one look. While Nextcloud still assembles it, it is
+    /// not yet as long.
+    private func isAssembled(by deadline: Deadline) -> Bool {
         guard let names = client.address.names(ofReference: target) else { return false }
-        return try client.look(at: names, by: deadline)?.sizeBytes == content.lengthBytes
+        do throws(CloudStorageError) {
+            return try client.lookOnce(at: names, by: deadline)??.sizeBytes == content.lengthBytes
+        } catch {
+            return false
+        }
     }
 }
 

@@ -7,7 +7,8 @@ struct NextcloudPaths {
     private let address: WebDAVAddress
     /// The decoded segments up to `remote.php`, without it.
     private let base: [String]
-    private let user: String
+    /// Whose files they are.
+    let user: String
     /// The folder that the account's collection is below the person's files.
     private let inner: [String]
 
@@ -28,6 +29,13 @@ struct NextcloudPaths {
     static func base(of address: WebDAVAddress) -> [String]? {
         let segments = address.segments
         return segments.firstIndex(of: "remote.php").map { Array(segments[..<$0]) }
+    }
+
+    /// Whether the address is one of `…/remote.php/dav/`, but not of a person's files: of calendars or the bin, for one.
+    static func isBesideFiles(_ address: WebDAVAddress) -> Bool {
+        let segments = address.segments
+        guard let start = segments.firstIndex(of: "remote.php") else { return false }
+        return segments.dropFirst(start + 1).first == "dav" && NextcloudPaths(address) == nil
     }
 
     /// What searches below the person's files.

@@ -34,9 +34,10 @@ extension WebDAV: OwnerOperations {
     public func removeEmptyFolder(in access: StorageAccess) throws(CloudStorageError) {
         let client = try client(access)
         guard !client.folder.isEmpty else { return }
-        let request = client.request(.delete, .delete, client.address.url(client.folder))
+        let url = client.address.url(client.folder)
+        let request = client.request(.delete, .delete, url)
         let reply = try client.send(request, accepting: [301, 308, 404, 409, 410])
-        guard [301, 308, 409].contains(reply.status) else { return try reply.confirmDeletion() }
+        guard [301, 308, 409].contains(reply.status) else { return try client.confirmDeletion(reply, of: url) }
         try client.remove(client.address.url(client.folder, isCollection: true))
     }
 }

@@ -139,10 +139,10 @@ extension WebDAVClient {
     /// - Returns: `false` if it is not there, or was changed.
     fileprivate func delete(_ sighting: WebDAVMemory.Sighting) throws(CloudStorageError) -> Bool {
         guard let entityTag = sighting.entityTag else { return false }
-        let request = request(
-            .delete, .delete, address.url(sighting.names), headers: [.ifMatch: "\"\(entityTag)\""])
+        let url = address.url(sighting.names)
+        let request = request(.delete, .delete, url, headers: [.ifMatch: "\"\(entityTag)\""])
         let reply = try send(request, accepting: [404, 412])
-        try reply.confirmDeletion()
+        try confirmDeletion(reply, of: url)
         return reply.status < 300
     }
 

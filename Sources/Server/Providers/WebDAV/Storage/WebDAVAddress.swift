@@ -51,6 +51,12 @@ struct WebDAVAddress: Equatable, Sendable {
         return path.hasPrefix("/") ? segments(ofPath: path) : nil
     }
 
+    /// The last name of a reference of any kind, such as a relative one in `Location`: a proxy in front of the server may have
+    /// changed the rest.
+    static func lastName(ofReference reference: String) -> String? {
+        segments(ofPath: reference[...])?.last
+    }
+
     /// `nil` if a segment is not UTF-8, has a broken escape, or could be understood as another path.
     static func segments(ofPath path: Substring) -> [String]? {
         var segments: [String] = []

@@ -35,6 +35,10 @@ struct WebDAVClient {
             throw .serverNotAllowed
         }
         address = WebDAVAddress(root: location.root, destination: destination)
+        if location.user != nil {
+            self.access.transport = memory.passwordTurns.transport(
+                access.transport, of: access.tokens.accountKey, presenting: token, access.backoff)
+        }
         // A person may name a folder in a folder, but nothing outside their collection.
         folder = (access.folder.name ?? "").split(separator: "/").map(String.init).filter { $0 != "." && $0 != ".." }
     }
@@ -91,12 +95,30 @@ struct WebDAVClient {
         by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> WebDAVResource? {
         let url = address.url(names, isCollection: isCollection)
-        let request = request(
+        return try Self.resource(in: try send(looking(at: url, properties), accepting: [404], by: deadline))
+    }
+
+    /// The same with one request, after a failure that the look explains; the outer `nil` if that fails, too.
+    func lookOnce(
+        at names: [String], isCollection: Bool = false, by deadline: Deadline
+    ) throws(CloudStorageError) -> WebDAVResource?? {
+        var provider = provider(accepting: [404])
+        let url = address.url(names, isCollection: isCollection)
+        switch try provider.sendOnce(looking(at: url, WebDAVResource.propertyNames), by: deadline) {
+        case .answer(let reply): return .some(try Self.resource(in: reply))
+        case .unknown: return nil
+        }
+    }
+
+    private func looking(at url: String, _ properties: String) -> OutgoingRequest {
+        request(
             .metadata, .propfind, url, headers: [.depth: "0", .contentType: "application/xml"],
             body: WebDAVResource.propfind(properties))
-        let reply = try send(request, accepting: [404], by: deadline)
+    }
+
+    private static func resource(in reply: Reply) throws(CloudStorageError) -> WebDAVResource? {
         guard reply.status != 404 else { return nil }
-        guard let resource = try Self.resources(in: reply).first else {
+        guard let resource = try resources(in: reply).first else {
             throw .unavailable(detail: "unreadable reply from the WebDAV server")
         }
         return resource
@@ -207,7 +229,16 @@ struct WebDAVClient {
     @discardableResult
     func remove(_ url: String, by deadline: Deadline? = nil) throws(CloudStorageError) -> Bool {
         let reply = try send(request(.delete, .delete, url), accepting: [404, 410], by: deadline)
-        try reply.confirmDeletion()
+        try confirmDeletion(reply, of: url, by: deadline)
         return reply.status < 300
+    }
+
+    /// Makes sure that a success in reply to a DELETE means that the resource is gone. One with a body may be the page of a
+    /// captive portal, or a server's own words (RFC 9110, section 9.3.5; copyparty).
+    func confirmDeletion(_ reply: Reply, of url: String, by deadline: Deadline? = nil) throws(CloudStorageError) {
+        do throws(CloudStorageError) { try reply.confirmDeletion() } catch {
+            let look = looking(at: url, "<d:resourcetype/>")
+            guard try Self.resource(in: try send(look, accepting: [404], by: deadline)) == nil else { throw error }
+        }
     }
 }

@@ -45,7 +45,7 @@ struct WebDAVListing {
                 throw error
             } catch let error as TransportError {
                 if let failure = reading.failure { throw failure }
-                if case .refused(let reason) = error { throw .rejected(code: reason) }
+                if case .refused(let reason) = error { throw CloudStorageError(ofRefusal: reason, request) }
                 if case .withheld(let reason) = error { throw .withheld(reason) }
                 guard head == nil else { throw .unavailable(detail: "connection lost") }
                 return (nil, error == .timedOut ? .timedOut : .unavailable(detail: "connection lost"))
@@ -59,8 +59,9 @@ struct WebDAVListing {
                 return nil
             case .answer where head.status == 404: return nil
             case .answer: throw .unavailable(detail: "status \(head.status) instead of 207")
-            case .tokenRejected, .authorizationCorrected: continue
+            case .tokenRejected, .tokenDoubted, .authorizationCorrected: continue
             case .tryAgain(let retryAfter, let detail): return (retryAfter, .unavailable(detail: detail))
+            case .throttled(let retryAfter, _): return (retryAfter, .rateLimited(retryAfter: retryAfter))
             case .failure(let error): throw error
             }
         }

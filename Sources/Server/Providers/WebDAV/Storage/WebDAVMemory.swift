@@ -26,6 +26,7 @@ final class WebDAVMemory: Sendable {
     /// One in so many uploads is read back where a server tells no hashes, after the first of each account.
     private static let sample = 64
 
+    let passwordTurns = WebDAVPasswordTurns()
     private let accounts = Mutex<[Int64: Account]>([:])
 
     /// Whether the server takes content in chunks; `nil` if nobody has tried.

@@ -5,6 +5,11 @@ struct WebDAVTemporaryName {
     /// (`FilenameValidator`).
     private static let suffix = ".uploading"
     let name: String
+    /// How the names begin that a server may give to further copies: up to the extension.
+    var stem: Substring {
+        let whole = name.dropLast(Self.suffix.count)
+        return whole[..<(whole.lastIndex(of: ".") ?? whole.endIndex)]
+    }
 
     /// - Parameter hash: that of the contents, in hexadecimal digits. Without a spare name it makes the name one that each
     ///   attempt to upload the same has, so that the one which succeeds moves away what those before it have left.

@@ -104,28 +104,98 @@ struct WebDAVUpload {
         do { return try next() } catch { throw .contentFailed(error) }
     }
 
+    /// Sends bytes to the temporary name.
+    ///
+    /// The bytes of a request that failed may be there, in part or whole, and some servers do not overwrite them (copyparty
+    /// makes another file). So they are removed before the bytes are sent again.
     private func put(_ part: UploadPart) throws(CloudStorageError) -> Written {
-        var isSecondTry = false
+        var provider = client.provider(accepting: [400, 404, 409])
+        let headers: HTTPFields = [
+            .contentType: mimeType, .ownCloudChecksum: "MD5:" + content.providerHash, .hashWanted: "md5",
+        ]
+        let request = client.request(.upload, .put, temporaryURL, headers: headers, body: part.body())
+        var hasFolder = false
+        var mayHaveLeftBytes = false
+        var attempt = 0
         while true {
-            var provider = client.provider(accepting: [400, 404, 409])
-            let headers: HTTPFields = [
-                .contentType: mimeType, .ownCloudChecksum: "MD5:" + content.providerHash, .hashWanted: "md5",
-            ]
-            let request = client.request(.upload, .put, temporaryURL, headers: headers, body: part.body())
-            let reply = try provider.send(request, with: part, within: patience)
-            switch reply.status {
-            case 404, 409:
-                guard !isSecondTry else {
-                    throw .unavailable(detail: "status \(reply.status) though the folder exists")
+            let deadline = part.deadline(within: patience)
+            var failure: (Duration?, CloudStorageError)?
+            if mayHaveLeftBytes { failure = try clear(&provider, by: deadline) }
+            if failure == nil {
+                mayHaveLeftBytes = true
+                switch try provider.sendOnce(request, by: deadline) {
+                case .answer(let reply) where [404, 409].contains(reply.status):
+                    guard !hasFolder else {
+                        throw .rejected(code: "\(reply.status) though the folder exists")
+                    }
+                    hasFolder = true
+                    try client.makeFolder(by: .after(patience))
+                    mayHaveLeftBytes = false
+                    continue
+                case .answer(let reply) where reply.status == 400: throw Self.failure(of: reply)
+                case .answer(let reply) where [201, 204].contains(reply.status):
+                    guard let copy = copy(by: reply) else {
+                        return try Self.written(reply, hash: content.providerHash)
+                    }
+                    try client.remove(client.url(copy), by: .after(Self.cleaningTime))
+                    failure = (nil, .unavailable(detail: "the server has stored the bytes under another name"))
+                // The page of a network that wants a sign-in, for one.
+                case .answer(let reply): throw .unavailable(detail: "status \(reply.status) for a PUT")
+                case .unknown(let retryAfter, let error):
+                    // nginx says 500 where the folder is missing.
+                    if !hasFolder, case .unavailable = error, let isThere = folderIsThere(by: deadline) {
+                        hasFolder = true
+                        if !isThere {
+                            try client.makeFolder(by: .after(patience))
+                            mayHaveLeftBytes = false
+                            continue
+                        }
+                    }
+                    failure = (retryAfter, error)
                 }
-                isSecondTry = true
-                try client.makeFolder(by: .after(patience))
-            case 400: throw Self.failure(of: reply)
-            case 201, 204: return try Self.written(reply, hash: content.providerHash)
-            // The page of a network that wants a sign-in, for one.
-            default: throw .unavailable(detail: "status \(reply.status) for a PUT")
             }
+            guard let (retryAfter, error) = failure else { continue }
+            attempt += 1
+            try provider.wait(
+                before: attempt, retryAfter: retryAfter, by: part.deadline(within: patience), orThrow: error)
         }
+    }
+
+    /// Removes what a request may have left at the temporary name. A server that lets nobody delete may overwrite.
+    /// - Returns: why to try again; `nil` if nothing is left.
+    private func clear(
+        _ provider: inout ProviderClient, by deadline: Deadline
+    ) throws(CloudStorageError) -> (Duration?, CloudStorageError)? {
+        do throws(CloudStorageError) {
+            let removal = client.request(.delete, .delete, temporaryURL)
+            guard case .unknown(let retryAfter, let error) = try provider.sendOnce(removal, by: deadline) else {
+                return nil
+            }
+            return (retryAfter, error)
+        } catch .notFound {
+            return nil
+        } catch .rejected {
+            return nil
+        }
+    }
+
+    /// Whether our folder is there, after one look; `nil` if that cannot be found out.
+    private func folderIsThere(by deadline: Deadline) -> Bool? {
+        do throws(CloudStorageError) {
+            return try client.lookOnce(at: client.folder, isCollection: true, by: deadline).map { $0 != nil }
+        } catch {
+            return nil
+        }
+    }
+
+    /// The name that the server has given to the bytes, if it is another one than they were sent to (RFC 9110, section
+    /// 10.2.2), and a form of that: copyparty does not overwrite.
+    private func copy(by reply: Reply) -> String? {
+        guard let location = reply.head.headers[.location],
+            let name = WebDAVAddress.lastName(ofReference: location), name != temporary.name,
+            name.hasPrefix(temporary.stem)
+        else { return nil }
+        return name
     }
 
     /// What a 400 means: ownCloud refuses bytes that do not match the header; Nextcloud bytes that were lost on their way, as
@@ -195,6 +265,10 @@ struct WebDAVUpload {
     // MARK: Publication
 
     /// Moves the bytes to `name`.
+    ///
+    /// A request whose reply was lost may have moved them, also the first one: libcurl repeats a request by itself whose
+    /// connection ends without a byte. Servers then say anything: 404 (Nextcloud), 403 (ASGIWebDAV), 400 or 500 (copyparty). So
+    /// after any failure, what has the name is looked at.
     /// - Returns: `nil` if other contents have that name.
     private func publish(as name: String, _ written: Written) throws(CloudStorageError) -> StoredObject? {
         var provider = client.provider(accepting: [400, 404, 409, 412, 502])
@@ -206,8 +280,13 @@ struct WebDAVUpload {
             let destination = namesPath ? client.address.path(client.folder + [name]) : client.url(name)
             let move = client.request(
                 .metadata, .move, temporaryURL, headers: [.destination: destination, .overwrite: "F"])
+            let outcome: SingleOutcome
+            do throws(CloudStorageError) { outcome = try provider.sendOnce(move, by: deadline) } catch {
+                if let holder = try holder(of: name, by: deadline) { return holder.object }
+                throw error
+            }
             let failure: (Duration?, CloudStorageError)
-            switch try provider.sendOnce(move, by: deadline) {
+            switch outcome {
             case .answer(let reply) where [201, 204].contains(reply.status):
                 if hasChanged { client.memory.remember(namesDestinationsByPath: namesPath, client.account) }
                 return try object(named: name, written, reply.head)
@@ -220,13 +299,19 @@ struct WebDAVUpload {
                     hasChanged = true
                     continue
                 }
+                if let holder = try holder(of: name, by: deadline) { return holder.object }
                 guard reply.status == 502 else { throw .rejected(code: "400 for a move") }
                 failure = (reply.head.retryAfter, .unavailable(detail: "status 502"))
             case .answer(let reply):
                 // Nothing to move: an attempt whose reply was lost has done it, or somebody has deleted the bytes.
                 if let object = try adopt(name) { return object }
                 throw .unavailable(detail: "status \(reply.status) instead of a move")
-            case .unknown(let retryAfter, let error): failure = (retryAfter, error)
+            case .unknown(let retryAfter, let error):
+                if case .rateLimited = error {
+                } else if let holder = try holder(of: name, by: deadline) {
+                    return holder.object
+                }
+                failure = (retryAfter, error)
             }
             attempt += 1
             try provider.wait(before: attempt, retryAfter: failure.0, by: deadline, orThrow: failure.1)
@@ -261,9 +346,33 @@ struct WebDAVUpload {
     /// The object of that name, if its contents are ours; our own copy of them is removed then.
     private func adopt(_ name: String) throws(CloudStorageError) -> StoredObject? {
         let deadline = Deadline.after(patience)
-        guard let resource = try client.look(at: client.folder + [name], by: deadline), !resource.isCollection,
-            resource.sizeBytes == content.lengthBytes
-        else { return nil }
+        return try adopt(try client.look(at: client.folder + [name], by: deadline), name, by: deadline)
+    }
+
+    /// What has a name.
+    private enum Holder {
+        case ours(StoredObject)
+        case others
+
+        var object: StoredObject? { if case .ours(let object) = self { object } else { nil } }
+    }
+
+    /// The same after one look; `nil` if nothing has the name, or the server cannot be asked.
+    private func holder(of name: String, by deadline: Deadline) throws(CloudStorageError) -> Holder? {
+        let seen: WebDAVResource??
+        do throws(CloudStorageError) {
+            seen = try client.lookOnce(at: client.folder + [name], by: deadline)
+        } catch {
+            return nil
+        }
+        guard let seen = seen ?? nil else { return nil }
+        return try adopt(seen, name, by: deadline).map { .ours($0) } ?? .others
+    }
+
+    private func adopt(
+        _ resource: WebDAVResource?, _ name: String, by deadline: Deadline
+    ) throws(CloudStorageError) -> StoredObject? {
+        guard let resource, !resource.isCollection, resource.sizeBytes == content.lengthBytes else { return nil }
         let present: String
         if let md5 = resource.md5 { present = md5 } else { present = try hash(of: name) }
         guard present == content.providerHash else { return nil }

@@ -17,12 +17,12 @@ struct BeginAccountSwitchEndpoint: Endpoint {
     func respond(
         to request: BeginAccountSwitchRequest, from caller: SignedInPerson, in context: RequestContext
     ) throws -> EndpointReply {
-        let user = try owner(of: request.userAppId, caller, context)
+        let (user, grant) = try owner(of: request.userAppId, caller, context)
         context.note(user)
         if let joined = try context.store.withSession({ try standing(user, caller, context, &$0) }) {
             return try reply(joined, of: user, context)
         }
-        try OldAccountProof.check(of: user, in: context)
+        try requireOwner(of: user, grant, caller, context)
         // Before anything is asked of the provider: a request that fails there counts as well.
         try context.store.transaction { session in
             try context.use(.accountSwitchesPerHour, of: user.accountType, user.providerUserID, in: &session)
@@ -31,18 +31,37 @@ struct BeginAccountSwitchEndpoint: Endpoint {
         return try reply(proposed, of: user, context)
     }
 
-    /// The user of an identity to which the calling device belongs.
+    /// The user of an identity to which the calling device belongs, and the standing of its grant.
     /// - Throws: ``EndpointError/grantInvalid`` also if there is no such identity, so that nobody learns which there are.
     private func owner(
         of identity: UserAppID, _ caller: SignedInPerson, _ context: RequestContext
-    ) throws -> UserRecord {
+    ) throws -> (UserRecord, GrantStanding) {
         guard let grant = context.presentedGrant else { throw EndpointError.grantInvalid }
         return try context.store.transaction { session in
             guard let user = try session.user(of: identity),
-                try session.useGrant(grant.hash, of: caller.device, user.userID, at: context.now)
+                let standing = try session.standing(
+                    ofGrant: grant.hash, of: caller.device, user.userID,
+                    minimumAge: context.services.settings.switches.minimumGrantAge, at: context.now)
             else { throw EndpointError.grantInvalid }
-            return user
+            return (user, standing)
         }
+    }
+
+    /// Makes sure that the person who begins a switch has more of the identity than an access token, for which anybody gets a
+    /// grant: a grant that is old enough, or a new code of the account that is to be left.
+    private func requireOwner(
+        of user: UserRecord, _ grant: GrantStanding, _ caller: SignedInPerson, _ context: RequestContext
+    ) throws {
+        // With an established grant no code is needed, and one that was used is no obstacle.
+        guard case .young(let time) = grant else {
+            try OldAccountProof.check(of: user, on: caller.device, for: nil, in: context)
+            return
+        }
+        let purpose = "BeginAccountSwitch to \(caller.presented.accountType.rawValue) \(caller.profile.providerUserID)"
+        let isProved = try OldAccountProof.check(of: user, on: caller.device, for: purpose, in: context)
+        guard !isProved else { return }
+        throw EndpointError.grantTooYoung(
+            usableFrom: time, in: .seconds(time.secondsSince1970 - context.now.secondsSince1970))
     }
 
     /// The switch that the request joins; `nil` if a new one may be proposed.
@@ -104,7 +123,8 @@ struct BeginAccountSwitchEndpoint: Endpoint {
                 current.accountEpoch == user.accountEpoch
             else { throw EndpointError.staleEpoch }
             if let joined = try standing(current, caller, context, &session) { return joined }
-            try session.propose(id, of: current, to: account, until: until, at: context.now)
+            try session.propose(
+                id, of: current, to: account, with: context.presentedGrant?.hash, until: until, at: context.now)
             try newcomer.earlierGrant.keep(in: &session)
             try session.addPush(SwitchNotice.begun(to: accountType), toDevicesOf: user.userID, at: context.now)
             guard let proposed = try session.accountSwitch(id, at: context.now) else {

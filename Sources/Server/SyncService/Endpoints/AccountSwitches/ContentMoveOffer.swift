@@ -27,13 +27,21 @@ struct ContentMoveOffer {
             return (user, try session.anyObject(of: user.userID))
         }
         guard let found else { return nil }
-        try OldAccountProof.check(of: found.user, isRequired: true, in: context)
+        // The switch was begun with an established grant, or with a code, which would be spent by now.
+        try OldAccountProof.check(of: found.user, isRequired: true, on: caller.device, for: nil, in: context)
         guard let objectID = found.objectID, isReadable(objectID, of: found.user) else {
             return RequestedMove(former: nil)
         }
+        return try offer(outOfAccountOf: found.user)
+    }
+
+    /// A move out of a user's present account.
+    /// - Returns: `nil` if this server moves nothing, or the user has just switched.
+    func offer(outOfAccountOf user: UserRecord) throws -> RequestedMove? {
+        guard context.services.settings.movesContents else { return nil }
         do {
             return RequestedMove(
-                former: try context.services.storage.vault.sealedForMove(outOfAccountOf: found.user, context.logger))
+                former: try context.services.storage.vault.sealedForMove(outOfAccountOf: user, context.logger))
         } catch is AccountSwitched {
             return nil
         }

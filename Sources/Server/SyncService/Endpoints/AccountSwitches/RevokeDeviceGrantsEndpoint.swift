@@ -1,18 +1,44 @@
+import Providers
 import Store
 import SyncProtocol
 
 /// Revokes device grants of the caller: nobody can begin an account switch with them any more.
 ///
-/// May be repeated. A device that still signs in gets a new grant when it asks for one.
+/// An access token alone revokes nothing, or whoever has found one would keep the identity's devices out. The grant that the
+/// request shows revokes younger ones, and itself; with a new authorization code of the account, or its password, any. May be
+/// repeated. A device that still signs in gets a new grant when it asks for one.
 struct RevokeDeviceGrantsEndpoint: Endpoint {
     func respond(
         to request: RevokeDeviceGrantsRequest, from caller: SignedInUser, in context: RequestContext
     ) throws -> EndpointReply {
-        try context.store.transaction { session in
-            try session.revokeGrants(
-                of: caller.userID, onDevice: request.grantDeviceUUID, exceptOn: caller.device)
+        let isProved = try isProved(request, caller, context)
+        let (revoked, kept) = try context.store.transaction { session in
+            var word: [UInt8]?
+            if !isProved {
+                guard let grant = context.presentedGrant,
+                    try session.useGrant(
+                        grant.hash, of: caller.device, caller.userID,
+                        signingInAt: context.services.settings.switches.minimumGrantAge, at: context.now)
+                else { throw EndpointError.grantInvalid }
+                word = grant.hash
+            }
+            return try session.revokeGrants(
+                of: caller.userID, onDevice: request.grantDeviceUUID, exceptOn: caller.device, onTheWordOf: word,
+                at: context.now)
         }
-        return .json(EmptyResponse())
+        return .json(RevokeDeviceGrantsResponse(numberRevoked: Int64(revoked), numberKept: Int64(kept)))
+    }
+
+    /// A code that was used for something else proves nothing, and is no reason to refuse what the grant may do.
+    private func isProved(
+        _ request: RevokeDeviceGrantsRequest, _ caller: SignedInUser, _ context: RequestContext
+    ) throws -> Bool {
+        let purpose = "RevokeDeviceGrants of \(request.grantDeviceUUID?.rawValue ?? "others than \(caller.device)")"
+        do {
+            return try CredentialExchange(caller.person, context).provedCredentials(for: purpose) != nil
+        } catch AccountError.codeRejected {
+            return false
+        }
     }
 }
 

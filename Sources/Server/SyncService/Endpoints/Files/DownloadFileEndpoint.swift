@@ -24,6 +24,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
     func respond(
         to request: DownloadFileRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
+        context.mayOmitAppMetaData = request.mayOmitAppMetaData
         let conditions = DownloadConditions(context.head)
         let file: FileRecord
         let member: Member
@@ -41,7 +42,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
             if let reply = try elsewhere.run() { return reply }
             return .header(
                 DownloadFileResponse.gone(
-                    appMetaData: file.appMetaData, cloudStorageType: file.owningUser.storageType,
+                    appMetaData: context.headerMetaData(of: file), cloudStorageType: file.owningUser.storageType,
                     reason: .authTokenExpiredOrRevoked, detail: .awaitingReupload))
         case .missing: return try gone(.fileRemovedOrRenamed, file, member, request, caller, context)
         }
@@ -146,7 +147,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         context.replyHeaders += DownloadStream.headers(for: contents.tag)
         return .header(
             DownloadFileResponse.elsewhere(
-                DirectDownload(url: address.url, expires: until), appMetaData: file.appMetaData,
+                DirectDownload(url: address.url, expires: until), appMetaData: context.headerMetaData(of: file),
                 cloudStorageType: file.owningUser.storageType, checkSum: contents.checkSum,
                 contentsChanged: contents.hasChanged))
     }
@@ -246,7 +247,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
         return .header(
             DownloadFileResponse.gone(
-                appMetaData: file.appMetaData, cloudStorageType: file.owningUser.storageType, reason: reason))
+                appMetaData: context.headerMetaData(of: file), cloudStorageType: file.owningUser.storageType,
+                reason: reason))
     }
 
     private func hasMovedOn(

@@ -20,6 +20,8 @@ import Vault
 final class DownloadStream {
     /// How many bytes at the end are held back.
     private static let heldBackBytes = 64 * 1024
+    /// What is not larger is read once more at once, if its bytes are not those that are announced.
+    private static let readAgainBytes: Int64 = 8 << 20
     /// How long nothing may be passed on although bytes arrive: a provider that sends them one by one would occupy the thread
     /// for hours with what is held back.
     private static let longestPause: Duration = .seconds(60)
@@ -158,6 +160,9 @@ final class DownloadStream {
 
     /// Records what the bytes are, if they are those that the provider has, and not damaged on their way; forgets what was
     /// announced, if only an earlier reading of them says so.
+    ///
+    /// Where the provider tells no hash, bytes can change behind the same size and revision, such as by a copy of a file with
+    /// its date. What two readings of the whole have found is what is there.
     private func reconsider(_ verdict: DownloadVerifier.Verdict) {
         let owner = file.owningUser
         guard !owner.storageType.reportsCheckSum || object.providerHash == nil else { return }
@@ -170,6 +175,15 @@ final class DownloadStream {
                     try session.refute(announced, of: object.objectID, in: owner)
                     try session.remember(content, of: object.objectID, in: owner, at: context.now)
                 }
+            } else if object.providerHash == nil, PresentContents.unchanged(of: object, as: file) != nil,
+                let mark = object.contentMark, received == object.sizeBytes, case .wrong(let hashes?) = verdict
+            {
+                let found = KnownContent(providerHash: mark, checkSum: hashes.checkSum)
+                let isConfirmed = try isConfirmed(found)
+                try context.store.transaction { session in
+                    if isConfirmed { try session.refute(announced, of: object.objectID, in: owner) }
+                    try session.remember(found, of: object.objectID, in: owner, at: context.now)
+                }
             } else if object.providerHash == nil {
                 try context.store.transaction { try $0.doubt(announced, of: object.objectID, in: owner) }
             }
@@ -178,6 +192,17 @@ final class DownloadStream {
                 "It is not kept what an object's bytes are",
                 metadata: .keyed([.reason: "\(String(reflecting: error))"]))
         }
+    }
+
+    /// Whether an earlier reading of the object had the same result, or another one has that is made at once.
+    private func isConfirmed(_ found: KnownContent) throws -> Bool {
+        let earlier = try context.store.withSession { session in
+            try session.knownContent(of: object.objectID, in: file.owningUser)
+        }
+        if earlier == found { return true }
+        // The client waits for the end of its reply.
+        guard object.sizeBytes <= Self.readAgainBytes else { return false }
+        return (try? ContentReading.contents(of: object, in: storage, while: { true })) == found
     }
 
     /// The headers of every reply that has a file's bytes, or says that the client has them.
@@ -191,7 +216,8 @@ final class DownloadStream {
     private func start() throws {
         hasStarted = true
         let parameters = DownloadFileResponse.found(
-            appMetaData: file.appMetaData, cloudStorageType: file.owningUser.storageType, checkSum: announced,
+            appMetaData: context.headerMetaData(of: file), cloudStorageType: file.owningUser.storageType,
+            checkSum: announced,
             contentsChanged: contentsChanged)
         var headers =
             context.services.commonHeaders + [

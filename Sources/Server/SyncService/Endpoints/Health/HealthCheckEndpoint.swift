@@ -1,7 +1,9 @@
 import Store
 import SyncProtocol
 
-/// Reports that this process and its database work.
+/// Reports that this process and its database work, and whether it takes changes, or anything at all.
+///
+/// The process already knows whether changes are possible and maintenance is on; it asks the database for neither.
 ///
 /// Reads only; may be repeated.
 struct HealthCheckEndpoint: Endpoint {
@@ -11,11 +13,19 @@ struct HealthCheckEndpoint: Endpoint {
     ) throws -> EndpointReply {
         try context.store.check()
         let uptime = context.services.uptime().components
+        let availability: HealthCheckResponse.Availability =
+            if context.services.maintenance?.notice != nil || context.head.isHostClosed {
+                .maintenance
+            } else if context.services.maintenance?.isReadOnly == true || context.store.writes.areRefused {
+                .readOnly
+            } else {
+                .full
+            }
         return .json(
             HealthCheckResponse(
                 currentServerDateTime: context.now,
                 serverUptime: Double(uptime.seconds) + Double(uptime.attoseconds) / 1e18,
-                deployedGitTag: context.services.settings.serverVersion))
+                deployedGitTag: context.services.settings.serverVersion, availability: availability))
     }
 }
 

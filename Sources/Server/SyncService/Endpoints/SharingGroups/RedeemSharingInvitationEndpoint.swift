@@ -15,10 +15,10 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         let identity = IdentityReport(to: caller, isWanted: request.reportIdentity, context)
         if let done = try redeemer.earlierRedemption() { return .json(try done.with(identity)) }
         do {
-            let redeemed = try EarlierGrant.retryingOnceIfRevoked {
+            let (redeemed, isNew) = try EarlierGrant.retryingOnceIfRevoked {
                 try redeem(request, redeemer, exchange, context)
             }
-            return .json(try redeemed.with(identity))
+            return .json(try redeemed.with(identity, isProved: isNew))
         } catch {
             // Perhaps a concurrent redemption by the same person was faster; then the rejection is only its
             // consequence.
@@ -35,7 +35,7 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
     private func redeem(
         _ request: RedeemSharingInvitationRequest, _ redeemer: Redeemer, _ exchange: CredentialExchange,
         _ context: RequestContext
-    ) throws -> RedeemSharingInvitationResponse {
+    ) throws -> (RedeemSharingInvitationResponse, isNew: Bool) {
         // Providers are called before the transaction; if the request would be rejected anyway, the call is not worth
         // making.
         let isNew = try redeemer.checkBeforehand()
@@ -47,7 +47,7 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         let response = try redeemer.redeem(as: newUser)
         if isNew { addReplacementToken(exchange, context) }
         if let newUser { OfflineAccess.note(newUser.credentials, of: newUser.accountType, isNew: true, context) }
-        return response
+        return (response, isNew)
     }
 }
 
@@ -146,8 +146,11 @@ private struct Redeemer {
 
 extension RedeemSharingInvitationResponse {
     /// The same reply with the identity of its user, if the request asked for that.
-    fileprivate func with(_ identity: IdentityReport) throws -> RedeemSharingInvitationResponse {
+    fileprivate func with(
+        _ identity: IdentityReport, isProved: Bool = false
+    ) throws -> RedeemSharingInvitationResponse {
         RedeemSharingInvitationResponse(
-            userId: userId, sharingGroupUUID: sharingGroupUUID, identity: try identity.make(about: userId))
+            userId: userId, sharingGroupUUID: sharingGroupUUID,
+            identity: try identity.make(about: userId, isProved: isProved))
     }
 }

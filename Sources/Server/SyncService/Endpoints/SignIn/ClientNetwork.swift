@@ -5,6 +5,9 @@
 public struct ClientNetwork: Hashable, Sendable {
     private let text: String
 
+    /// Stands for networks that are not told apart.
+    static let others = ClientNetwork(address: "others")
+
     /// Parses the address that the web server passes; invalid text counts as one network, that of all unknown callers.
     public init(address: String?) {
         let address = address ?? ""
@@ -29,4 +32,9 @@ public struct ClientNetwork: Hashable, Sendable {
     private static func groups(_ text: Substring) -> [UInt16] {
         text.split(separator: ":").map { UInt16($0, radix: 16) ?? 0 }
     }
+}
+
+extension ClientNetwork: CustomStringConvertible {
+    /// The address, or the prefix.
+    public var description: String { text.isEmpty ? "-" : text }
 }

@@ -19,7 +19,7 @@ extension RequestContext {
         case .accepted(let known):
             profile = known
             if services.signInCache.beginRenewal(of: presented) { renew(presented, with: account) }
-        case .rejected: throw AccountError.rejected
+        case .rejected(let error): throw error
         case nil:
             profile = try verify(presented, by: account)
             isFresh = true
@@ -50,14 +50,13 @@ extension RequestContext {
 
     /// The credentials in the request's head, and the sign-in service that knows them.
     private func presentedCredentials() throws(EndpointError) -> (PresentedCredentials, any AccountProvider) {
-        guard let word = head.header(.tokenType), let accessToken = head.header(.accessToken) else {
-            throw .credentialsMissing
-        }
+        guard let word = head.header(.tokenType) else { throw .credentialsMissing }
+        guard let headerValue = head.header(.accessToken) else { throw .accessTokenMissing }
         guard let type = AccountType(tokenType: word), let account = services.storage.account(type) else {
             throw .signInTypeNotAllowed
         }
         let presented = PresentedCredentials(
-            accountType: type, accessToken: accessToken,
+            accountType: type, accessToken: try Self.accessToken(in: headerValue, of: type),
             authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode),
             redirectURI: head.header(.redirectURI),
             codeVerifier: head.header(.codeVerifier).flatMap { CodeVerifier($0) },
@@ -66,8 +65,17 @@ extension RequestContext {
         return (presented, account)
     }
 
+    /// The token in a header's value, also if both spellings have arrived: from release 1.23 on, nginx joins their values with a
+    /// comma and a space; before, it passes the first one on. No token has these characters, but a password or a secret key may.
+    private static func accessToken(in value: String, of type: AccountType) throws(EndpointError) -> String {
+        guard type != .webDAV, type != .s3 else { return value }
+        let tokens = value.split(separator: ", ", omittingEmptySubsequences: false)
+        guard tokens.allSatisfy({ $0 == tokens[0] }) else { throw .accessTokensDiffer }
+        return String(tokens[0])
+    }
+
     /// Whether this redirect URI is accepted for a code: the caller's own machine, or a URI that the operator allows.
-    private func isAllowedRedirect(_ text: String) -> Bool {
+    func isAllowedRedirect(_ text: String) -> Bool {
         LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
     }
 
@@ -76,13 +84,20 @@ extension RequestContext {
     /// Where somebody's storage has been before, something else is an outage: maintenance, or the page of a hotel's network.
     func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
         do {
-            return try verification.run(of: presented, by: account, through: accountClient)
+            return try verification.run(of: presented, by: account, through: accountClient, goOn: goOn)
         } catch AccountError.malformedDetails(let detail) {
-            guard let userID = account.statedUserID(in: presented),
-                try store.withSession({ try $0.user(presented.accountType, userID, device: nil) }) != nil
-            else { throw AccountError.malformedDetails(detail) }
+            guard try isUser(statedBy: presented, account) else { throw AccountError.malformedDetails(detail) }
             throw AccountError.unavailable(detail: detail)
+        } catch let error as AccountError {
+            guard error.isSilence, account.namesAddress(in: presented), try !isUser(statedBy: presented, account)
+            else { throw error }
+            throw AccountError.addressDoubtful(error)
         }
+    }
+
+    private func isUser(statedBy presented: PresentedCredentials, _ account: any AccountProvider) throws -> Bool {
+        guard let userID = account.statedUserID(in: presented) else { return false }
+        return try verification.isUser(presented.accountType, userID)
     }
 
     /// Asks the provider again on another thread. If that is not possible, or there is no answer, a later request asks.
@@ -98,7 +113,13 @@ extension RequestContext {
     private var verification: SignInVerification {
         SignInVerification(
             cache: services.signInCache, failedSignIns: services.failedSignIns,
-            network: ClientNetwork(address: head.clientAddress))
+            strangeServers: services.strangeServers, network: ClientNetwork(address: head.clientAddress),
+            passwords: PasswordSignIn(
+                store: store, vault: services.storage.vault, memory: services.passwordMemory, now: services.now,
+                logger: logger),
+            isUser: { [store] accountType, userID in
+                try store.withSession { try $0.user(accountType, userID, device: nil) } != nil
+            })
     }
 
     /// The result of the role that admitted this request. As long as it may be relied on, it is remembered for requests
@@ -127,7 +148,8 @@ extension RequestContext {
         let found = try store.withSession { session in
             let found = try session.user(accountType, providerUserID, device: person.device)
             if found == nil, let active = try session.activeAccountType(insteadOf: accountType, providerUserID) {
-                throw EndpointError.accountRetired(by: active)
+                throw EndpointError.accountRetired(
+                    by: active, undoUntil: try undoTime(of: person, at: route, using: &session))
             }
             return found
         }
@@ -140,6 +162,22 @@ extension RequestContext {
         }
         if !found.isDeviceKnown { try register(person.device, of: found.user.userID) }
         return SignedInUser(person: person, record: found.user)
+    }
+
+    /// Until when the calling device can undo the switch that retired the person's account; `nil` if it cannot, or has not
+    /// shown a grant.
+    private func undoTime(
+        of person: SignedInPerson, at route: EndpointRoute, using session: inout StoreSession
+    ) throws -> WireDate? {
+        guard route.endpoint == .checkCreds, let grant = presentedGrant else { return nil }
+        let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
+        guard case .retired(let userID) = try session.binding(of: accountType, providerUserID),
+            let last = try session.undoableSwitch(
+                of: userID, awayFrom: accountType, providerUserID, since: services.settings.switches.undoStart(at: now)),
+            !last.isUndone,
+            try session.mayUndo(last.id, withGrant: grant.hash, of: person.device, at: now)
+        else { return nil }
+        return services.settings.switches.undoEnd(after: last.confirmedAt)
     }
 
     /// Refuses a client that knows the user by another account than the present one, if it says so.
@@ -159,6 +197,16 @@ extension RequestContext {
             refusedQuota = .devices
             throw EndpointError.tooManyDevices
         case .userUnknown: throw EndpointError.userUnknown
+        }
+    }
+}
+
+extension AccountError {
+    /// Whether the provider has not answered in its own format.
+    fileprivate var isSilence: Bool {
+        switch self {
+        case .notAsked, .unavailable, .timedOut: true
+        default: false
         }
     }
 }

@@ -14,7 +14,7 @@ struct AddUserEndpoint: Endpoint {
         let accountType = caller.presented.accountType
         let identity = IdentityReport(to: caller, isWanted: request.reportIdentity, context)
         if let userID = try existingUser(request, caller, context) { return try reply(userID, identity) }
-        try requireNotRetired(request, caller, context)
+        try requireNotRetired(request, exchange, context)
         guard let storageType = accountType.cloudStorageType else { throw EndpointError.owningAccountRequired }
         let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
         do {
@@ -37,7 +37,8 @@ struct AddUserEndpoint: Endpoint {
                 return (userID, newUser.credentials)
             }
             OfflineAccess.note(credentials, of: accountType, isNew: true, context)
-            return try reply(userID, identity)
+            // Nobody had anything here before: the device is the identity's first.
+            return try reply(userID, identity, isProved: true)
         } catch StoreError.alreadyExists(let key) {
             // Perhaps a duplicate of this request was faster.
             if let userID = try existingUser(request, caller, context) { return try reply(userID, identity) }
@@ -66,20 +67,30 @@ struct AddUserEndpoint: Endpoint {
         }
     }
 
-    /// Refuses, before a code is exchanged, an account that an identity has switched away from.
+    /// Refuses, before a code is exchanged, an account that an identity has switched away from; and while that can be undone,
+    /// also somebody who wants to begin anew with it and has no more than an access token: they would prevent the undo.
     private func requireNotRetired(
-        _ request: AddUserRequest, _ caller: SignedInPerson, _ context: RequestContext
+        _ request: AddUserRequest, _ exchange: CredentialExchange, _ context: RequestContext
     ) throws {
-        guard !request.acceptRetired else { return }
-        let active = try context.store.withSession { session in
-            try session.activeAccountType(
-                insteadOf: caller.presented.accountType, caller.profile.providerUserID)
+        let (accountType, providerUserID) = (exchange.presented.accountType, exchange.person.profile.providerUserID)
+        let standing = try context.store.withSession { session -> (active: AccountType, isFinal: Bool)? in
+            guard let active = try session.activeAccountType(insteadOf: accountType, providerUserID),
+                case .retired(let userID) = try session.binding(of: accountType, providerUserID)
+            else { return nil }
+            let undoable = try session.undoableSwitch(
+                of: userID, awayFrom: accountType, providerUserID,
+                since: context.services.settings.switches.undoStart(at: context.now))
+            return (active, undoable.map(\.isUndone) ?? true)
         }
-        if let active { throw EndpointError.accountRetired(by: active) }
+        guard let standing else { return }
+        guard request.acceptRetired else { throw EndpointError.accountRetired(by: standing.active) }
+        guard try standing.isFinal || exchange.provedCredentials(for: "AddUser") != nil else {
+            throw EndpointError.freshSignInRequired
+        }
     }
 
-    private func reply(_ userID: UserID, _ identity: IdentityReport) throws -> EndpointReply {
-        .json(UserIDResponse(userId: userID, identity: try identity.make(about: userID)))
+    private func reply(_ userID: UserID, _ identity: IdentityReport, isProved: Bool = false) throws -> EndpointReply {
+        .json(UserIDResponse(userId: userID, identity: try identity.make(about: userID, isProved: isProved)))
     }
 }
 

@@ -17,7 +17,9 @@ struct CheckCredsEndpoint: Endpoint {
         try CredentialConfirmation(user: caller.record, context: context, account: exchange.account).confirmIfDue()
         addReplacementToken(exchange, context)
         let identity = IdentityReport(to: caller.person, isWanted: request.reportIdentity, context)
-        return .json(UserIDResponse(userId: caller.userID, identity: try identity.make(about: caller.userID)))
+        return .json(
+            UserIDResponse(
+                userId: caller.userID, identity: try identity.make(about: caller.userID, isProved: exchange.isProved)))
     }
 
     /// Stores what is new in the presented credentials.

@@ -25,7 +25,8 @@ struct CredentialConfirmation {
     func confirmIfDue() throws {
         guard try isDue() else { return }
         let turn = RefreshLease(
-            of: user.userID, store: context.store, backoff: context.services.storage.backoff)
+            of: user.userID, store: context.store, backoff: context.services.storage.backoff,
+            service: account.accountType.rawValue)
         _ = try turn.take(by: context.deadline.orAfter(Self.waitLimit), unless: { try !isDue() }, confirm)
     }
 

@@ -27,11 +27,17 @@ struct CredentialExchange {
     var presented: PresentedCredentials { person.presented }
     var account: any AccountProvider { person.account }
 
+    /// What is presented, as it is stored: it has signed the person in.
+    private var fromToken: StoredCredentials {
+        let credentials = account.credentials(from: presented)
+        let claim = (account as? any PasswordAccounts)?.claim(of: presented)
+        return claim.map { credentials.proven(by: $0.digest) } ?? credentials
+    }
+
     /// Credentials for a user who has none stored.
     /// - Parameter earlier: what the account had granted before its user was removed, if that is still valid.
     /// - Throws: ``AccountError``, ``StoreError``.
     func firstCredentials(keeping earlier: StoredCredentials?) throws -> StoredCredentials {
-        let fromToken = account.credentials(from: presented)
         if let earlier { return fromToken.updated(with: try update(of: earlier) ?? earlier) }
         if let code = presented.code, let exchanged = try resultOnce(of: code) {
             return fromToken.updated(with: exchanged)
@@ -57,7 +63,7 @@ struct CredentialExchange {
             return try firstCredentials(keeping: nil)
         } catch AccountError.codeRejected where isReplacement {
             context.logger.warning("Authorization code refused; what was stored cannot be opened")
-            var credentials = account.credentials(from: presented)
+            var credentials = fromToken
             // Apps send a code repeatedly: this one must not be tried again.
             credentials.codeHash = presented.code.map { Self.hash($0).hexLowercase }
             return credentials
@@ -81,7 +87,6 @@ struct CredentialExchange {
         } else if !isCodeKnown, let exchanged = try exchangeToken(unlessFor: stored) {
             updated = stored.updated(with: exchanged)
         } else {
-            let fromToken = account.credentials(from: presented)
             if !stored.outlasts(fromToken) { updated = stored.updated(with: fromToken) }
         }
         return updated == stored ? nil : updated
@@ -100,20 +105,49 @@ struct CredentialExchange {
         }
     }
 
+    /// Whether this request proves by more than an access token that the caller has the account: by a code that it has
+    /// exchanged, or by a password or key.
+    ///
+    /// A token travels in every request, and a code that was exchanged earlier did; whoever has found them has no more.
+    var isProved: Bool {
+        if presentsSecret { return true }
+        return presented.code.map { context.exchangedCodes[Self.hash($0)] != nil } ?? false
+    }
+
+    /// Whether the access token is the secret itself, which opens the account for as long as the person does not change it.
+    private var presentsSecret: Bool { account.credentials(from: presented).isLasting == true }
+
+    /// Credentials by which this request proves that the caller has the account; `nil` if it presents neither a code nor a
+    /// secret.
+    /// - Parameter purpose: what they are to prove. A code that was exchanged for the same purpose, by a request whose reply
+    ///   was lost, is good for that purpose; one that was exchanged for anything else is spent.
+    /// - Throws: ``AccountError/codeRejected`` if the code is spent, or not the caller's.
+    func provedCredentials(for purpose: String) throws -> StoredCredentials? {
+        let fromToken = account.credentials(from: presented)
+        if presentsSecret { return fromToken }
+        guard let code = presented.code else { return nil }
+        let hash = Self.hash(code)
+        // A code of earlier days, whose result is not remembered any more.
+        if context.exchangedCodes[hash] == nil, try isStored(hash) { throw AccountError.codeRejected }
+        return try resultOnce(of: code, for: purpose).map { fromToken.updated(with: $0) }
+    }
+
+    /// Whether the tokens that are stored for the caller's account came from that code.
+    private func isStored(_ hash: [UInt8]) throws -> Bool {
+        let user = try context.store.withSession { session in
+            try session.user(presented.accountType, person.profile.providerUserID, device: nil)?.user
+        }
+        guard let user, let kept = try context.services.storage.vault.load(user, context.logger) else { return false }
+        return kept.credentials?.knows(codeHash: hash.hexLowercase) == true
+    }
+
     /// Checks that the presented code is one that we have exchanged for the caller's account, or exchanges it.
     /// - Throws: ``AccountError/rejected`` if it is not; ``StoreError``.
     func requireExchangedCode() throws {
         guard let code = presented.code else { throw AccountError.rejected }
         let hash = Self.hash(code)
         if try rememberedResult(hash) != nil { return }
-        let user = try context.store.withSession { session in
-            try session.user(presented.accountType, person.profile.providerUserID, device: nil)?.user
-        }
-        if let user, let kept = try context.services.storage.vault.load(user, context.logger),
-            kept.credentials?.knows(codeHash: hash.hexLowercase) == true
-        {
-            return
-        }
+        if try isStored(hash) { return }
         do {
             guard try resultOnce(of: code) != nil else { throw AccountError.rejected }
         } catch AccountError.codeRejected {
@@ -125,7 +159,15 @@ struct CredentialExchange {
     ///
     /// - Throws: ``AccountError/codeRejected`` if the provider rejects the code, or was asked before and its result is
     ///   no longer stored: a code is never sent twice, unless the provider has certainly not seen it.
-    private func resultOnce(of code: PresentedCode) throws -> StoredCredentials? {
+    ///
+    /// - Parameter purpose: not `nil` if only this request's own exchange counts, or that of an earlier one for the same
+    ///   purpose; see ``provedCredentials(for:)``.
+    private func resultOnce(of code: PresentedCode, for purpose: String? = nil) throws -> StoredCredentials? {
+        let mark = purpose.map { Self.key(Self.hash(code), person.profile, purpose: $0) }
+        if let known = context.exchangedCodes[Self.hash(code)] {
+            if let mark { try remember(known, under: mark) }
+            return known
+        }
         let key = Self.key(Self.hash(code), person.profile)
         let owner = try context.services.makeUUID()
         // A request that waits for another request's exchange also occupies a thread.
@@ -139,19 +181,25 @@ struct CredentialExchange {
                 return reservation
             }
             switch reservation {
-            case .reserved: return try askProvider(about: code, under: key, as: owner)
+            case .reserved: return try askProvider(about: code, under: key, as: owner, mark)
+            case .exchanged where mark != nil, .spent where mark != nil:
+                guard let mark, let record = try context.store.withSession({ try $0.exchangedCode(mark) }),
+                    let result = try open(record, mark)
+                else { throw AccountError.codeRejected }
+                return result
             case .exchanged(let record):
                 guard let result = try open(record, key) else { throw AccountError.codeRejected }
                 return result
             case .spent: throw AccountError.codeRejected
             case .underWay: break
             }
-        } while context.services.storage.backoff.pause(Self.pollInterval, deadline: deadline)
-        throw AccountError.timedOut
+        } while context.services.storage.backoff.pause(
+            Self.pollInterval, deadline: deadline, for: presented.accountType.rawValue)
+        throw deadline.remaining > Self.pollInterval ? AccountError.withheld(.busy) : .timedOut
     }
 
     private func askProvider(
-        about code: PresentedCode, under key: [UInt8], as owner: String
+        about code: PresentedCode, under key: [UInt8], as owner: String, _ mark: [UInt8]?
     ) throws -> StoredCredentials? {
         var credentials: StoredCredentials
         do {
@@ -170,12 +218,28 @@ struct CredentialExchange {
             throw error
         }
         credentials.codeHash = Self.hash(code).hexLowercase
+        context.exchangedCodes[Self.hash(code)] = credentials
+        // Beforehand: whoever waits for the exchange looks for it afterwards.
+        if let mark { try remember(credentials, under: mark) }
         let record = try context.services.storage.vault.sealed(credentials, ofCode: key)
         let isKept = try context.store.transaction { session in
             try session.endCodeExchange(key, by: owner, credentials: record)
         }
         guard isKept else { throw AccountError.codeRejected }
         return credentials
+    }
+
+    /// Keeps the result of a code for a purpose.
+    private func remember(_ credentials: StoredCredentials, under mark: [UInt8]) throws {
+        let record = try context.services.storage.vault.sealed(credentials, ofCode: mark)
+        let owner = try context.services.makeUUID()
+        try context.store.transaction { session in
+            let reservation = try session.reserveCode(
+                mark, of: presented.accountType, person.profile.providerUserID, for: owner, seconds: Self.leaseSeconds,
+                at: context.now)
+            guard reservation == .reserved else { return }
+            try session.endCodeExchange(mark, by: owner, credentials: record)
+        }
     }
 
     private func release(_ key: [UInt8], _ owner: String) throws {
@@ -200,7 +264,8 @@ struct CredentialExchange {
     }
 
     /// The key under which a result is stored: bound to the account, so that nobody can use another person's code.
-    private static func key(_ hash: [UInt8], _ profile: SignInProfile) -> [UInt8] {
-        IncrementalDigest.digest(of: hash + Array(profile.providerUserID.utf8), .sha256)
+    private static func key(_ hash: [UInt8], _ profile: SignInProfile, purpose: String? = nil) -> [UInt8] {
+        let mark: [UInt8] = purpose.map { [0] + Array($0.utf8) } ?? []
+        return IncrementalDigest.digest(of: hash + Array(profile.providerUserID.utf8) + mark, .sha256)
     }
 }

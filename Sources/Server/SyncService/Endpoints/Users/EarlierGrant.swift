@@ -17,7 +17,8 @@ struct EarlierGrant {
     private let providerUserID: String
 
     /// Looks up the grant of a person's account; waits while it is being revoked at the provider.
-    /// - Throws: ``AccountError/timedOut`` if that takes longer than the request's deadline.
+    /// - Throws: ``AccountError/timedOut`` if that takes longer than the request's deadline, ``AccountError/withheld(_:)`` if
+    ///   others wait already.
     static func found(of person: SignedInPerson, in context: RequestContext) throws -> EarlierGrant {
         let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
         repeat {
@@ -32,8 +33,9 @@ struct EarlierGrant {
             case .underWay: continue
             }
             return EarlierGrant(credentials: credentials, accountType: accountType, providerUserID: providerUserID)
-        } while context.services.storage.backoff.pause(Self.pollInterval, deadline: context.deadline)
-        throw AccountError.timedOut
+        } while context.services.storage.backoff.pause(
+            Self.pollInterval, deadline: context.deadline, for: accountType.rawValue)
+        throw context.deadline.remaining > Self.pollInterval ? AccountError.withheld(.busy) : .timedOut
     }
 
     /// Makes sure that the new user's grant is not revoked. Call in the transaction that adds the user.

@@ -35,6 +35,7 @@ enum MoveSetback: Equatable {
             case .notFound: .fileFails(reason: "not found")
             case .contentMismatch: .fileFails(reason: "other bytes")
             case .rejected: .fileFails(reason: "rejected by the former account")
+            case .termsNotAccepted: .later(reason: "former account: \(error)", after: nil, needsPerson: true)
             default: Self.passing(error, "former account: \(error)")
             }
     }
@@ -43,7 +44,7 @@ enum MoveSetback: Equatable {
         self =
             switch error {
             case .rejected: .fileFails(reason: "rejected by the present account")
-            case .authorizationRevoked, .quotaExceeded, .serverNotAllowed:
+            case .authorizationRevoked, .quotaExceeded, .serverNotAllowed, .termsNotAccepted:
                 .later(reason: "present account: \(error)", after: nil, needsPerson: true)
             default: Self.passing(error, "present account: \(error)")
             }

@@ -14,8 +14,12 @@ struct AppendToUploadEndpoint: TransferEndpoint {
         // Nothing is waited for here: this role has few threads.
         let upload = try context.presentUpload(request.uploadUUID, of: caller.userID, on: caller.device)
         let piece = try Piece(of: upload, context.head, isDirect: request.isDirect)
-        _ = try caller.member(of: try UploadPurpose(stored: upload.request).sharingGroupUUID, in: context.store)
-        guard upload.reply == nil, upload.writer.map(\.isAnnounced) ?? true else { return }
+        let purpose = try UploadPurpose(stored: upload.request)
+        _ = try caller.member(of: purpose.sharingGroupUUID, in: context.store)
+        guard upload.reply == nil else { return }
+        let goal = purpose.goal(from: request.masterVersion, by: caller, in: context)
+        try context.requirePresentOwner(of: upload, for: goal, by: caller)
+        guard upload.writer.map(\.isAnnounced) ?? true else { return }
         if !piece.confirmsDirectUpload(upload) { try piece.check(against: upload) }
         // Whoever asks for the offset from now on waits for this piece.
         let writer = ResumableUpload.Writer(try context.writer, isAnnounced: true)

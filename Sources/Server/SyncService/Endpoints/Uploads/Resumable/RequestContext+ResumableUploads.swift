@@ -54,6 +54,23 @@ extension RequestContext {
             }
         }
     }
+
+    /// Makes sure that the bytes of an upload may still go to the storage in which it was begun; otherwise ends the upload. The
+    /// storage is not asked.
+    /// - Throws: ``EndpointError/ownerRemoved``, as the request does that would begin the upload now; what makes `goal` refuse.
+    func requirePresentOwner(of upload: ResumableUpload, for goal: any UploadGoal, by caller: GroupCaller) throws {
+        guard let destination = upload.destination, try !goal.mayUse(storageOf: destination.owner) else { return }
+        let now = services.now()
+        try store.transaction { session in
+            guard let until = upload.directUntil, until > now, upload.progress.session != nil else {
+                _ = try session.abandonUpload(upload.uploadUUID, of: caller.userID, on: caller.device, at: now)
+                return
+            }
+            // Its row has the address, which the jobs role ends.
+            try session.releaseLease(of: destination.intent, by: upload.uploadUUID.rawValue, at: now)
+        }
+        throw EndpointError.ownerRemoved
+    }
 }
 
 extension RequestHead {

@@ -27,6 +27,7 @@ struct UploadAssembly {
         }
         defer { end(upload) }
         if let reply = upload.reply { return piece.reply(reply, of: upload, in: context) }
+        try context.requirePresentOwner(of: upload, for: goal, by: caller)
         if !piece.confirmsDirectUpload(upload) { try piece.check(against: upload) }
         try piece.digest?.check(context.body, lengthBytes: piece.lengthBytes)
         if let text = upload.content, let destination = upload.destination {
@@ -81,17 +82,20 @@ struct UploadAssembly {
         _ upload: ResumableUpload, _ destination: UploadDestination
     ) throws -> UploadAnswer<Target> {
         let member = try caller.member(of: goal.sharingGroupUUID, in: context.store)
-        let storage = try context.storage(of: destination.owner, for: member.user)
-        let destination = try inPresentFolder(destination, of: upload, storage)
-        let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
         let identity: ContentIdentity?
         switch try goal.identity(ofBytes: upload.lengthBytes) {
         case .answered(let response):
-            intent.giveUp()
-            try context.store.transaction { try $0.record(reply: response.headerText, of: upload.uploadUUID) }
+            try context.store.transaction { session in
+                try session.releaseLease(
+                    of: destination.intent, by: upload.uploadUUID.rawValue, at: context.services.now())
+                try session.record(reply: response.headerText, of: upload.uploadUUID)
+            }
             return .answered(response)
         case .decided(let known): identity = known
         }
+        let storage = try context.storage(of: destination.owner, for: member.user)
+        let destination = try inPresentFolder(destination, of: upload, storage)
+        let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
         guard let recorder = try recorder(upload, destination.owner, identity) else {
             _ = try context.store.transaction { try $0.record(.none, of: upload.uploadUUID, by: writer) }
             throw EndpointError.uploadOffsetMismatch(current: 0)

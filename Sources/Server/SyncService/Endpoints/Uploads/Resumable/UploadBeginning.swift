@@ -54,11 +54,14 @@ struct UploadBeginning {
         return .header(message, status: 201)
     }
 
-    /// The upload's address, beside the one that the client has used.
+    /// The upload's address: below the server's public one, if the operator has named that, or else beside the one that the
+    /// client has used, as far as nginx can see.
     private func address(of uploadUUID: UploadUUID) -> String {
+        let query = AppendToUploadRequest(uploadUUID).encodedQuery
+        if let publicURL = context.services.settings.publicURL { return "\(publicURL)/Upload?\(query)" }
         var folder = (context.head.address ?? context.head.path)[...]
         if folder.last == "/" { folder.removeLast() }
         folder = folder[...(folder.lastIndex(of: "/") ?? folder.startIndex)]
-        return "\(folder)Upload?\(AppendToUploadRequest(uploadUUID).encodedQuery)"
+        return "\(folder)Upload?\(query)"
     }
 }

@@ -59,6 +59,9 @@ protocol UploadGoal {
     /// What the storage is to report of the bytes, where that is not the checksum; `nil` if the client has not said it.
     var storageHash: StorageHash? { get }
 
+    /// Whether the bytes may go to that owner's storage now, as far as groups and their members decide it.
+    func mayUse(storageOf owner: OwningUser) throws -> Bool
+
     /// Where the bytes go, or the reply if none are wanted.
     func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan>
 
@@ -102,6 +105,16 @@ struct StagingGoal: UploadGoal {
     var mimeType: MIMEType { request.mimeType }
     var checkSum: CheckSum { request.checkSum }
 
+    func mayUse(storageOf owner: OwningUser) throws -> Bool {
+        try context.store.snapshot { session in
+            let (member, situation) = try caller.memberUploading(
+                request.fileUUID, to: request.sharingGroupUUID, using: &session)
+            // Of another owner's file, which was faster, nothing can be staged; that is the last step's word.
+            if situation.current == nil { return member.owningUser?.userID == owner.userID }
+            return try session.isMember(owner.userID, of: member.groupID)
+        }
+    }
+
     func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan> {
         switch try UploadCheck(request: request, caller: caller, context: context).run() {
         case .answered(let response): return .answered(response)
@@ -139,6 +152,13 @@ struct ReuploadGoal: UploadGoal {
     var checkSum: CheckSum { reupload.request.checkSum }
     /// Never sent to the storage by the client itself.
     var storageHash: StorageHash? { nil }
+
+    func mayUse(storageOf owner: OwningUser) throws -> Bool {
+        try reupload.context.store.snapshot { session in
+            let member = try reupload.caller.member(of: sharingGroupUUID, using: &session)
+            return try session.isMember(owner.userID, of: member.groupID)
+        }
+    }
 
     func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan> {
         switch try reupload.check(ofBytes: lengthBytes) {

@@ -1,0 +1,344 @@
+internal import SyncProtocol
+
+// What the device has counts as newer than what the server has (docs/protocol.md, section 6.6): after the server was
+// restored from a backup, and if a file group is kept that others deleted. The app is asked for the contents, which are
+// then queued like any upload, so that the rules for conflicts apply.
+extension SyncStateMachine {
+    /// The maximum number of files in one queue of supplied contents.
+    private static let maximumSuppliedFiles = 50
+
+    /// Notes that the server's knowledge of a group has gone back, if the list of groups shows that.
+    mutating func noteRestore(_ info: SharingGroupInfo, in entry: inout SharingEntry) {
+        let hasNewMark = info.restoreMark != entry.restoreMark
+        guard hasNewMark || info.masterVersion < entry.masterVersion else { return }
+        let known = max(entry.masterVersion, entry.indexedVersion ?? .initial)
+        entry.versionBeforeRestore = max(entry.versionBeforeRestore ?? .initial, known)
+        entry.restoredVersion = hasNewMark ? info.restoredMasterVersion : nil
+        entry.restoreMark = info.restoreMark
+        entry.indexedVersion = nil
+        let group = entry.sharingGroupUUID
+        for downloads in state.downloadGroups(of: group) {
+            // The app may have taken what is complete, in a process that ended before it was noted. The next sync of the
+            // group delivers it again, and thereby knows it, before it compares anything.
+            guard downloads.status != .downloaded || run?.group == group else { continue }
+            // The same version may have other contents now.
+            removeDownloads(downloads.id, keepingBytes: false)
+        }
+        for transfer in state.transfers.inOrder
+        where state.directory[transfer.fileUUID].map({ $0.sharingGroupUUID == group }) ?? true {
+            state.transfers[transfer.key] = nil
+            actions.append(.removeFile(transfer.location))
+        }
+    }
+
+    /// Whether the files of a group cannot be compared yet, since the server was restored, and another index is
+    /// requested first: what has changed since, then all files.
+    mutating func needsOtherIndex(than files: IndexResponse.Files, of group: SharingGroupUUID) -> Bool {
+        guard let entry = state.groups[group], let known = entry.versionBeforeRestore else { return false }
+        if let restored = entry.restoredVersion {
+            if known <= restored {
+                // The device has seen nothing that the server has lost.
+                forgetRestore(of: group)
+                return false
+            }
+            guard files.masterVersion > restored, run?.changedSinceRestore?.masterVersion != files.masterVersion else {
+                return isPartial(files)
+            }
+            if run?.listsChangesSince == restored {
+                run?.listsChangesSince = nil
+                run?.changedSinceRestore = (Set(files.fileIndex.map(\.fileUUID)), files.masterVersion)
+                sendIndex()
+            } else {
+                run?.listsChangesSince = restored
+                send(.index(.init(sharingGroupUUID: group, since: restored)), .indexing)
+            }
+            return true
+        }
+        // Without a mark, one of several servers may only have been late.
+        if files.masterVersion >= known, state.groups[group]?.restoreMark == nil {
+            forgetRestore(of: group)
+            return false
+        }
+        if run?.confirmsRestore != true {
+            run?.confirmsRestore = true
+            sendIndex()
+            return true
+        }
+        return isPartial(files)
+    }
+
+    private mutating func isPartial(_ files: IndexResponse.Files) -> Bool {
+        guard files.since != nil else { return false }
+        sendIndex()
+        return true
+    }
+
+    private mutating func forgetRestore(of group: SharingGroupUUID) {
+        state.groups.update(group) {
+            $0.versionBeforeRestore = nil
+            $0.restoredVersion = nil
+        }
+    }
+
+    /// Decides, file by file, what is newer: what the device has, or what the restored server has.
+    /// - Parameter rows: All files of the group.
+    mutating func reconcile(with rows: [FileInfo], in group: SharingGroupUUID) {
+        guard let entry = state.groups[group], entry.versionBeforeRestore != nil else { return }
+        let rows = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
+        let knowsChanges = entry.restoredVersion != nil
+        let changed = run?.changedSinceRestore?.files ?? []
+        forgetRestore(of: group)
+        forgetBatch(of: group)
+        resetItems(of: group)
+        for known in state.directory.rows(where: { $0.sharingGroupUUID == group && $0.fileVersion != nil }) {
+            guard let row = rows[known.fileUUID], let version = row.fileVersion else {
+                keepLost(known)
+                continue
+            }
+            let isLater = row.updateDate.map { date in known.updateDate.map { date > $0 } ?? true } ?? false
+            reconcile(known, with: row, version, isChanged: knowsChanges ? changed.contains(known.fileUUID) : isLater)
+        }
+        report(.serverRestored(entry.sharingGroup))
+    }
+
+    /// The restored server does not know a file.
+    private mutating func keepLost(_ known: DirectoryEntry) {
+        let file = known.fileUUID
+        let pending = state.pendingItems(of: file)
+        let isDeleted = known.deletedLocally || pending.contains { $0.kind == .deletion }
+        if isDeleted { dropItems(pending) }
+        state.directory.update(file) {
+            $0.newerVersion = $0.fileVersion
+            $0.goneReason = nil
+            $0.awaitingReupload = false
+            $0.forceDownload = false
+            $0.deletedLocally = isDeleted
+            $0.deletedOnServer = isDeleted
+            guard !isDeleted else { return }
+            $0.fileVersion = nil
+            $0.appMetaData = $0.appMetaData.map {
+                AppMetaData(version: DirectoryEntry.noTextVersion, contents: $0.contents)
+            }
+        }
+        for upload in state.pendingItems(of: file) where upload.kind == .file {
+            state.items.update(upload.key) { $0.uploadUndeletion = false }
+        }
+        foldText(into: file)
+    }
+
+    /// - Parameter isChanged: Whether somebody has changed the file since the server was restored.
+    private mutating func reconcile(
+        _ known: DirectoryEntry, with row: FileInfo, _ version: FileVersion, isChanged: Bool
+    ) {
+        let file = known.fileUUID
+        guard let knownVersion = known.fileVersion else { return }
+        guard known.goneReason == nil else {
+            state.directory.update(file) { $0.forceDownload = true }
+            return
+        }
+        let mayWrite = state.groups[known.sharingGroupUUID].map { $0.permission >= .write } ?? false
+        let isSame = knownVersion == version && known.updateDate != nil && known.updateDate == row.updateDate
+        if row.deleted {
+            // Contents that were brought back after the backup, or that others have deleted without knowing them.
+            if !known.deletedOnServer, knownVersion > version || (isChanged && !isSame), mayWrite {
+                state.directory.update(file) { $0.newerVersion = knownVersion }
+            }
+            return
+        }
+        if known.deletedOnServer {
+            guard mayWrite || !known.deletedLocally else { return }
+            deleteAgain(known, row, version, isChanged: isChanged)
+            return
+        }
+        if isChanged ? !isSame : knownVersion > version {
+            state.directory.update(file) {
+                $0.fileVersion = version
+                // A change by others is downloaded, so that the app is asked about the conflict.
+                $0.forceDownload = $0.forceDownload || isChanged
+                // A reader is asked for the contents once they may write.
+                $0.newerVersion = knownVersion
+            }
+        }
+        guard let text = known.appMetaData, let textVersion = known.textVersion else { return }
+        let serverVersion = row.appMetaDataVersion ?? DirectoryEntry.noTextVersion
+        guard isChanged ? textVersion >= serverVersion : textVersion > serverVersion else { return }
+        guard mayWrite else {
+            // Others bring back what the server has lost.
+            state.directory.update(file) {
+                $0.appMetaData = AppMetaData(version: serverVersion, contents: text.contents)
+            }
+            return
+        }
+        // With another version than the server's, a text that others have changed is downloaded and compared.
+        let baseVersion = isChanged ? DirectoryEntry.noTextVersion : serverVersion
+        state.directory.update(file) { $0.appMetaData = AppMetaData(version: baseVersion, contents: text.contents) }
+        queueText(text.contents, of: known, comparedWith: isChanged ? row.appMetaDataVersion : nil)
+    }
+
+    /// The restored server has a file that was deleted. If somebody has changed it since, the app is asked.
+    private mutating func deleteAgain(
+        _ known: DirectoryEntry, _ row: FileInfo, _ version: FileVersion, isChanged: Bool
+    ) {
+        state.directory.update(known.fileUUID) {
+            $0.fileVersion = version
+            $0.deletedLocally = false
+            $0.deletedOnServer = false
+            $0.newerVersion = nil
+            $0.forceDownload = isChanged
+            $0.appMetaData = row.appMetaDataVersion.map {
+                AppMetaData(version: $0, contents: known.appMetaData?.contents ?? "")
+            }
+        }
+        guard known.deletedLocally else { return }
+        guard !state.pendingItems(of: known.fileUUID).contains(where: { $0.kind == .deletion }) else { return }
+        state.items.put(
+            UploadItem(
+                id: state.nextItemID(), queueID: queueOfSupplied(known.sharingGroupUUID), kind: .deletion,
+                sharingGroupUUID: known.sharingGroupUUID, fileUUID: known.fileUUID))
+    }
+
+    /// A file appears on the server that was deleted here before the server was restored, and that another device has
+    /// uploaded again: the app is asked whether it is to be deleted.
+    mutating func restoreDeletion(with row: FileInfo, _ version: FileVersion) {
+        guard !row.deleted, let known = state.directory[row.fileUUID], known.deletedLocally, known.newerVersion != nil,
+            state.groups[known.sharingGroupUUID].map({ $0.permission >= .write }) ?? false
+        else { return }
+        deleteAgain(known, row, version, isChanged: true)
+    }
+
+    /// Queues the text of a file that the server has lost, unless a change of the file does not carry it already.
+    private mutating func queueText(
+        _ text: String, of known: DirectoryEntry, comparedWith version: AppMetaDataVersion?
+    ) {
+        let pending = state.pendingItems(of: known.fileUUID)
+        guard !pending.contains(where: { $0.appMetaData != nil || $0.kind == .deletion }) else { return }
+        if let upload = pending.first(where: { $0.kind == .file }) {
+            state.items.update(upload.key) { $0.appMetaData = text }
+            return
+        }
+        var item = UploadItem(
+            id: state.nextItemID(), queueID: queueOfSupplied(known.sharingGroupUUID), kind: .appMetaData,
+            sharingGroupUUID: known.sharingGroupUUID, fileUUID: known.fileUUID)
+        item.mimeType = known.mimeType
+        item.appMetaData = text
+        // If the server has the same text, it is not sent.
+        item.stagedAppMetaDataVersion = version
+        state.items.put(item)
+    }
+
+    /// The first upload of a file that the server has lost carries the text.
+    private mutating func foldText(into file: FileUUID) {
+        guard let text = state.directory[file]?.appMetaData?.contents,
+            let upload = state.pendingItems(of: file).first(where: { $0.kind == .file }), upload.appMetaData == nil
+        else { return }
+        state.items.update(upload.key) { $0.appMetaData = text }
+    }
+
+    /// The closed queue for what this sync uploads again.
+    private mutating func queueOfSupplied(_ group: SharingGroupUUID) -> RowID<UploadQueue> {
+        if let id = run?.suppliedQueue, let queue = state.queues[id], queue.state == .closed, queue.commitID == nil,
+            queue.batchUUID == nil, queue.sharingGroupUUID == group,
+            state.items(in: id).count < Self.maximumSuppliedFiles
+        {
+            return id
+        }
+        var queue = UploadQueue(id: state.nextQueueID(), createdAt: now)
+        queue.state = .closed
+        queue.closedSequence = state.nextClosedSequence
+        queue.sharingGroupUUID = group
+        state.queues.put(queue)
+        run?.suppliedQueue = queue.id
+        return queue.id
+    }
+
+    // MARK: Asking the app
+
+    /// Asks the app for the contents of the next file that it has in a newer state; false without such a file.
+    mutating func askForContents() -> Bool {
+        let mayWrite = state.groups[runGroup].map { $0.permission >= .write } ?? false
+        for entry in state.directory.rows(at: .newer(runGroup)) {
+            guard mayWrite else {
+                // Nobody who only reads brings a file back.
+                if entry.deletedOnServer, !entry.deletedLocally { keepWithoutContents(entry, isMissing: true) }
+                continue
+            }
+            guard let version = entry.newerVersion, !entry.deletedLocally, !unavailableFiles.contains(entry.fileUUID),
+                !hasOwnChange(of: entry.fileUUID)
+            else { continue }
+            let token = expect(.askingForContents(entry.fileUUID))
+            actions.append(.askForContents(token, entry.attributes, version))
+            return true
+        }
+        return false
+    }
+
+    /// Whether the app has queued contents or a deletion of a file.
+    private func hasOwnChange(of file: FileUUID) -> Bool {
+        state.items.rows(at: .file(file)).contains { $0.kind != .appMetaData }
+    }
+
+    mutating func receiveContents(_ contents: SuppliedContents) {
+        guard case .askingForContents(let file) = run?.step else { return }
+        run?.step = .downloading
+        run?.token = nil
+        // What the app has queued meanwhile is newer.
+        if let entry = state.directory[file], entry.newerVersion != nil, !hasOwnChange(of: file) {
+            switch contents {
+            case .file(let source): queue(source, of: entry)
+            case .notAvailable, .differentVersion: keepWithoutContents(entry, isMissing: contents.isMissing)
+            }
+        }
+        if stopsHere() { return }
+        if !askForContents() { sendIndex() }
+    }
+
+    private mutating func queue(_ source: UploadSource, of entry: DirectoryEntry) {
+        let file = entry.fileUUID
+        // An upload of the text alone is sent with the contents.
+        let texts = state.pendingItems(of: file).filter { $0.kind == .appMetaData && mayBeWithdrawn($0) }
+        // What belongs together is committed together.
+        let sibling = entry.fileGroupUUID.flatMap { fileGroup in
+            state.closedQueues(of: entry.sharingGroupUUID).first { queue in
+                queue.commitID == nil && queue.batchUUID == nil
+                    && state.items(in: queue.id).contains { item in
+                        item.kind == .file && item.fileUUID != file
+                            && item.fileUUID.flatMap { state.directory[$0]?.fileGroupUUID } == fileGroup
+                    }
+            }
+        }
+        var item = UploadItem(
+            id: state.nextItemID(), queueID: sibling?.id ?? queueOfSupplied(entry.sharingGroupUUID), kind: .file,
+            sharingGroupUUID: entry.sharingGroupUUID, fileUUID: file)
+        item.fileGroupUUID = entry.fileGroupUUID
+        item.mimeType = entry.mimeType
+        item.appMetaData =
+            texts.last?.appMetaData ?? (entry.textVersion == nil ? entry.appMetaData?.contents : nil)
+        item.source = source.location
+        item.ownsFile = source.isOwned
+        item.fileSize = source.size
+        item.fileModified = source.modified
+        item.uploadUndeletion = entry.deletedOnServer
+        state.items.put(item)
+        abandon(texts)
+    }
+
+    /// The app does not supply contents: it does not have them, or has changed them and will upload that.
+    private mutating func keepWithoutContents(_ entry: DirectoryEntry, isMissing: Bool) {
+        unavailableFiles.insert(entry.fileUUID)
+        if entry.deletedOnServer {
+            // The deletion counts, and the index shows it again.
+            state.directory.update(entry.fileUUID) {
+                $0.newerVersion = nil
+                $0.deletedOnServer = false
+            }
+            state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
+        } else if isMissing {
+            reportError(
+                SyncError(.serverRestored, fileUUID: entry.fileUUID, sharingGroupUUID: entry.sharingGroupUUID))
+        }
+    }
+}
+
+extension SuppliedContents {
+    fileprivate var isMissing: Bool { if case .notAvailable = self { true } else { false } }
+}

@@ -1,0 +1,229 @@
+public import SyncAccounts
+public import SyncClient
+
+/// What errors mean, in English sentences for people: what is wrong, and what they can do about it.
+///
+/// A sentence begins with a small letter and has no full stop, so that a program can put it behind a name. The stable
+/// code follows in parentheses, for people who look for help. No sentence contains names of people, contents or addresses.
+public struct ErrorSentences: Sendable {
+    /// What the program offers against errors, such as `album sign-in`, or the name of a button.
+    public struct Remedies: Sendable {
+        /// Signs in.
+        public var signIn: String
+        /// Creates a group.
+        public var createGroup: String
+        /// Joins a group.
+        public var join: String
+        /// Shows the person's groups.
+        public var listGroups: String
+        /// Undoes a switch of accounts.
+        public var undoSwitch: String
+
+        public init(
+            signIn: String, createGroup: String, join: String, listGroups: String,
+            undoSwitch: String = "undo the switch"
+        ) {
+            self.signIn = signIn
+            self.createGroup = createGroup
+            self.join = join
+            self.listGroups = listGroups
+            self.undoSwitch = undoSwitch
+        }
+    }
+
+    let remedies: Remedies
+
+    public init(_ remedies: Remedies) {
+        self.remedies = remedies
+    }
+
+    /// The sentence for an error of the client library.
+    public func sentence(for error: SyncError) -> String {
+        if error.code == .requestRefused { return refusal(error) }
+        let text = known(error) ?? "this program does not know what went wrong; a newer version may"
+        let detail = error.serverCode.map { "\(error.code.rawValue), \($0)" } ?? error.code.rawValue
+        return "\(text)\(Self.earliest(error)) (\(detail))"
+    }
+
+    /// When the server expects the next attempt, as the end of a sentence; empty if it does not say that.
+    static func earliest(_ error: SyncError) -> String {
+        guard error.recovery == .retryLater, let pause = error.retryAfter, pause > .zero else { return "" }
+        let seconds = Int((pause / .seconds(1)).rounded(.up))
+        let text =
+            switch seconds {
+            case 1: "1 second"
+            case ...119: "\(seconds) seconds"
+            case ...7_199: "\((seconds + 59) / 60) minutes"
+            default: "\((seconds + 3_599) / 3_600) hours"
+            }
+        return ", in \(text) at the earliest"
+    }
+
+    /// The longest message of a server that is repeated.
+    private static let longestMessage = 200
+
+    /// What the server says of itself, as the middle of a sentence. It may come from anything in front of the server, so
+    /// that only one line of printable text is taken.
+    private static func quoted(_ message: String?) -> String {
+        let line = String(
+            String.UnicodeScalarView(
+                (message ?? "").unicodeScalars.map { $0.properties.isWhitespace ? " " : $0 }
+                    .filter { ![.control, .format, .privateUse, .surrogate].contains($0.properties.generalCategory) }
+                    .prefix(longestMessage)))
+        let text = line.split(separator: " ").joined(separator: " ")
+        return text.isEmpty ? "" : " and says \u{201C}\(text)\u{201D}"
+    }
+
+    /// The sentence for an error that concerns one file, which the program names.
+    public func sentence(forFile error: SyncError) -> String {
+        switch error.code {
+        case .couldNotFindFileUUID: "its contents could not be sent; change it, and it is sent again"
+        case .fileManagerError:
+            "it cannot be read, or was changed while it was sent; it is sent again when it is readable"
+        default: sentence(for: error)
+        }
+    }
+
+    /// The sentence for somebody who is signed in, but has no user at the server yet.
+    public var notYetUser: String {
+        "you are signed in, but the server does not know you yet; create a group (\(remedies.createGroup)), or join one "
+            + "with an invitation (\(remedies.join))"
+    }
+
+    /// The sentence for an error of a sign-in.
+    public func sentence(for error: SignInError) -> String {
+        let detail = error.detail.isEmpty ? error.code.rawValue : "\(error.code.rawValue): \(error.detail)"
+        let text = known(error.code) ?? "the sign-in failed; try again: \(remedies.signIn)"
+        return "\(text) (\(detail))"
+    }
+
+    /// Nil for a code that is newer than this table.
+    func known(_ error: SyncError) -> String? {
+        switch error.code {
+        // Mistakes of the program, as far as a person can tell.
+        case .noMimeType: "the file has no type; \(Self.report)"
+        case .mimeTypeOfFileChanged:
+            "a file keeps the type with which it was uploaded first; give the new contents a new name"
+        case .fileAlreadyDeleted: "the file is deleted; add it again under a new name"
+        case .fileGroupUUIDChanged: "a file cannot move to other files of a group; \(Self.report)"
+        case .fileQueuedForDeletion: "the file is about to be deleted; add it again afterwards"
+        case .deletingUnknownFile, .getAttributesForUnknownFile, .couldNotFindFileUUID:
+            "there is no such file here; synchronize, and look again"
+        case .badAppMetaData: "the file's description is missing; \(Self.report)"
+        case .sharingGroupUUIDInconsistent:
+            "changes of another group wait to be sent; synchronize that group first (\(remedies.listGroups))"
+        case .unknownSharingGroup: "there is no such group; \(remedies.listGroups) shows yours"
+        case .sharingGroupExists: "this group exists already; \(remedies.listGroups) shows yours"
+        case .openQueueNotEmpty: "other changes wait to be sent; synchronize first"
+        case .syncIsOperating: "this is not possible while files are being synchronized; try again afterwards"
+        case .appMetaDataUploadUndeletionAttempt: "the file is deleted; only its contents can bring it back"
+        case .closed: "the program is ending; start it again"
+        case .storeInUse: "another process works with this directory or account; end that one, or wait for it"
+        case .notSupported: "the server is too old for this; ask its operator to update it"
+        // The world.
+        case .networkError:
+            "the server cannot be reached; check the network and the server's address, what waits is sent later"
+        case .serverDown:
+            "the server is closed at the moment\(Self.quoted(error.message)); what waits is sent later"
+        case .badServerVersion: "the server is too old for this program; ask its operator to update it"
+        case .tooManyRestarts: "others are changing the group all the time; try again in a moment"
+        case .stagedChangesCannotBeWithdrawn:
+            "the server still has something that was given up here; try again later, it forgets that by itself"
+        case .inconsistentServer:
+            "the server's answers contradict each other; try again, and if it lasts, ask its operator"
+        case .uuidCollision: "the server has another group with this identifier; try again"
+        // The caller.
+        case .notAMember: "you are not a member of this group, or not any more; ask for an invitation"
+        case .permissionDenied: "you are not permitted to do that in this group; ask an admin of the group"
+        case .fileIsGone: Self.gone(error.goneReason)
+        case .noUser: notYetUser
+        case .signInRequired: "the server does not accept the account any more; sign in again: \(remedies.signIn)"
+        case .signedOutRemotely:
+            "you have switched to another account"
+                + (error.activeAccountType.map { ", of the type \($0.rawValue)" } ?? "")
+                + "; sign in with it: \(remedies.signIn)"
+                + (error.undoUntil.map {
+                    "; if that was not you, sign in with this account once more, and take it back before \($0) UTC: "
+                        + remedies.undoSwitch
+                } ?? "")
+        case .serverRestored:
+            "the server was restored from a backup and has lost this file, whose contents are not here either; add it "
+                + "again, or synchronize a device that has it"
+        case .accountInUse: "that account is, or was, another person's on this server; sign in with one of your own"
+        case .owningAccountRequired:
+            "an account without storage cannot take the place of one with files; sign in with another one"
+        case .deviceGrantInvalid:
+            "this device cannot prove that it is yours; use one that was synchronized with the former account"
+        case .deviceGrantTooYoung:
+            "this device is too new here to switch accounts; use one that was synchronized before, sign in with the former "
+                + "account once more and say so, or sign in with it again"
+                + (error.usableFrom.map { " after \($0) UTC" } ?? " in a week")
+        case .freshSignInRequired:
+            "for this the server wants to see that it is you; sign in with the account once more, then try again: "
+                + remedies.signIn
+        case .undoExpired: "the switch of accounts was made too long ago; ask the server's operator"
+        case .switchInProgress: "a switch to another account is proposed; cancel it there, or wait for a day"
+        case .oldAccountProofRequired: "this server wants to see the former account; sign in with it as well"
+        case .noAccountSwitch: "there is no such switch of accounts, or it has expired; begin it again"
+        case .switchConfirmed: "the switch of accounts is confirmed already; it can no longer be cancelled"
+        case .differentUser: "this belongs to another person than the one who is signed in: \(remedies.signIn)"
+        case .socialAcceptanceNotAllowed:
+            "this invitation is for accounts with storage of their own; sign in with such an account"
+        case .noInvitationFound:
+            "there is no such invitation: it was used, or it is older than a day; ask for a new one"
+        // Storage, there and here.
+        case .storageFull where error.recovery == .askOwner:
+            "the storage of the member who hosts it is full; ask that member to make room, it is sent when there is some"
+        case .storageFull:
+            "your storage is full; delete something there or get more room, it is sent when there is some"
+        case .storageUnauthorized where error.recovery == .askOwner:
+            "the storage of the member who hosts it no longer admits the server; ask that member to sign in again, it is "
+                + "sent then"
+        case .storageUnauthorized:
+            "your storage no longer admits the server; sign in again, it is sent then: \(remedies.signIn)"
+        case .storageOwnerMissing:
+            "the member whose storage took your files has left the group; ask an admin for a new invitation"
+        case .storageUnavailable where error.storage == .own:
+            "your storage does not answer at the moment; it is sent later"
+        case .storageUnavailable:
+            "the storage of the member who hosts it does not answer at the moment; it is sent later"
+        case .commitUnderWay:
+            "it is being published at the moment; synchronize, and try again"
+        case .storeError: "the program's own data cannot be read or written; is the disk full?"
+        case .fileManagerError: "a file cannot be read or written; is it still there, and is the disk full?"
+        case .deliveryRefused: "what others changed could not be stored here; is the disk full?"
+        default: nil
+        }
+    }
+
+    /// Nil for a code that is newer than this table.
+    func known(_ code: SignInError.Code) -> String? {
+        switch code {
+        case .denied: "the sign-in was refused at the provider; if that was a mistake, try again: \(remedies.signIn)"
+        case .timedOut: "nobody came back from the browser in time; try again: \(remedies.signIn)"
+        case .cancelled: "the sign-in was interrupted; try again: \(remedies.signIn)"
+        case .portUnavailable:
+            "the port for the browser's answer is in use; end the program that uses it, and try again"
+        case .browserUnavailable: "no browser could be opened; open the printed page yourself"
+        case .providerUnavailable: "the account's provider cannot be reached; try again later"
+        case .signInRequired: "the account must be signed in anew: \(remedies.signIn)"
+        case .misconfigured: "the provider refuses this program; its registration must be corrected"
+        case .storageFailed: "the credentials cannot be read or written; check their file and the disk"
+        case .storageInsecure: "the file with the credentials is open to others; take away their permissions"
+        case .failed: "the sign-in failed; try again: \(remedies.signIn)"
+        default: nil
+        }
+    }
+
+    private static func gone(_ reason: GoneReason?) -> String {
+        switch reason {
+        case .fileRemovedOrRenamed:
+            "the file's contents were removed from its owner's storage; whoever has a copy can add it again"
+        case .userRemoved: "the file's owner has left; whoever has a copy can add it again"
+        case .authTokenExpiredOrRevoked, nil:
+            "the owner's storage does not admit the server to the file; the owner must sign in again"
+        }
+    }
+
+    static let report = "this is a mistake of the program; report it"
+}

@@ -1,0 +1,187 @@
+import Configuration
+import MariaDB
+import Operations
+import Posix
+import Store
+
+/// Adds an app to this host, and removes it: everything of it that is not made by setup.
+struct AppInstallation {
+    let app: HostedApp
+
+    /// When a timer last elapsed (systemd.timer(5), Persistent=).
+    private static let stamps = "/var/lib/systemd/timers/stamp-"
+
+    private var isRunning: Bool { AtomicFile.exists("/run/systemd/system") }
+
+    /// Makes its files, users and folders; what is there already stays.
+    /// - Returns: files that an administrator has changed, and that this release would write differently.
+    /// - Throws: ``CommandFailure``, ``PosixError``.
+    @discardableResult
+    func install() throws -> [String] {
+        let files = AppFiles(of: app)
+        let outcome = try files.write()
+        try makeCommonSite()
+        // Also where nothing was to be written: an earlier run may have ended before this.
+        for command in files.definitions { try call(command) }
+        if isRunning { try call(["systemctl", "daemon-reload"]) }
+        return outcome.kept
+    }
+
+    /// What nginx has once for all apps is in the site of the package's app.
+    private func makeCommonSite() throws {
+        let package = HostedApp.package.siteName
+        let (site, link) = ("/etc/nginx/sites-available/\(package)", "/etc/nginx/sites-enabled/\(package)")
+        guard AtomicFile.exists("/etc/nginx/nginx.conf"), !AtomicFile.exists(link) else { return }
+        try Directory.makeParents(of: site)
+        if !AtomicFile.exists(site) {
+            try AtomicFile.write(Array(SiteText.withoutHost.utf8), to: site, permissions: 0o644)
+        }
+        try AtomicFile.link(link, to: "../sites-available/\(package)")
+    }
+
+    /// Stops it, and removes its units and what nginx has of it. Configuration, secrets, database, logs and backups stay.
+    func remove() throws {
+        if isRunning, AppFiles(of: app).isInstalled {
+            try call(
+                ["systemctl", "disable", "--now", "--quiet"]
+                    + [".target", "-backup.timer", "-authority.timer"].map(app.unit))
+            let rest = [
+                ".service", "-*@*.service", "-*.socket", "-backup*.service", "-authority.service", ".slice",
+            ].map(app.unit)
+            try call(["systemctl", "stop"] + rest)
+        }
+        try Directory.removeFile("/etc/nginx/sites-enabled/\(app.siteName)")
+        try AppFiles(of: app).remove()
+        guard isRunning else { return }
+        try call(["systemctl", "daemon-reload"])
+        // Also what has failed is to be forgotten.
+        _ = try? ChildProcess.run(["systemctl", "reset-failed", app.unit("*")])
+    }
+
+    /// The last step of a removal: what is removed is removed, even if nginx refuses another site.
+    func letNginxForget() throws {
+        guard isRunning, try ChildProcess.run(["systemctl", "is-active", "--quiet", "nginx.service"]).status == 0 else {
+            return
+        }
+        do {
+            try call(["nginx", "-t", "-q"])
+            try call(["systemctl", "reload", "nginx.service"])
+        } catch let failure as CommandFailure {
+            throw CommandFailure(
+                failure.status,
+                "the app \(app.label) is removed, but nginx still has its site until it can be reloaded: \(failure.message)"
+            )
+        }
+    }
+
+    /// Deletes what ``remove()`` leaves, but for backups and the users of the system: others must not get their numbers.
+    /// - Parameter database: that of ``database()``.
+    /// - Returns: the statements that remain to be executed by the administrator of a database elsewhere.
+    func purge(_ database: AppDatabase?) throws -> [String] {
+        let left = drop(database)
+        try withdrawAuthority()
+        let drops = try Directory.names(in: "/etc/systemd/system").filter { name in
+            name.hasSuffix(".d") && (name.hasPrefix(app.unit("-")) || name.hasPrefix(app.unit(".")))
+        }
+        let logs = try Directory.names(in: "/var/log/nginx").filter { $0.hasPrefix(app.unit(".")) }
+        try call(
+            [
+                "rm", "-rf", "--", app.configurationFolder, app.runtimeFolder, app.stateFolder,
+                "/var/lib/\(app.prefix)-backup",
+                app.logFolder, Self.stamps + app.unit("-backup.timer"), Self.stamps + app.unit("-authority.timer"),
+                "/etc/nginx/sites-available/\(app.siteName)", "/etc/nginx/syncd/\(app.label)",
+            ]
+                + drops.map { "/etc/systemd/system/\($0)" } + logs.map { "/var/log/nginx/\($0)" })
+        try Directory.removeFile(app.backupFolder + "/.lock")
+        try Directory.removeEmpty(app.backupFolder)
+        return left
+    }
+
+    /// Programs on this host need not trust the authority of a trial any more, nor find its host name.
+    private func withdrawAuthority() throws {
+        do {
+            for authority in try LocalAuthority.all(of: app) where authority.isToldOf { try authority.withdraw() }
+        } catch let failure as SetupFailure {
+            throw CommandFailure(.foundSomething, failure.sentence)
+        }
+    }
+
+    /// What ``purge(_:)`` deletes, for people.
+    func belongings(with database: AppDatabase?) -> [String] {
+        [app.configurationFolder + " with its secrets", app.stateFolder, app.logFolder]
+            + (database.map { ["the database \($0.name) with its accounts"] } ?? [])
+    }
+
+    /// What a purge drops, found out before anything is removed; `nil` if there is no configuration that names it.
+    /// - Throws: ``CommandFailure`` if a configuration has mistakes, so that it is not known, or if it is another app's, too.
+    func database() throws -> AppDatabase? {
+        guard let own = try database(of: app) else { return nil }
+        for other in [.package] + AppFiles.added() where other != app {
+            let common = try database(of: other).map(own.common) ?? []
+            guard common.isEmpty else {
+                throw CommandFailure(
+                    .foundSomething,
+                    "nothing was removed, as the configuration of the app \(other.label) has it, too: "
+                        + common.joined(separator: ", "))
+            }
+        }
+        return own
+    }
+
+    private func database(of other: HostedApp) throws -> AppDatabase? {
+        do { return try AppDatabase(of: other) } catch let error as ConfigurationError {
+            throw CommandFailure(
+                .configuration,
+                "nothing was removed, as the configuration of the app \(other.label), which names its database, has mistakes: put "
+                    + "them right first\n\(error)")
+        }
+    }
+
+    private func drop(_ database: AppDatabase?) -> [String] {
+        guard let database else { return [] }
+        // A database that is reached by TCP may serve other hosts.
+        guard case .socket(let socket) = database.address else { return database.removal }
+        do throws(MariaDBError) {
+            var connection = try Connection(
+                ConnectionSettings(address: .unixSocket(path: socket), user: "root", password: "", database: nil))
+            for statement in database.removal { try connection.executeScript(statement) }
+        } catch {
+            return database.removal
+        }
+        return []
+    }
+
+    private func call(_ arguments: [String]) throws {
+        let outcome = try ChildProcess.run(arguments)
+        guard outcome.status == 0 else {
+            throw CommandFailure(
+                .foundSomething,
+                "\(arguments.joined(separator: " ")) failed: "
+                    + outcome.output.split(separator: "\n").joined(separator: "; "))
+        }
+    }
+}
+
+extension AppDatabase {
+    /// Reads the app's configuration, without its secrets; `nil` if the app has no configuration.
+    /// - Throws: `ConfigurationError`, ``PosixError``.
+    init?(of app: HostedApp, root: String = "") throws {
+        let path = root + app.configurationFolder + "/syncd.json"
+        guard AtomicFile.exists(path) else { return nil }
+        let text = String(decoding: try TextFile.read(path), as: UTF8.self)
+        self.init(try ServerConfiguration(proposed: text, withoutSecretsAt: path))
+    }
+
+    /// - Returns: `nil` if the configuration names no database.
+    init?(_ configuration: ServerConfiguration) {
+        guard let name = configuration.database.database else { return nil }
+        let address: SetupAnswers.DatabaseAddress =
+            switch configuration.database.address {
+            case .unixSocket(let path): .socket(path)
+            case .tcp(let host, let port): .tcp(host: host, port: Int(port))
+            }
+        self.init(
+            address: address, name: name, owner: configuration.database.user,
+            roles: configuration.roleAccounts.values.map(\.user))
+    }
+}

@@ -1,0 +1,58 @@
+/// A command line as releases before 1.1 had it. It works for one more release, and says what it is called now.
+struct FormerCommand {
+    /// The arguments as they are now.
+    let arguments: [String]
+    /// The message that names the command's current form.
+    let notice: String
+
+    /// Former words, and those that take their place.
+    private static let words: [(former: [String], now: [String])] = [
+        (["check-config"], ["config", "check"]),
+        (["generate-key"], ["keys", "generate"]),
+        (["rotate-keys", "begin"], ["keys", "rotate", "begin"]),
+        (["rotate-keys", "switch"], ["keys", "rotate", "switch"]),
+        (["rotate-keys", "finish"], ["keys", "rotate", "finish"]),
+        (["rotate-keys", "status"], ["keys", "rotate", "status"]),
+        (["rotate-keys", "reseal"], ["keys", "reseal"]),
+        (["rotate-keys"], ["keys", "reseal"]),
+        (["copy-backup"], ["backup", "copy"]),
+        (["verify-backup"], ["backup", "verify"]),
+        (["restore"], ["backup", "restore"]),
+        (["mark-restored"], ["backup", "mark-restored"]),
+        (["export-user"], ["users", "export"]),
+        (["erase-user"], ["users", "erase"]),
+    ]
+    /// The verbs of `backup`, which was one itself.
+    private static let verbsOfBackup = ["make", "list", "verify", "copy", "restore", "mark-restored"]
+
+    /// - Parameter arguments: those of the process.
+    /// - Returns: `nil` if this is no former form.
+    init?(in arguments: some Collection<String>) {
+        var line = Array(arguments)
+        var start = 0
+        if line.first == "help" { start = 1 }
+        // Options of syncctl itself, each with its value, come before the command.
+        while start < line.count, line[start].hasPrefix("--") {
+            guard line[start] != "--help", line[start] != "--version" else { return nil }
+            start += line[start].contains("=") ? 1 : 2
+        }
+        guard start < line.count else { return nil }
+        let rest = line[start...]
+        let former: [String]
+        let now: [String]
+        if let match = Self.words.first(where: { rest.starts(with: $0.former) }) {
+            (former, now) = match
+        } else if rest.first == "backup", rest.count > 1, line.first != "help" {
+            let next = rest[start + 1]
+            guard !Self.verbsOfBackup.contains(next), next != "--help", next != "-h", next != "help" else { return nil }
+            (former, now) = (["backup"], ["backup", "make"])
+        } else {
+            return nil
+        }
+        line.replaceSubrange(start..<start + former.count, with: now)
+        self.arguments = line
+        notice =
+            "syncctl: “\(former.joined(separator: " "))” is called “\(now.joined(separator: " "))” now; the former name ends "
+            + "with the next release"
+    }
+}

@@ -1,0 +1,155 @@
+public import Posix
+public import Store
+
+/// The files that an added app has of what the package has for its own: units, users, folders, rotation of logs, and those
+/// that nginx includes. Its configuration, its secrets and its site are made by setup.
+///
+/// Each is made from the package's file, and made anew after an upgrade, unless an administrator has changed it.
+public struct AppFiles: Sendable {
+    /// What became of the files.
+    public struct Outcome: Equatable, Sendable {
+        public var written: [String] = []
+        /// Changed by an administrator, and different from what this release would write.
+        public var kept: [String] = []
+    }
+
+    private struct File {
+        var source: String
+        var place: String
+        var make: (String) -> String
+    }
+
+    private static let packageUnits = "/lib/systemd/system"
+    static let units = "/etc/systemd/system"
+    private static let snippets = "/usr/share/syncserver/nginx/snippets"
+    private static let nginx = "/etc/nginx/syncd"
+    /// Of the files that sites include, those with names of upstreams or zones; each app has its own.
+    static let ownSnippets = [
+        "syncd-admission.conf", "syncd-download.conf", "syncd-locations.conf", "syncd-maintenance.conf",
+        "syncd-tls.conf",
+        "syncd-zones.conf",
+    ]
+    private static let signature = SignedText(by: "syncctl apps")
+    /// What follows the prefix in the names of the package's units.
+    static let unitNames = [
+        "-api@.service", "-transfer@.service", "-jobs@.service", "-api.socket", "-transfer.socket", ".target",
+        ".service",
+        "-backup.service", "-backup.timer", "-backup-copy.service", "-authority.service", "-authority.timer",
+    ]
+
+    private let app: HostedApp
+    private let root: String
+
+    /// - Parameter root: the prefix of each path; empty for the host itself.
+    public init(of app: HostedApp = .current, root: String = "") {
+        self.app = app
+        self.root = root
+    }
+
+    // MARK: Which apps there are
+
+    /// The added apps of a host, by name: those with units, and those of which at least the configuration is left.
+    public static func added(root: String = "") -> [HostedApp] {
+        let targets = (try? Directory.names(in: root + units, matching: "syncd-*.target")) ?? []
+        let named = targets.map { String($0.dropFirst("syncd-".count).dropLast(".target".count)) }
+        let folders = (try? Directory.names(in: root + HostedApp.package.configurationFolder)) ?? []
+        let configured = folders.filter { name in
+            HostedApp(name).map { app in
+                AtomicFile.exists("\(root)\(app.configurationFolder)/syncd.json")
+                    || AtomicFile.exists("\(root)\(app.configurationFolder)/secrets")
+            } ?? false
+        }
+        return Set(named + configured).sorted().compactMap { HostedApp($0) }.filter { $0.name != nil }
+    }
+
+    /// Whether the app has its units: it was added, and not removed.
+    public var isInstalled: Bool { app.name == nil || AtomicFile.exists(root + Self.units + "/" + app.unit(".target")) }
+
+    /// Whether a file is as this program has made it.
+    static func isMade(_ path: String) -> Bool {
+        (try? TextFile.read(path)).map { signature.isUnchanged(String(decoding: $0, as: UTF8.self)) } ?? false
+    }
+
+    // MARK: Making and removing
+
+    /// Writes what is missing, and what is as an earlier release wrote it.
+    /// - Throws: ``PosixError``, as for a file of the package that is missing.
+    public func write() throws(PosixError) -> Outcome {
+        var outcome = Outcome()
+        guard app.name != nil else { return outcome }
+        for file in files {
+            let place = root + file.place
+            let text = file.make(String(decoding: try TextFile.read(root + file.source), as: UTF8.self))
+            let wanted = Self.signature.sign(text)
+            if AtomicFile.exists(place) {
+                let present = String(decoding: try TextFile.read(place), as: UTF8.self)
+                if present == wanted { continue }
+                guard Self.isMade(place) else {
+                    outcome.kept.append(file.place)
+                    continue
+                }
+            }
+            try Directory.makeParents(of: place)
+            try AtomicFile.write(Array(wanted.utf8), to: place, permissions: 0o644)
+            outcome.written.append(file.place)
+        }
+        return outcome
+    }
+
+    /// Removes them, changed ones too.
+    /// - Throws: ``PosixError``.
+    public func remove() throws(PosixError) {
+        guard let name = app.name else { return }
+        for path in files.map(\.place) { try Directory.removeFile(root + path) }
+        for folder in ["\(Self.units)/\(app.unit("-@.service.d"))", "\(Self.nginx)/\(name)"] {
+            try Directory.removeEmpty(root + folder)
+        }
+    }
+
+    /// The definition of its users, and that of its folders, by the programs that read them.
+    public var definitions: [[String]] {
+        [
+            ["systemd-sysusers", "/etc/sysusers.d/\(app.prefix).conf"],
+            ["systemd-tmpfiles", "--create", "/etc/tmpfiles.d/\(app.prefix).conf"],
+        ]
+    }
+
+    private var files: [File] {
+        let text = AppText(app)
+        var files = Self.unitNames.map { name in
+            File(source: "\(Self.packageUnits)/syncd\(name)", place: "\(Self.units)/\(app.unit(name))", make: text.unit)
+        }
+        files.append(
+            File(
+                source: "\(Self.packageUnits)/syncd-default.slice", place: "\(Self.units)/\(app.prefix).slice",
+                make: text.unit))
+        for (name, make) in [("common.conf", text.roles), ("loaded.conf", text.named)] {
+            files.append(
+                File(
+                    source: "\(Self.packageUnits)/syncd-@.service.d/\(name)",
+                    // Of two drop-ins with the same name, that of the longer prefix counts (systemd.unit(5)).
+                    place: "\(Self.units)/\(app.unit("-@.service.d"))/\(name)", make: make))
+        }
+        for (folder, make) in [("sysusers.d", text.named), ("tmpfiles.d", text.named)] {
+            files.append(
+                File(source: "/usr/lib/\(folder)/syncd.conf", place: "/etc/\(folder)/\(app.prefix).conf", make: make))
+        }
+        files.append(
+            File(
+                // Not the one in /etc: an administrator may have changed or deleted that.
+                source: "/usr/share/syncserver/logrotate", place: "/etc/logrotate.d/syncserver-\(app.label)",
+                make: text.named))
+        files += Self.ownSnippets.map { name in
+            File(source: "\(Self.snippets)/\(name)", place: "\(Self.nginx)/\(app.label)/\(name)", make: text.nginx)
+        }
+        files.append(
+            File(
+                source: "\(Self.snippets)/syncd-metrics.conf", place: "\(Self.nginx)/apps/\(app.label).conf",
+                make: text.monitoringPage))
+        files.append(
+            File(
+                source: "\(Self.snippets)/syncd-zones.conf", place: "\(Self.nginx)/apps/\(app.label).share",
+                make: { _ in AppText.share }))
+        return files
+    }
+}

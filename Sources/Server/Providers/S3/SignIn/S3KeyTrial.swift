@@ -1,0 +1,188 @@
+import FoundationEssentials
+import HTTPTransport
+import HTTPTypes
+
+/// Tries out whether a key that somebody presents opens a bucket, and has every right that the server needs there, each with the
+/// request that needs it. Nothing is left in the bucket.
+///
+/// Only the service's own words about the key reject it. A right that is missing, a bucket that does not exist, or an address
+/// at which there is no such service have errors of their own, with a sentence that names the cause.
+struct S3KeyTrial {
+    /// The rights of a key, by their names at Amazon ("Actions, resources, and condition keys for Amazon S3").
+    private enum Right: String {
+        case list = "s3:ListBucket"
+        case read = "s3:GetObject"
+        case write = "s3:PutObject"
+        case delete = "s3:DeleteObject"
+        case abort = "s3:AbortMultipartUpload"
+        case listUploads = "s3:ListBucketMultipartUploads"
+    }
+
+    /// What a bucket does with an object that is deleted.
+    enum Deletion {
+        case forGood
+        case withVersions
+    }
+
+    /// Always the same name: what a failed attempt leaves behind, the next one overwrites and deletes.
+    private static let probeName = ".syncserver-probe"
+    /// The codes of refusals for want of a right.
+    private static let denials: Set = ["AccessDenied", "AllAccessDisabled", "UnauthorizedAccess", "Forbidden"]
+
+    private let bucket: S3Bucket
+
+    init(_ bucket: S3Bucket) { self.bucket = bucket }
+
+    /// Lists one entry.
+    func list() throws(AccountError) {
+        let reply = try needing(.list) { () throws(CloudStorageError) in
+            var client = bucket.client()
+            return try client.send(
+                bucket.request(
+                    .identity, .get,
+                    query: [
+                        (name: "list-type", value: "2"), (name: "max-keys", value: "1"),
+                        (name: "prefix", value: bucket.location.prefix),
+                    ]))
+        }
+        do { _ = try S3XML.root(of: reply, named: "ListBucketResult") } catch { throw Self.noService(reply.status) }
+    }
+
+    /// Begins an upload and ends it.
+    /// - Returns: whether it could be aborted, and needed no other end.
+    /// - Throws: ``AccountError/storageUnusable(_:)`` if the storage is full, which proves that the key may write.
+    func beginAndEndUpload() throws(AccountError) -> Bool { end(try begin()) }
+
+    private func begin() throws(AccountError) -> S3MultipartUpload {
+        try needing(.write) { () throws(CloudStorageError) in
+            try S3MultipartUpload(
+                of: Self.probeName, headers: [:], in: bucket, accepting: [], by: bucket.access.deadline)
+        }
+    }
+
+    private func end(_ upload: S3MultipartUpload) -> Bool {
+        var upload = upload
+        do { return try upload.endTrial(by: bucket.access.deadline) } catch {
+            // Without parts it costs nothing, and the next sign-up ends it.
+            return true
+        }
+    }
+
+    /// Writes, reads and deletes an object.
+    func keepObject() throws(AccountError) -> Deletion {
+        var client = bucket.client()
+        let objectID = S3.objectID(Self.probeName)
+        var put = bucket.request(.metadata, .put, object: objectID)
+        bucket.attach(checked: Array("SyncServer".utf8)[...], to: &put)
+        let written = try needing(.write) { () throws(CloudStorageError) in try client.send(put) }
+        let get = bucket.request(.metadata, .get, object: objectID)
+        _ = try needing(.read) { () throws(CloudStorageError) in try client.send(get) }
+        let version = written.head.headers[.amzVersionID].flatMap { $0.isEmpty || $0 == "null" ? nil : $0 }
+        try needing(.delete) { () throws(CloudStorageError) in
+            if let version {
+                let exact = bucket.request(
+                    .metadata, .delete, object: objectID, query: [(name: "versionId", value: version)])
+                // Few keys may do that; then the version stays, and is hidden.
+                do throws(CloudStorageError) { return try client.send(exact).confirmDeletion() } catch .rejected {}
+            }
+            try client.send(bucket.request(.metadata, .delete, object: objectID)).confirmDeletion()
+        }
+        // Some keys may list, and yet are not told that an object is absent: no upload would find out whether its name is
+        // free (Backblaze B2: kopia, issue 5329).
+        try needing(.list) { () throws(CloudStorageError) in
+            do throws(CloudStorageError) { _ = try client.send(get) } catch .notFound {}
+        }
+        return version == nil ? .forGood : .withVersions
+    }
+
+    /// Begins an upload, lists those that have been begun, and aborts it: what an interrupted upload has left must be found and
+    /// removed. A service that has no such list is accepted.
+    func seeUploads() throws(AccountError) {
+        let upload = try begin()
+        var maySee = true
+        do { _ = try S3MultipartUpload.list(of: Self.probeName, in: bucket) } catch .rejected {
+            maySee = bucket.lastRefusal.code.map(Self.denials.contains) != true
+        } catch {
+            // It is not known, and nothing of this upload depends on it.
+        }
+        let isAborted = end(upload)
+        guard maySee else { throw Self.missing(.listUploads) }
+        guard isAborted else { throw Self.missing(.abort) }
+        // Those of attempts before this one.
+        try? S3MultipartUpload.abortAll(of: Self.probeName, in: bucket)
+    }
+
+    // MARK: What a refusal means
+
+    private func needing<Result>(
+        _ right: Right, _ body: () throws(CloudStorageError) -> Result
+    ) throws(AccountError) -> Result {
+        do { return try body() } catch { throw accountError(error, right) }
+    }
+
+    private func accountError(_ error: CloudStorageError, _ right: Right) -> AccountError {
+        switch error {
+        case .authorizationRevoked: Self.rejected(bucket.lastRefusal.code)
+        case .serverNotAllowed: .serverNotAllowed
+        case .quotaExceeded: .storageUnusable(.full)
+        case .termsNotAccepted: .storageUnusable(.termsNotAccepted)
+        case .rejected, .notFound: refused(error, right)
+        case .rateLimited(let delay):
+            .notAsked(retryAfter: min(delay ?? Pauses.usual, Pauses.longest), detail: "\(error)")
+        case .unavailable:
+            if let status = bucket.lastRefusal.status, (300..<500).contains(status), status != 408, status != 429,
+                bucket.lastRefusal.code == nil
+            {
+                Self.noService(status)
+            } else {
+                .notAsked(retryAfter: Pauses.usual, detail: String(reflecting: error))
+            }
+        case .contentMismatch, .contentFailed, .downloadCancelled, .localFailure:
+            .unavailable(detail: String(reflecting: error))
+        case .misconfigured(let detail): .misconfigured(detail: detail)
+        case .withheld(let reason): .withheld(reason)
+        case .timedOut: .timedOut
+        }
+    }
+
+    private func refused(_ error: CloudStorageError, _ right: Right) -> AccountError {
+        guard let code = bucket.lastRefusal.code else { return Self.noService(bucket.lastRefusal.status ?? 0) }
+        return switch code {
+        case "NoSuchBucket", "InvalidBucketName": .malformedDetails("has a bucket that does not exist")
+        case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect",
+            "IllegalLocationConstraintException":
+            .malformedDetails("has a region that is not the bucket's")
+        case "AccountProblem", "NotSignedUp":
+            .rightMissing("the service has a problem with the account of the access key (\(code))")
+        case _ where Self.denials.contains(code): Self.missing(right)
+        default: .unavailable(detail: String(reflecting: error))
+        }
+    }
+
+    /// The sentences are for the person's app, and contain nothing of what the service wrote.
+    private static func rejected(_ code: String?) -> AccountError {
+        switch code {
+        case "InvalidAccessKeyId": .keyRejected("the service does not know the access key (accessKeyID)")
+        case "SignatureDoesNotMatch": .keyRejected("the secret is not that of the access key")
+        case "ExpiredToken", "TokenRefreshRequired": .keyRejected("the access key has expired")
+        default: .keyRejected("the service does not accept the access key or its secret")
+        }
+    }
+
+    private static func missing(_ right: Right) -> AccountError {
+        let action =
+            switch right {
+            case .list: "list the bucket, or the prefix in it"
+            case .read: "read objects"
+            case .write: "write objects"
+            case .delete: "delete objects"
+            case .abort: "abort uploads"
+            case .listUploads: "list uploads that were begun"
+            }
+        return .rightMissing("the access key may not \(action): it needs \(right.rawValue)")
+    }
+
+    private static func noService(_ status: Int) -> AccountError {
+        .malformedDetails("has an address at which there is no service of this kind (status \(status))")
+    }
+}

@@ -1,0 +1,143 @@
+import HTTPTransport
+import Synchronization
+
+/// Lets only one request of an account at a time present its password before the server has said whether it accepts it.
+///
+/// An owner may withdraw their password while many people look at their files. A Nextcloud counts each request with it as a
+/// wrong password of the address that all people of this server come from. So what the first reply says is shared: while it
+/// is awaited, more requests wait, for a moment, and once the password is refused they do not present it. After that the
+/// stored credentials know it (``StoredCredentials/refusal``).
+///
+/// One for each process and adapter; no lock is held during a request.
+final class WebDAVPasswordTurns: Sendable {
+    /// How long a request waits for its turn at most, and how long a reply counts as awaited: a server that is slow, and a long
+    /// upload, must not hold others up for longer.
+    private static let patience: Duration = .milliseconds(500)
+    private static let pollInterval: Duration = .milliseconds(5)
+    /// Beyond so many, requests of an account do not wait.
+    private static let maximumWaiting = 16
+    /// For how long a refusal is remembered here: longer than it usually takes to store it.
+    private static let refusalLifetime: Duration = .seconds(10)
+    private static let maximumAccounts = 10_000
+    /// How many replies may be awaited at once. There may be a dozen processes.
+    private static let turns = 1
+
+    private struct Account {
+        /// When the requests began whose replies are awaited.
+        var awaited: [Int: ContinuousClock.Instant] = [:]
+        var lastRequest = 0
+        var waiting = 0
+        /// The password that was refused, and when.
+        var refused: (password: String, at: ContinuousClock.Instant)?
+
+        var isIdle: Bool { awaited.isEmpty && waiting == 0 && refused == nil }
+
+        func awaits(_ turns: Int, at now: ContinuousClock.Instant) -> Bool {
+            awaited.values.count { $0.duration(to: now) < WebDAVPasswordTurns.patience } >= turns
+        }
+
+        mutating func begin(at now: ContinuousClock.Instant) -> Int {
+            lastRequest += 1
+            awaited[lastRequest] = now
+            return lastRequest
+        }
+    }
+
+    private let accounts = Mutex<[Int64: Account]>([:])
+
+    /// The requests of one account with one password.
+    func transport(_ transport: Transport, of account: Int64, presenting password: String, _ backoff: Backoff)
+        -> Transport
+    {
+        transport.decorated(by: Turns(all: self, account: account, password: password, backoff: backoff))
+    }
+
+    private enum Answer {
+        case begins(Int)
+        case waits
+        case isRefused
+    }
+
+    /// Waits for a turn.
+    /// - Returns: the number of the request.
+    private func begin(
+        _ account: Int64, _ password: String, _ backoff: Backoff, by deadline: Deadline
+    ) throws(TransportError) -> Int {
+        var isWaiting = false
+        let end = deadline.orAfter(Self.patience)
+        while true {
+            switch answer(account, password, isWaiting: isWaiting, isOver: end.hasPassed) {
+            case .begins(let request): return request
+            case .isRefused: throw .withheld(.busy)
+            case .waits: isWaiting = true
+            }
+            _ = backoff.pause(Self.pollInterval, deadline: end)
+        }
+    }
+
+    private func answer(_ account: Int64, _ password: String, isWaiting: Bool, isOver: Bool) -> Answer {
+        let now = ContinuousClock.now
+        return change(account) { state in
+            if isWaiting { state.waiting -= 1 }
+            if let refused = state.refused, refused.password == password {
+                if refused.at.duration(to: now) < Self.refusalLifetime { return .isRefused }
+                state.refused = nil
+            }
+            guard !isOver, state.awaits(Self.turns, at: now), state.waiting < Self.maximumWaiting else {
+                return .begins(state.begin(at: now))
+            }
+            state.waiting += 1
+            return .waits
+        }
+    }
+
+    /// - Parameter status: of the reply; `nil` if there is none.
+    private func end(_ request: Int, _ account: Int64, _ password: String, status: Int?) {
+        change(account) { state in
+            state.awaited[request] = nil
+            if status == 401 {
+                state.refused = (password, .now)
+            } else if status != nil, state.refused?.password == password {
+                state.refused = nil
+            }
+        }
+    }
+
+    private func change<Result>(_ account: Int64, _ body: (inout Account) -> Result) -> Result {
+        accounts.withLock { accounts in
+            if accounts[account] == nil, accounts.count >= Self.maximumAccounts {
+                accounts = accounts.filter { !$0.value.awaited.isEmpty || $0.value.waiting > 0 }
+            }
+            var state = accounts[account] ?? Account()
+            defer { accounts[account] = state.isIdle ? nil : state }
+            return body(&state)
+        }
+    }
+
+    private struct Turns: TransportDecorator {
+        let all: WebDAVPasswordTurns
+        let account: Int64
+        let password: String
+        let backoff: Backoff
+
+        /// A request, until its reply has begun.
+        final class Call: Sendable {
+            let request: Mutex<Int?>
+            init(_ request: Int) { self.request = Mutex(request) }
+        }
+
+        func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Call {
+            Call(try all.begin(account, password, backoff, by: deadline))
+        }
+
+        func replied(_ call: Call, _ head: ReplyHead) { end(call, status: head.status) }
+
+        func ended(_ call: Call, _ result: CallResult) { end(call, status: nil) }
+
+        private func end(_ call: Call, status: Int?) {
+            if let request = call.request.withLock({ $0.take() }) {
+                all.end(request, account, password, status: status)
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+internal import MariaDB
+
+/// A limit on passwords that servers which people name refuse: such a server slows down, or locks out, everybody who comes from
+/// an address with wrong passwords, and all people of this server come from one.
+public struct PasswordTryLimit: Sendable {
+    /// Where it is counted; part of the key.
+    public enum Scope: String, Sendable {
+        /// Of one user name at one server.
+        case userName = "passwordsOfUserName"
+        /// Of user names at one server that are no users here.
+        case strangers = "passwordsOfStrangers"
+        /// Of user names at one server that are users here.
+        case users = "passwordsOfUsers"
+        /// Passwords that this server has made up, at one server.
+        case madeUp = "passwordsMadeUp"
+    }
+
+    public let scope: Scope
+    /// SHA-256 of what is counted.
+    public let key: [UInt8]
+    /// Tries at once; one more with each ``intervalSeconds``.
+    public let burst: Int64
+    public let intervalSeconds: Int64
+
+    public init(_ scope: Scope, _ key: [UInt8], burst: Int64, intervalSeconds: Int64) {
+        self.scope = scope
+        self.key = key
+        self.burst = burst
+        self.intervalSeconds = intervalSeconds
+    }
+}
+
+/// The outcome of taking tries.
+public enum PasswordTry: Equatable, Sendable {
+    case granted
+    /// One of the limits is reached; roll back the transaction.
+    case exhausted(retryAfter: Duration)
+}
+
+// The rows are those of quotas: a hash, a word, and a time. The time is when all tries would be there again (GCRA, ITU-T
+// I.371), so that no half hour, wherever it begins, has more than the burst and what comes back within it.
+extension StoreSession {
+    /// Takes a try of each of `limits`, in this order. Rows that were looked at stay locked until the transaction ends.
+    public mutating func take(_ limits: [PasswordTryLimit]) throws(StoreError) -> PasswordTry {
+        for limit in limits {
+            let seconds = try secondsUntilFull(limit, locked: true)
+            let excess = seconds + limit.intervalSeconds - limit.burst * limit.intervalSeconds
+            guard excess <= 0 else { return .exhausted(retryAfter: .seconds(excess)) }
+            try execute(
+                """
+                INSERT INTO quota_windows (account_hash, quota, window_end, uses)
+                VALUES (?, ?, UTC_TIMESTAMP() + INTERVAL ? SECOND, 1)
+                    ON DUPLICATE KEY UPDATE
+                       window_end = GREATEST(window_end, UTC_TIMESTAMP()) + INTERVAL ? SECOND
+                """,
+                [
+                    .bytes(limit.key), .text(limit.scope.rawValue), .int(limit.intervalSeconds),
+                    .int(limit.intervalSeconds),
+                ])
+        }
+        return .granted
+    }
+
+    /// Gives tries back: the password was right, or nobody has judged it.
+    public mutating func giveBack(_ limits: [PasswordTryLimit]) throws(StoreError) {
+        for limit in limits {
+            try execute(
+                """
+                UPDATE quota_windows
+                   SET window_end = window_end - INTERVAL ? SECOND
+                 WHERE account_hash = ?
+                   AND quota = ?
+                """, [.int(limit.intervalSeconds), .bytes(limit.key), .text(limit.scope.rawValue)])
+        }
+    }
+
+    /// How many tries of a limit have been taken and have not come back.
+    public mutating func triesTaken(of limit: PasswordTryLimit) throws(StoreError) -> Int64 {
+        (try secondsUntilFull(limit, locked: false) + limit.intervalSeconds - 1) / limit.intervalSeconds
+    }
+
+    private mutating func secondsUntilFull(_ limit: PasswordTryLimit, locked: Bool) throws(StoreError) -> Int64 {
+        let lock: SQL = locked ? "FOR UPDATE" : ""
+        let seconds = try first(
+            """
+            SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), window_end)
+              FROM quota_windows
+             WHERE account_hash = ?
+               AND quota = ?
+               \(lock)
+            """, [.bytes(limit.key), .text(limit.scope.rawValue)]
+        ) { row throws(StoreError) in try row.number(0) }
+        return max(0, seconds ?? 0)
+    }
+
+    /// Whether a server was recently found to refuse passwords that nobody has.
+    public mutating func checksPasswords(_ key: [UInt8]) throws(StoreError) -> Bool {
+        try first(
+            "SELECT 1 FROM quota_windows WHERE account_hash = ? AND quota = ? AND window_end > UTC_TIMESTAMP()",
+            [.bytes(key), .text(Self.checkedWord)]
+        ) { _ in true } ?? false
+    }
+
+    /// Records that a server refuses passwords that nobody has.
+    /// - Parameter seconds: for how long that is believed.
+    public mutating func recordPasswordCheck(_ key: [UInt8], seconds: Int64) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO quota_windows (account_hash, quota, window_end, uses)
+            VALUES (?, ?, UTC_TIMESTAMP() + INTERVAL ? SECOND, 1)
+                ON DUPLICATE KEY UPDATE window_end = VALUES(window_end)
+            """, [.bytes(key), .text(Self.checkedWord), .int(seconds)])
+    }
+
+    private static let checkedWord = "passwordsChecked"
+}

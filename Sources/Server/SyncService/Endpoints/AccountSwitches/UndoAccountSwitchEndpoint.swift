@@ -1,0 +1,97 @@
+import Logging
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Makes the caller's account, which their identity has been switched away from, the active one again.
+///
+/// It takes two things that whoever has found a token does not have: a new authorization code of the account, or its password;
+/// and a grant of a device that is as old as the one with which the switch was begun, or older, even if it was revoked since.
+/// Switches that followed are undone as well. One transaction; a repeated request finds it done and gets the same reply.
+struct UndoAccountSwitchEndpoint: Endpoint {
+    func respond(
+        to request: UndoAccountSwitchRequest, from caller: SignedInPerson, in context: RequestContext
+    ) throws -> EndpointReply {
+        let (user, found) = try context.store.withSession { try look(request, caller, context, &$0) }
+        context.note(user)
+        guard case .undoable(let undone) = found else {
+            if case .done(let earlier) = found { return try reply(earlier, context) }
+            throw EndpointError.undoExpired
+        }
+        try context.store.transaction { session in
+            try context.use(
+                .accountSwitchesPerHour, of: caller.presented.accountType, caller.profile.providerUserID, in: &session)
+        }
+        let exchange = CredentialExchange(caller, context)
+        guard let credentials = try exchange.provedCredentials(for: "UndoAccountSwitch") else {
+            throw EndpointError.freshSignInRequired
+        }
+        guard let id = AccountSwitchID(try context.services.makeUUID()) else { preconditionFailure("a UUID") }
+        let undo = SwitchUndo(
+            id: id,
+            credentials: try context.services.storage.vault.sealed(credentials, ofNextAccountOf: user.userID),
+            hasOfflineAccess: credentials.hasOfflineAccess, grant: context.presentedGrant?.hash,
+            move: try ContentMoveOffer(context: context).offer(outOfAccountOf: user))
+        let done = try context.store.transaction { session in
+            let done = try session.undoSwitch(undone, expecting: user.accountEpoch, by: undo, at: context.now)
+            try session.addPush(
+                SwitchNotice.undone(to: caller.presented.accountType), toDevicesOf: user.userID, except: caller.device,
+                at: context.now)
+            if let now = try session.user(user.userID) { try context.scheduleIndexPage(of: now, using: &session) }
+            return done
+        }
+        OfflineAccess.note(credentials, of: caller.presented.accountType, isNew: true, context)
+        context.logger.notice("A switch of accounts was undone")
+        return try reply(done, context)
+    }
+
+    private enum Found {
+        case undoable(UndoableSwitch)
+        /// By an earlier request.
+        case done(AccountSwitch)
+        case expired
+    }
+
+    /// What there is to undo.
+    /// - Throws: ``EndpointError/grantInvalid`` also if there is no such identity, or nothing that the grant can undo, so that
+    ///   nobody learns of identities; ``EndpointError/accountInUse`` if the account is another identity's now.
+    private func look(
+        _ request: UndoAccountSwitchRequest, _ caller: SignedInPerson, _ context: RequestContext,
+        _ session: inout StoreSession
+    ) throws -> (UserRecord, Found) {
+        let (accountType, providerUserID) = (caller.presented.accountType, caller.profile.providerUserID)
+        guard let grant = context.presentedGrant, let user = try session.user(of: request.userAppId),
+            let last = try session.undoableSwitch(
+                of: user.userID, awayFrom: accountType, providerUserID, since: .earliest),
+            try session.mayUndo(last.id, withGrant: grant.hash, of: caller.device, at: context.now)
+        else { throw EndpointError.grantInvalid }
+        switch try session.binding(of: accountType, providerUserID) {
+        case .active(user.userID):
+            guard let newest = try session.newestConfirmedSwitch(of: user.userID), newest.undoes == last.id else {
+                throw EndpointError.switchUnknown
+            }
+            return (user, .done(newest))
+        case .retired(user.userID), .free: break
+        case .active, .retired: throw EndpointError.accountInUse
+        }
+        guard !last.isUndone, last.confirmedAt > context.services.settings.switches.undoStart(at: context.now) else {
+            return (user, .expired)
+        }
+        return (user, .undoable(last))
+    }
+
+    private func reply(_ done: AccountSwitch, _ context: RequestContext) throws -> EndpointReply {
+        guard let epoch = done.accountEpoch, let total = done.filesTotal else {
+            throw StoreError.corrupt(table: "account_switches", column: "account_epoch")
+        }
+        let isMoving = try context.store.withSession { try $0.movesContents(of: done.userID, since: done.id) }
+        return .json(
+            UndoAccountSwitchResponse(
+                switchId: done.id, accountEpoch: epoch, numberAwaiting: total, movesContents: isMoving))
+    }
+}
+
+extension UndoAccountSwitchRequest: ServedRequest {
+    typealias Handler = UndoAccountSwitchEndpoint
+}

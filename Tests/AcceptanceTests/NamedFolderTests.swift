@@ -1,0 +1,121 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    /// Folders on real servers, which people name: what may be one, and what their owners do there.
+    @Suite("Folders at servers that people name", .serialized)
+    struct NamedFolderTests {
+        // Of its own, as other tests name servers that nobody is known at, of which a server tries few.
+        private static let stack = Result {
+            try TestServer(
+                PrivateStack("folders", responders: 1, overrides: #"{"webdav": {"anyPublicServer": true}}"#))
+        }
+        private let server: TestServer
+        private let apache: StorageServerProcess
+        private let host = "\(UUID().uuidString.prefix(8).lowercased()).sandbox.test"
+
+        init() throws {
+            server = try Self.stack.get()
+            apache = try StorageServerProcess.of(.openApache)
+            try server.sandbox.addBackend(host: host, port: apache.port)
+            try server.sandbox.clearFaults()
+        }
+
+        private func newcomer() throws -> (user: TestUser, folder: URL) {
+            try apache.newcomer(to: server, through: host)
+        }
+
+        @Test(
+            "Nobody signs up where no file can be kept; the reply names the cause, and nothing is left",
+            arguments: [
+                ("MKCOL", 403, "may read the folder"), ("PUT", 413, "1 MiB"), ("PUT", 415, "status 415"),
+                ("PUT", 409, "status 409"), ("MOVE", 403, "may read the folder"),
+            ])
+        func useless(method: String, status: Int, cause: String) throws {
+            let (user, folder) = try newcomer()
+            var fault = SandboxFault(host: host, status: status)
+            fault.method = method
+            try server.sandbox.inject(fault)
+
+            let refusal = try user.signUpInFolder()
+            try server.sandbox.clearFaults()
+
+            expectError(refusal, 403)
+            #expect(refusal.json?.code?.text == "storage_unusable", "\(refusal)")
+            #expect(refusal.json?.error?.text?.contains(cause) == true, "\(refusal)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0 != ".DAV" } == [])
+            #expect(try user.signUpInFolder().status == 200)
+        }
+
+        @Test("A person who has to accept terms of service at their server is told so, and stays signed in")
+        func terms() throws {
+            let (user, _) = try newcomer()
+            #expect(try user.signUpInFolder().status == 200)
+            var fault = SandboxFault(host: host, status: 403)
+            fault.body = "<s:exception>OCA\\TermsOfService\\TermsNotSignedException</s:exception>"
+            try server.sandbox.inject(fault)
+
+            let upload = try user.upload(TestFile().stored(at: .webdav), masterVersion: 0)
+            let newcomer = try self.newcomer().user.signUpInFolder()
+            try server.sandbox.clearFaults()
+
+            for reply in [upload, newcomer] {
+                expectError(reply, 502)
+                #expect(reply.json?.code?.text == "storage_terms_not_accepted", "\(reply)")
+            }
+            #expect(try user.upload(TestFile().stored(at: .webdav), masterVersion: 0).status == 200)
+        }
+
+        @Test("Other bytes with the same size and date are served, marked as changed, after they were read twice")
+        func sameDate() throws {
+            var (user, folder) = try newcomer()
+            let reply = try user.signUpInFolder()
+            #expect(reply.status == 200, "\(reply)")
+            user.userID = try #require(reply.json?.userId?.integer)
+            var file = TestFile("as the app left it").stored(at: .webdav)
+            try user.publish(file, masterVersion: 0)
+            let path = folder.appending(path: "Album/" + file.cloudName(device: user.device)).path
+            file.contents = Array("AS THE OWNER EDITS".utf8)
+            let edited =
+                "cp -p \(path) \(path).copy && printf '%s' 'AS THE OWNER EDITS' >\(path) && "
+                + "touch -r \(path).copy \(path) && rm \(path).copy"
+            #expect(try Command("/bin/sh", ["-c", edited]).status == 0)
+            func findings(_ arguments: String...) throws -> [String] {
+                let tool = try OperatorTool(server)
+                let output = try tool.run(
+                    ["fsck", "--clouds", "--owner", "\(user.userID)", "--json"] + arguments
+                ).output
+                let codes = JSONValue(Array(output.utf8))?.findings?.array?.compactMap { $0.code?.text }
+                return try #require(codes, "\(output)").filter { $0 != "objectForeign" }
+            }
+            #expect(try findings() == [])
+            #expect(try findings("--read") == ["objectChanged"])
+
+            expectError(try user.download(file, masterVersion: 1), 502)
+            for _ in 0..<2 {
+                expectDownload(try user.download(file, masterVersion: 1), of: file, contentsChanged: true)
+            }
+        }
+    }
+}
+
+extension StorageServerProcess {
+    /// The password of every folder that a newcomer has here.
+    static let password = "secret-of-the-tests"
+
+    /// Somebody with a folder of their own here, and where it is on this machine.
+    /// - Parameter host: the name by which the server reaches this one.
+    func newcomer(to server: TestServer, through host: String) throws -> (user: TestUser, folder: URL) {
+        let folder = UUID().uuidString
+        try makeFolder(folder, password: Self.password)
+        let account = try SandboxAccount(inFolderAt: "https://\(host)/\(folder)/", password: Self.password)
+        return (server.newcomer(with: account), files.appending(path: folder))
+    }
+}
+
+extension TestUser {
+    func signUpInFolder() throws -> HTTPReply {
+        try call("POST", "AddUser", ["sharingGroupUUID": group, "cloudFolderName": "Album"])
+    }
+}

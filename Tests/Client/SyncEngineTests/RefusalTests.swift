@@ -1,0 +1,488 @@
+import SyncEngine
+import SyncProtocol
+import Testing
+
+@Suite("What becomes of changes that are refused")
+struct RefusalTests {
+    private static let revoked = ServerReply.gone(.authTokenExpiredOrRevoked, appMetaData: nil, nil)
+    private static let full = ServerReply.failed(.refused(status: 507, code: "cloud_quota_exceeded"))
+
+    @Test("Every code has a class, and the table of the document is that of the code")
+    func classes() {
+        #expect(ErrorCode.permissionTooLow.refusalClass == .caller)
+        #expect(ErrorCode.cloudRefused.refusalClass == .file)
+        #expect(ErrorCode.cloudQuotaExceeded.refusalClass == .storage)
+        #expect(ErrorCode.fileVersionMismatch.refusalClass == .knowledge)
+        #expect(ErrorCode.allCases.allSatisfy { $0.status != 429 && $0.status != 503 || $0.refusalClass == .world })
+        #expect(RefusalClass(status: 413) == .file && RefusalClass(status: 500) == .world)
+    }
+
+    @Test(
+        "What a withdrawn storage refuses waits, is sent after the owner's return, and meets others' changes as a conflict"
+    )
+    func revokedAccess() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.upload(Driver.attributes(1), "second")
+        try driver.sync()
+        driver.finish(refusing: [Driver.file(1): Self.revoked])
+
+        #expect(driver.waits.map(\.code) == [.storageUnauthorized] && driver.errors == [.storageUnauthorized])
+        #expect(driver.waits.first?.storage == .own && driver.waits.first?.recovery == .signInAgain)
+        #expect(driver.engine.uploadsPending && !driver.engine.isSyncing && driver.commits.isEmpty)
+        driver.relaunch()
+        driver.rows = [Driver.row(1, version: 1)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile("theirs")
+        #expect(driver.contentConflicts.count == 1)
+        driver.answer(.rejectContentDownload(.keepAll))
+        driver.finish()
+
+        #expect(
+            driver.fileUploads.last?.source.path == "second" && driver.fileUploads.last?.fileVersion == FileVersion(2))
+        #expect(!driver.engine.uploadsPending && driver.engine.waitingChanges().isEmpty)
+    }
+
+    @Test("Behind a withdrawn storage, files of other owners go through, and nothing more is sent to that storage")
+    func otherOwners() throws {
+        var driver = try Driver.member()
+        for number in 1...3 {
+            driver.rows.append(Driver.row(number, owner: number == 3 ? Driver.otherUser : Driver.user))
+        }
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+        for number in 1...3 { try driver.upload(Driver.attributes(number)) }
+        try driver.sync()
+        driver.finish(refusing: [Driver.file(1): Self.revoked, Driver.file(2): Self.revoked])
+
+        #expect(driver.fileUploads.map(\.fileUUID) == [Driver.file(1), Driver.file(3)] && driver.commits.count == 1)
+        #expect(driver.waits.compactMap(\.fileUUID) == [Driver.file(1), Driver.file(2)])
+        #expect(driver.engine.waitingChanges(of: Driver.group).count == 2)
+    }
+
+    @Test("A full storage takes smaller files and deletions, and what does not fit waits")
+    func fullStorage() throws {
+        var driver = try Driver.member()
+        try driver.download(9)
+        try driver.upload(Driver.attributes(1), "large", size: 900)
+        try driver.upload(Driver.attributes(2), "larger", size: 1_000)
+        try driver.upload(Driver.attributes(3), "small", size: 1)
+        try driver.sync()
+        driver.finish(refusing: [Driver.file(1): Self.full])
+
+        #expect(driver.fileUploads.map(\.fileUUID) == [Driver.file(1), Driver.file(3)] && driver.commits.count == 1)
+        #expect(driver.waits.map(\.code) == [.storageFull, .storageFull])
+        #expect(driver.waits.allSatisfy { $0.recovery == .freeSpace && $0.status == 507 })
+        try driver.delete(9)
+        try driver.sync()
+        driver.finish(refusing: [Driver.file(1): Self.full])
+        #expect(driver.uploadDeletions == [Driver.file(9)] && driver.commits.count == 2)
+
+        driver.rows = [Driver.row(3, device: Driver.device), Driver.row(9, deleted: true)]
+        try driver.sync()
+        driver.finish()
+        #expect(driver.commits.count == 3 && !driver.engine.uploadsPending)
+    }
+
+    @Test("The deletion of a file that waits withdraws it")
+    func deletion() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1), size: 900)
+        try driver.sync()
+        driver.finish(refusing: [Driver.file(1): Self.full])
+
+        try driver.delete(1)
+
+        #expect(driver.engine.state.items.isEmpty && !driver.engine.uploadsPending)
+        try driver.sync()
+        driver.finish()
+        #expect(driver.uploadDeletions.isEmpty && driver.fileUploads.count == 1)
+    }
+
+    @Test("Newer contents replace what waits, and need not wait behind it")
+    func replaced() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1, text: "text"), "large", size: 900)
+        try driver.sync()
+        driver.finish(refusing: [Driver.file(1): Self.full])
+
+        try driver.upload(Driver.attributes(1), "small", size: 1)
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.fileUploads.map(\.source.path) == ["large", "small"])
+        #expect(driver.fileUploads.last?.appMetaData?.contents == "text" && !driver.engine.uploadsPending)
+    }
+
+    @Test("A storage that cannot be reached keeps its queue together, and others are sent")
+    func unreachableStorage() throws {
+        var driver = try Driver.member(groups: [Driver.group, Driver.otherGroup])
+        try driver.upload(Driver.attributes(1))
+        try driver.upload(Driver.attributes(2))
+        try driver.sync()
+        try driver.upload(Driver.attributes(3, group: Driver.otherGroup))
+        try driver.sync(Driver.otherGroup)
+        let unavailable = ServerReply.failed(.refused(status: 502, code: "cloud_unavailable", retryAfter: .seconds(30)))
+        driver.finish(refusing: [Driver.file(2): unavailable])
+
+        #expect(driver.errors == [.storageUnavailable])
+        #expect(driver.engine.postponement(of: Driver.group, upTo: 1)?.retryAfter == .seconds(30))
+        #expect(driver.commits.map(\.sharingGroupUUID) == [Driver.otherGroup])
+        try driver.sync()
+        driver.finish()
+        #expect(driver.commits.count == 2 && !driver.engine.uploadsPending)
+    }
+
+    @Test("Somebody who may only read is refused at once, and what was queued before goes when they may write again")
+    func readOnly() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.upload(Driver.attributes(1))
+        driver.permission = .read
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.errors == [.permissionDenied] && driver.waits.compactMap(\.fileUUID) == [Driver.file(1)])
+        #expect(driver.fileUploads.isEmpty && !driver.engine.isSyncing)
+        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .permissionDenied)
+        #expect(refusal { try driver.uploadText(Driver.attributes(1, text: "x")) } == .permissionDenied)
+        #expect(refusal { try driver.delete(1) } == .permissionDenied)
+        try driver.sync()
+        driver.finish()
+        #expect(driver.errors.count == 1, "it is reported once")
+
+        driver.permission = .write
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.finish()
+        #expect(driver.commits.count == 1 && !driver.engine.uploadsPending)
+    }
+
+    @Test("A removed member's changes are kept, and go when they are a member again")
+    func removedMember() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1))
+        driver.groups = []
+        try driver.sync()
+        driver.reply(.failed(.refused(status: 404, code: "group_unknown")))
+        #expect(driver.errors == [.notAMember] && !driver.engine.uploadsPending)
+
+        driver.groups = [Driver.group]
+        try driver.sync(nil)
+        driver.finish()
+
+        #expect(driver.commits.count == 1 && driver.engine.state.items.isEmpty)
+    }
+
+    @Test("A change that the server calls outdated twice, against its own index, is set aside, and the others are sent")
+    func contradiction() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.upload(Driver.attributes(1))
+        try driver.upload(Driver.attributes(2))
+        try driver.sync()
+        driver.finish(
+            refusing: [Driver.file(1): .failed(.refused(status: 409, code: "app_meta_data_version_mismatch"))])
+
+        #expect(driver.engine.changesSetAside(of: Driver.file(1)).count == 1)
+        #expect(driver.commits.count == 1 && !driver.engine.isSyncing && driver.requests.count < 20)
+    }
+
+    @Test("A name that the server does not accept is set aside, and the files of its queue are committed")
+    func name() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1))
+        driver.perform(try driver.engine.updateSharingGroup(Driver.group, newName: "long", at: Driver.now))
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.replyStaged()
+        driver.reply(.failed(.refused(status: 400, code: "parameter_too_long")))
+        driver.finish()
+
+        #expect(driver.commits.map(\.sharingGroupName) == ["long", nil] && driver.errors == [.requestRefused])
+        #expect(!driver.engine.uploadsPending)
+    }
+}
+
+@Suite("Withdrawals and stops")
+struct WithdrawalTests {
+    @Test("A withdrawal cancels the transfer, discards what the server has staged, and commits the others")
+    func running() throws {
+        var driver = try Driver.member(maximumTransfers: 2)
+        try driver.upload(Driver.attributes(1))
+        try driver.upload(Driver.attributes(2))
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        let token = try #require(driver.waiting?.token)
+
+        driver.perform(try driver.engine.withdraw(Driver.file(1)))
+
+        #expect(driver.cancelled == [token] && driver.engine.state.directory[Driver.file(1)] == nil)
+        driver.reply(.fileStaged(creationDate: Driver.now, updateDate: Driver.now))
+        driver.replyStaged()
+        driver.reply(.uploads([Driver.row(1), Driver.row(2)]))
+        #expect(driver.waiting?.request == .discardUploads(Driver.group, [Driver.file(1)]))
+        driver.reply(.done)
+        driver.finish()
+        #expect(driver.commits.count == 1 && driver.engine.state.items.isEmpty)
+        #expect(refusal { _ = try driver.engine.withdraw(Driver.file(1)) } == .couldNotFindFileUUID)
+    }
+
+    @Test("The only change of a batch can be withdrawn while it is being sent")
+    func batch() throws {
+        var driver = try Driver.member(capabilities: .all)
+        try driver.upload(Driver.attributes(1), size: 10)
+        try driver.sync()
+        driver.replyIndex()
+        #expect(driver.fileUploads.first?.batch != nil)
+
+        driver.perform(try driver.engine.withdraw(Driver.file(1)))
+        driver.reply(.failed(.unreachable))
+        driver.finish()
+
+        #expect(driver.engine.state.items.isEmpty && driver.commits.isEmpty && !driver.engine.isSyncing)
+    }
+
+    @Test("What a commit on its way contains cannot be withdrawn")
+    func committing() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1))
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.replyStaged()
+
+        #expect(refusal { _ = try driver.engine.withdraw(Driver.file(1)) } == .commitUnderWay)
+        driver.finish()
+        #expect(driver.commits.count == 1)
+    }
+
+    @Test("A stop cancels transfers, ends when they have, and the next sync sends what is left")
+    func stop() throws {
+        var driver = try Driver.member(maximumTransfers: 2)
+        try driver.upload(Driver.attributes(1))
+        try driver.upload(Driver.attributes(2))
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        let tokens = driver.outstanding.map(\.token)
+
+        driver.perform(driver.engine.stop())
+        #expect(driver.cancelled == tokens)
+        driver.reply(.failed(.unreachable))
+        #expect(driver.engine.isSyncing)
+        driver.reply(.failed(.unreachable))
+
+        #expect(!driver.engine.isSyncing && driver.errors.isEmpty && driver.events.last == .syncDone)
+        try driver.sync()
+        driver.finish()
+        #expect(driver.commits.count == 1 && !driver.engine.uploadsPending)
+    }
+
+    @Test("A stop cancels any request, and a commit that it cuts off is asked about with the next sync")
+    func stopWhileCommitting() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1))
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.replyStaged()
+        let token = try #require(driver.waiting?.token)
+
+        driver.perform(driver.engine.stop())
+        driver.reply(.failed(.unreachable))
+
+        #expect(driver.cancelled == [token] && !driver.engine.isSyncing)
+        try driver.sync()
+        #expect(driver.commits.count == 2 && driver.commits[0] == driver.commits[1])
+    }
+}
+
+@Suite("A restored server")
+struct RestorationTests {
+    /// A device that has version 2 of file 1, which the backup has as version 1 at master version 5, and file 2, which it
+    /// does not have.
+    private func restored(changedSince: Bool = false) throws -> Driver {
+        var driver = try Driver.member()
+        driver.rows = [Driver.row(1, version: 2), Driver.row(2)]
+        driver.masterVersion = MasterVersion(7)
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+        driver.rows = [Driver.row(1, version: 1)]
+        driver.masterVersion = MasterVersion(changedSince ? 6 : 5)
+        driver.restored = (RestoreMark("first")!, MasterVersion(5))
+        return driver
+    }
+
+    @Test("What the device has counts as newer: it is uploaded again, and nothing older is delivered")
+    func newer() throws {
+        var driver = try restored()
+        let deliveries = driver.deliveries.count
+        try driver.sync()
+        driver.replyIndex()
+        #expect(driver.contentRequests.map(\.version) == [FileVersion(2)])
+        driver.supply(Driver.contents("one"))
+        driver.supply(Driver.contents("two"))
+        driver.finish()
+
+        #expect(driver.fileUploads.map(\.source.path) == ["one", "two"])
+        #expect(driver.fileUploads.map(\.fileVersion) == [FileVersion(2), FileVersion(0)])
+        #expect(driver.deliveries.count == deliveries && driver.errors.isEmpty && driver.commits.count == 1)
+        #expect(driver.events.contains { if case .serverRestored = $0 { true } else { false } })
+        #expect(driver.events.contains(.filesRestored([Driver.file(1), Driver.file(2)])))
+    }
+
+    @Test("What the app queues while it is asked is newer than what it supplies")
+    func queuedMeanwhile() throws {
+        var driver = try restored()
+        try driver.sync()
+        driver.replyIndex()
+        try driver.upload(Driver.attributes(1), "newest")
+        driver.supply(Driver.contents("older"))
+        driver.supply(Driver.contents("two"))
+        driver.finish()
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.fileUploads.map(\.source.path) == ["two", "newest"])
+    }
+
+    @Test("What others have changed since is a conflict with what the device has")
+    func conflict() throws {
+        var driver = try restored(changedSince: true)
+        try driver.sync()
+        driver.replyIndex()
+        guard case .index(let parameters) = driver.waiting?.request else {
+            Issue.record("what has changed since is not asked for")
+            return
+        }
+        #expect(parameters.since == MasterVersion(5))
+        driver.replyIndex()
+        driver.replyIndex()
+        driver.supply(Driver.contents("one"))
+        driver.supply(.notAvailable)
+        driver.replyIndex()
+        driver.replyFile("theirs")
+
+        #expect(driver.contentConflicts.map(\.attributes.fileUUID) == [Driver.file(1)])
+        #expect(driver.errors == [.serverRestored], "the app does not supply the other file")
+    }
+
+    @Test("A file that was deleted stays deleted, unless others have changed it since", arguments: [true, false])
+    func deleted(changedSince: Bool) throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.delete(1)
+        try driver.sync()
+        driver.finish()
+        driver.restored = (RestoreMark("first")!, MasterVersion(2))
+        driver.masterVersion = MasterVersion(changedSince ? 3 : 2)
+        driver.rows = [Driver.row(1, version: changedSince ? 1 : 0)]
+        try driver.sync()
+        driver.replyIndex()
+        if changedSince {
+            driver.replyIndex()
+            driver.replyIndex()
+            driver.replyFile("theirs")
+            #expect(driver.contentConflicts.map(\.conflictType) == [.uploadDeletion])
+            driver.answer(.rejectContentDownload(.keepUploadDeletions))
+        }
+        driver.finish()
+
+        #expect(driver.uploadDeletions == [Driver.file(1), Driver.file(1)] && driver.deliveries.count == 1)
+        #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
+    }
+
+    @Test("A lost file that is deleted before it is uploaded again does not return without a question")
+    func deletedAfterwards() throws {
+        var driver = try restored()
+        try driver.sync()
+        driver.replyIndex()
+        driver.supply(Driver.contents("one"))
+        driver.supply(.notAvailable)
+        driver.finish()
+        try driver.delete(2)
+        driver.rows = [Driver.row(1, version: 2), Driver.row(2)]
+        driver.masterVersion = MasterVersion(9)
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile("theirs")
+
+        #expect(driver.contentConflicts.map(\.attributes.fileUUID) == [Driver.file(2)])
+        #expect(driver.contentConflicts.map(\.conflictType) == [.uploadDeletion])
+    }
+
+    @Test("A device that has seen nothing of what was lost goes on as usual")
+    func untouched() throws {
+        var driver = try Driver.member()
+        driver.rows = [Driver.row(1)]
+        driver.masterVersion = MasterVersion(4)
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+        driver.restored = (RestoreMark("first")!, MasterVersion(5))
+        driver.masterVersion = MasterVersion(5)
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.contentRequests.isEmpty && !driver.engine.isSyncing)
+        #expect(!driver.events.contains { if case .serverRestored = $0 { true } else { false } })
+    }
+
+    @Test("What the app took in a process that ended before that was noted is known after a restoration")
+    func takenBefore() throws {
+        var driver = try Driver.member()
+        driver.rows = [Driver.row(1)]
+        driver.masterVersion = MasterVersion(7)
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyDownloads()
+        #expect(driver.deliveries.count == 1)
+        driver.relaunch()
+
+        driver.rows = []
+        driver.masterVersion = MasterVersion(5)
+        driver.restored = (RestoreMark("first")!, MasterVersion(5))
+        try driver.sync(nil)
+        driver.replyIndex()
+        try driver.sync()
+        driver.takeDelivery()
+        driver.replyIndex()
+        #expect(driver.contentRequests.map(\.file) == [Driver.file(1)])
+        driver.supply(Driver.contents("mine"))
+        driver.finish()
+
+        #expect(driver.deliveries.count == 2 && driver.fileUploads.map(\.source.path) == ["mine"])
+    }
+
+    @Test("Without a mark, an index that has gone back is asked for again before it is believed")
+    func unmarked() throws {
+        var driver = try restored()
+        driver.restored = nil
+        try driver.sync()
+        driver.replyIndex()
+        #expect(driver.contentRequests.isEmpty)
+        driver.masterVersion = MasterVersion(7)
+        driver.rows = [Driver.row(1, version: 2), Driver.row(2)]
+        driver.finish()
+        #expect(driver.contentRequests.isEmpty && driver.fileUploads.isEmpty, "a server was only late")
+
+        driver = try restored()
+        driver.restored = nil
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyIndex()
+        #expect(driver.contentRequests.map(\.file) == [Driver.file(1)])
+    }
+}

