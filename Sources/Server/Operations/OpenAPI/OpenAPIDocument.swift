@@ -18,7 +18,7 @@ public enum OpenAPIDocument {
             "info": [
                 "title": "SyncServer", "version": .string(version),
                 "description":
-                    "docs/protocol.md says the same in sentences. Parameters are percent-encoded; a space is %20, never +.",
+                    "docs/protocol.md describes the protocol in prose. Parameters are percent-encoded; a space is %20, never +.",
             ],
             "servers": [["url": "/"]], "paths": .object(paths),
             "components": [
@@ -28,7 +28,7 @@ public enum OpenAPIDocument {
                     "token": [
                         "type": "apiKey", "in": "header", "name": .string(RequestHeader.accessToken.rawValue),
                         "description":
-                            "The token of the account's provider. `access-token` is the same header, for proxies that drop names with an underscore.",
+                            "The token of the account's provider. `access-token` is an alias, for proxies that drop names with an underscore.",
                     ],
                     "tokenType": [
                         "type": "apiKey", "in": "header", "name": .string(RequestHeader.tokenType.rawValue),
@@ -75,16 +75,16 @@ public enum OpenAPIDocument {
         let isEpochChecked = route.authentication == .secondary && route.endpoint != .checkCreds
         let device: JSON = [
             "name": .string(RequestHeader.deviceUUID.rawValue), "in": "header", "required": true,
-            "description": "Stays with the device.", "schema": ParameterDescription.uuid,
+            "description": "Identifies the device; never changes.", "schema": ParameterDescription.uuid,
         ]
         return [
             device,
             header(.authorizationCode, "A code that the server may exchange."),
-            header(.redirectURI, "The redirect URI with which the code was asked for."),
+            header(.redirectURI, "The redirect URI with which the code was requested."),
             codeVerifier,
             header(.accountID, "Dropbox: the account id."),
             header(.microsoftAccessToken, "Microsoft: the second token."),
-            header(.accountDetails, "JSON. Apple: the person's names; WebDAV, S3: where the storage is."),
+            header(.accountDetails, "JSON. Apple: the person's names; WebDAV, S3: the storage's address."),
         ] + (isEpochChecked ? [accountEpoch] : [])
     }
 
@@ -96,7 +96,7 @@ public enum OpenAPIDocument {
 
     private static let accountEpoch: JSON = [
         "name": .string(RequestHeader.accountEpoch.rawValue), "in": "header", "required": false,
-        "description": "The epoch that the client knows; a request with another one than the present is refused.",
+        "description": "The epoch that the client knows; a request with a different epoch is rejected.",
         "schema": ParameterDescription.integer64,
     ]
 
@@ -114,7 +114,7 @@ public enum OpenAPIDocument {
             "description": "The server's version.", "required": true, "schema": Schemas.version,
         ],
         ResponseHeader.minimumIOSClientAppVersion.rawValue: [
-            "description": "The oldest app that may go on, if there is one.", "schema": Schemas.version,
+            "description": "The oldest app version that is still supported, if configured.", "schema": Schemas.version,
         ],
         ResponseHeader.errorCode.rawValue: [
             "description": "The `code` of the body.", "required": true, "schema": Schemas.text,
@@ -147,13 +147,14 @@ public enum OpenAPIDocument {
                 route, description,
                 addingHeaders: [
                     "content-range": [
-                        "description": "Which bytes of how many these are.", "required": true, "schema": Schemas.text,
+                        "description": "The range of these bytes, and the total.", "required": true,
+                        "schema": Schemas.text,
                     ]
                 ])
         }
         if description.canBeNotModified {
             responses["304"] = [
-                "description": "The client has the present state or bytes.",
+                "description": "The client already has the present state or bytes.",
                 "headers": .object(references(.serverVersion)),
             ]
         }
@@ -170,7 +171,7 @@ public enum OpenAPIDocument {
         case .json: response["content"] = ["application/json": ["schema": description.reply]]
         case .header, .data:
             headers[ResponseHeader.messageParams.rawValue] = [
-                "description": "The reply's object, as one line of ASCII.", "required": true,
+                "description": "The reply's JSON object, as one line of ASCII.", "required": true,
                 "content": ["application/json": ["schema": description.reply]],
             ]
         }

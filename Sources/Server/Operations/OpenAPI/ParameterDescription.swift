@@ -20,10 +20,10 @@ struct ParameterDescription {
         (schema, meaning) =
             switch name {
             case .acceptRetired:
-                (Self.boolean, "Whether an account that an identity has switched away from may begin anew.")
-            case .actualDeletion: (["type": "string"], "No effect; an aid of the predecessor's debugging builds.")
+                (Self.boolean, "Whether an account that an identity has left may become a new user.")
+            case .actualDeletion: (["type": "string"], "No effect; a debugging aid of the predecessor.")
             case .allowSocialAcceptance:
-                (Self.boolean, "Whether accounts without storage may redeem the invitation; 1 unless given.")
+                (Self.boolean, "Whether accounts without storage may redeem the invitation; default 1.")
             case .appMetaData:
                 (
                     ["type": "string", "contentMediaType": "application/json"],
@@ -35,10 +35,10 @@ struct ParameterDescription {
                     [
                         "type": "integer", "minimum": .integer(Int64(UploadBatch.allowedCounts.lowerBound)),
                         "maximum": .integer(Int64(UploadBatch.allowedCounts.upperBound)),
-                    ], "How many changes the batch has. Only together with `batchUUID`."
+                    ], "How many changes the batch has. Only with `batchUUID`."
                 )
             case .batchUUID:
-                (Self.uuid, "Names a batch: when its last change arrives, all of them are committed at once.")
+                (Self.uuid, "Names a batch: the server commits all of its changes when the last one arrives.")
             case .checkSum:
                 (
                     [
@@ -52,17 +52,17 @@ struct ParameterDescription {
                     "SHA-256 of the body."
                 )
             case .cursor:
-                (["type": "string", "minLength": 1], "Where the list continues: `nextCursor` of the page before.")
-            case .expectedEpoch: (Self.integer64, "The identity's epoch as the client knows it.")
+                (["type": "string", "minLength": 1], "Where the list continues: `nextCursor` of the previous page.")
+            case .expectedEpoch: (Self.integer64, "The identity's epoch that the client knows.")
             case .missing:
                 (
                     ["type": "string", "enum": ["keepGone", "markDeleted"]],
-                    "What becomes of files that still wait for their bytes; keepGone unless given."
+                    "What happens to files that still wait for their bytes; default keepGone."
                 )
             case .moveContents:
                 (
                     Self.boolean,
-                    "Whether the server is to move the bytes itself, if it can still read the former account."
+                    "Whether the server moves the bytes itself, if it can still read the former account."
                 )
             case .storageHash:
                 (
@@ -74,22 +74,22 @@ struct ParameterDescription {
             case .cloudFolderName:
                 (
                     ["type": "string", "minLength": 1, "maxLength": .integer(Int64(TextLimit.cloudFolderName))],
-                    "Folder at the root of the person's drive; accounts of Google need it, others ignore it."
+                    "Folder at the root of the person's storage; ignored for account types that need none."
                 )
-            case .commitId: (Self.uuid, "Names the commit; a repeated request with the same name gets the same reply.")
+            case .commitId: (Self.uuid, "Identifies the commit; a repetition with the same id gets the same reply.")
             case .direct:
-                (Self.boolean, "Whether the client itself exchanges the bytes with the owner's storage, if it can.")
-            case .fileGroupUUID: (Self.identifier, "Ties files together; with version 0 only.")
+                (Self.boolean, "Whether the client offers to exchange the bytes with the owner's storage directly.")
+            case .fileGroupUUID: (Self.identifier, "Groups related files; only with version 0.")
             case .fileUUID: (Self.uuid, "The file.")
-            case .fileUUIDs: (["type": "string", "minLength": 36], "Files, as UUIDs with commas between them.")
+            case .fileUUIDs: (["type": "string", "minLength": 36], "UUIDs of files, separated by commas.")
             case .fileVersion: (Self.integer32, "The version of the contents.")
             case .grantDeviceUUID:
-                (Self.uuid, "The device whose grants are revoked; all but the calling one unless given.")
-            case .masterVersion: (Self.integer64, "The group's master version as the client knows it.")
+                (Self.uuid, "The device whose grants are revoked; default all except the calling one.")
+            case .masterVersion: (Self.integer64, "The group's master version that the client knows.")
             case .mimeType:
                 (
                     ["type": "string", "minLength": 1, "maxLength": .integer(Int64(MIMEType.maximumCharacters))],
-                    "What kind of contents; one of the types that the server knows."
+                    "The type of the contents; one that the server knows."
                 )
             case .numberOfAcceptors:
                 (
@@ -99,40 +99,40 @@ struct ParameterDescription {
                             Int64(CreateSharingInvitationRequest.allowedNumberOfAcceptors.lowerBound)),
                         "maximum": .integer(
                             Int64(CreateSharingInvitationRequest.allowedNumberOfAcceptors.upperBound)),
-                    ], "How many people may redeem the invitation; 1 unless given."
+                    ], "How many people may redeem the invitation; default 1."
                 )
             case .omitLongAppMetaData:
                 (
                     Self.boolean,
-                    "Whether metadata longer than \(HeaderMetaData.maximumBytes) bytes are left out of the header, for DownloadAppMetaData."
+                    "Whether the header omits metadata longer than \(HeaderMetaData.maximumBytes) bytes."
                 )
-            case .permission: (Self.permission, "What the person may do.")
+            case .permission: (Self.permission, "The person's permission.")
             case .pushNotificationEnvironment:
                 (
                     ["type": "string", "enum": ["production", "sandbox"]],
-                    "Which of Apple's two worlds the token is from; the server finds out unless it is given."
+                    "The Apple environment that issued the token; without it, the server tries both."
                 )
             case .pushNotificationKind:
                 (
                     ["type": "string", "enum": ["apns", "fcm"]],
-                    "Whose token it is; unless given, Apple's, through SNS if the server has that."
+                    "The service that issued the token; default APNs, through SNS if configured."
                 )
-            case .pushNotificationMessage: (["type": "string"], "Text for the other members, once committed.")
+            case .pushNotificationMessage: (["type": "string"], "Text to send to the other members after the commit.")
             case .pushNotificationToken:
                 (["type": "string", "minLength": 1], "The device's token for push notifications.")
-            case .reportIdentity: (Self.boolean, "Whether the reply is to contain the identity above the account.")
+            case .reportIdentity: (Self.boolean, "Whether the reply includes the identity above the account.")
             case .sharingGroupName:
                 (
                     ["type": "string", "maxLength": .integer(Int64(TextLimit.sharingGroupName))],
                     "The group's name; free text."
                 )
             case .sharingGroupUUID: (isGroupUUID ? Self.uuid : Self.identifier, "The sharing group.")
-            case .sharingInvitationUUID: (Self.uuid, "The invitation, as people pass it on.")
-            case .since: (Self.integer64, "Only what changed after this master version; with a group only.")
+            case .sharingInvitationUUID: (Self.uuid, "The invitation's code.")
+            case .since: (Self.integer64, "Limits the list to changes after this master version; only with a group.")
             case .testLockSync, .testServerSleep:
-                (Self.integer32, "No effect; an aid of the predecessor's debugging builds.")
-            case .undeleteServerFile: (Self.boolean, "Brings a deleted file back, as its next version.")
-            case .uploadUUID: (Self.uuid, "The upload, as the reply that began it names it.")
+                (Self.integer32, "No effect; a debugging aid of the predecessor.")
+            case .undeleteServerFile: (Self.boolean, "Whether this version restores a deleted file.")
+            case .uploadUUID: (Self.uuid, "The upload, as named by the reply that created it.")
             case .userId: (Self.integer64, "The member.")
             }
     }

@@ -2,22 +2,22 @@ import SyncProtocol
 
 /// Request headers about the identity above an account.
 enum IdentityHeaders {
-    static let grant: [RequestHeader: String] = [.deviceGrant: "The grant that the device has; it gets no other one."]
+    static let grant: [RequestHeader: String] = [.deviceGrant: "The device's grant; the server then issues no other."]
 }
 
 extension RevokeDeviceGrantsRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Revokes the grants of one of the caller's devices, or of all but the calling one.",
+        summary: "Revokes the grants of one of the caller's devices, or of all except the calling one.",
         reply: Schemas.object(["numberRevoked": Schemas.int64, "numberKept": Schemas.int64]),
         errors: [.grantInvalid],
         requestHeaders: [
-            .deviceGrant: "The grant of the calling device, which revokes younger ones; not needed with a new code."
+            .deviceGrant: "The grant of the calling device, which revokes younger grants; not needed with a new code."
         ])
 }
 
 extension BeginAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Proposes to switch an identity to the account whose credentials the request has.",
+        summary: "Proposes to switch an identity to the account whose credentials the request contains.",
         reply: Schemas.object([
             "switchId": Schemas.uuid, "state": Schemas.switchState, "fromAccountType": Schemas.text,
             "toAccountType": Schemas.text, "reuploadRequired": Schemas.bool, "numberOfFiles": Schemas.int64,
@@ -30,8 +30,8 @@ extension BeginAccountSwitchRequest: DescribedRequest {
             .staleEpoch, .quotaAccountSwitchRate,
         ]),
         requestHeaders: [
-            .deviceGrant: "The grant that the device has from the identity.",
-            .oldAccountProof: "JSON with credentials of the account that is to be left.",
+            .deviceGrant: "The grant that the identity has issued to the device.",
+            .oldAccountProof: "JSON with credentials of the account that the person is leaving.",
         ])
 }
 
@@ -44,12 +44,12 @@ extension ConfirmAccountSwitchRequest: DescribedRequest {
         errors: [
             .switchUnknown, .staleEpoch, .accountInUse, .owningAccountRequired, .oldAccountProofRequired,
         ],
-        requestHeaders: [.oldAccountProof: "As of BeginAccountSwitch; required with `moveContents`."])
+        requestHeaders: [.oldAccountProof: "As for BeginAccountSwitch; required with `moveContents`."])
 }
 
 extension GetAccountSwitchStatusRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Tells how far a switch is, and which files wait for their bytes.",
+        summary: "Returns the state of a switch, and the files that wait for their bytes.",
         reply: Schemas.object(
             [
                 "state": Schemas.switchState, "accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64,
@@ -73,7 +73,7 @@ extension GetAccountSwitchStatusRequest: DescribedRequest {
 
 extension ReuploadFileRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Uploads again the bytes of a version that waits for them.", isGroupUUID: true,
+        summary: "Uploads the bytes of a version that awaits them.", isGroupUUID: true,
         reply: [
             "oneOf": [
                 Schemas.object(["result": ["type": "string", "enum": ["stored", "alreadyStored", "deleted"]]]),
@@ -84,7 +84,7 @@ extension ReuploadFileRequest: DescribedRequest {
         statuses: [200, 201],
         body: [
             "required": false,
-            "description": "The file, byte for byte; none with Upload-Length, which begins an upload in pieces.",
+            "description": "The file, byte for byte; no body with Upload-Length, which begins an upload in pieces.",
             "content": ["application/octet-stream": ["schema": ["type": "string", "format": "binary"]]],
         ],
         errors: ErrorCode.storage.union([
@@ -92,19 +92,19 @@ extension ReuploadFileRequest: DescribedRequest {
             .ownerRemoved, .checksumMismatch, .contentMismatch, .bodyLengthMismatch, .transferTooSlow,
             .tooManyTransfers, .reuploadByOwnerOnly, .quotaStagedChanges, .protocolVersionUnsupported,
         ]),
-        requestHeaders: [.uploadLength: "How many bytes an upload in pieces has in all."])
+        requestHeaders: [.uploadLength: "Total number of bytes of an upload in pieces."])
 }
 
 extension FinishAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Ends a switch: what still waits for its bytes is given up.",
+        summary: "Finishes a switch, and gives up files that still wait for their bytes.",
         reply: Schemas.object(["accountEpoch": Schemas.int64]), errors: [.switchUnknown])
 }
 
 extension UndoAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary:
-            "Makes the account whose credentials the request has, which its identity was switched away from, active again.",
+            "Undoes a switch: the account whose credentials the request contains becomes active again.",
         reply: Schemas.object([
             "switchId": Schemas.uuid, "accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64,
             "movesContents": Schemas.bool,
@@ -113,7 +113,7 @@ extension UndoAccountSwitchRequest: DescribedRequest {
             .grantInvalid, .freshSignInRequired, .undoExpired, .accountInUse, .switchUnknown, .staleEpoch,
             .quotaAccountSwitchRate,
         ]),
-        requestHeaders: [.deviceGrant: "The grant that the device had before the switch, even if it was revoked."])
+        requestHeaders: [.deviceGrant: "The grant that the device had before the switch, even if since revoked."])
 }
 
 extension CancelAccountSwitchRequest: DescribedRequest {

@@ -11,10 +11,10 @@ extension IndexRequest: DescribedRequest {
             ]),
         errors: [.groupUnknown],
         replyHeaders: [
-            ResponseHeader.entityTag.rawValue: ["description": "Names this state.", "schema": Schemas.text],
+            ResponseHeader.entityTag.rawValue: ["description": "Identifies this state.", "schema": Schemas.text],
             "cache-control": ["schema": Schemas.text],
         ],
-        requestHeaders: [.ifNoneMatch: "The state that the client has, as `etag` named it."], canBeNotModified: true)
+        requestHeaders: [.ifNoneMatch: "The `etag` of the state that the client has."], canBeNotModified: true)
 }
 
 extension DownloadFileRequest: DescribedRequest {
@@ -44,20 +44,20 @@ extension DownloadFileRequest: DescribedRequest {
         ]),
         replyHeaders: [
             ResponseHeader.entityTag.rawValue: [
-                "description": "Names these bytes; only if the reply has bytes.", "schema": Schemas.text,
+                "description": "Identifies these bytes; only if the reply has bytes.", "schema": Schemas.text,
             ],
             "accept-ranges": ["schema": Schemas.text], "cache-control": ["schema": Schemas.text],
         ],
         requestHeaders: [
-            .ifNoneMatch: "The bytes that the client has, as `etag` named them.",
+            .ifNoneMatch: "The `etag` of the bytes that the client has.",
             .range: "One range of bytes; anything else is ignored.",
-            .ifRange: "The bytes of which the client has a part, as `etag` named them.",
+            .ifRange: "The `etag` of the bytes of which the client has a part.",
         ], canBeNotModified: true, canBePartial: true)
 }
 
 extension DownloadAppMetaDataRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Reads a file's metadata.",
+        summary: "Returns a file's metadata.",
         reply: Schemas.orStale(Schemas.object(["appMetaData": Schemas.text])),
         errors: [.fileUnknown, .appMetaDataUnknown, .fileDeleted, .appMetaDataVersionMismatch])
 }
