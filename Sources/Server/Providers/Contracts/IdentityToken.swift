@@ -23,7 +23,7 @@ public struct IdentityToken: Equatable, Sendable {
 /// Such a token is valid for minutes, and a phone cannot renew it without showing the person a dialogue, so a token
 /// that the server saw while it was valid remains accepted.
 public struct IdentityRecord: Equatable, Sendable, Codable {
-    /// Limits the number of devices; if it is exceeded, the oldest token is no longer accepted.
+    /// The number of tokens kept, more than a person has devices; beyond it, the oldest is no longer accepted.
     public static let maximumTokens = 16
 
     /// Hashes of the tokens that the server saw while they were valid, oldest first.

@@ -103,7 +103,7 @@ struct S3KeyTrial {
         do { _ = try S3MultipartUpload.list(of: Self.probeName, in: bucket) } catch .rejected {
             maySee = bucket.lastRefusal.code.map(Self.denials.contains) != true
         } catch {
-            // The result is ignored, because nothing here depends on this upload.
+            // The right is unknown then, but the key is accepted: nothing depends on this upload.
         }
         let isAborted = end(upload)
         guard maySee else { throw Self.missing(.listUploads) }
