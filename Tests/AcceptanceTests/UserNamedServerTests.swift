@@ -83,7 +83,7 @@ extension PrivateStackTests {
             let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
 
             expectError(reply, 400)
-            #expect(reply.json?.error?.text?.contains("no service of this kind (status 307)") == true, "\(reply)")
+            #expect(reply.json?.error?.text?.contains("without an S3 service (status 307)") == true, "\(reply)")
             #expect(redirecting.connectionCount > 0)
             #expect(bait.connectionCount == 0)
         }

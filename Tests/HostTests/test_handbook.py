@@ -173,10 +173,10 @@ class HandbookTests(HandbookCase):
         self.assertEqual(refused["code"], "provider_misconfigured", refused)
         complaint = self.chapter("complaint", "docs/complaints.md")
         written = complaint.type("journalctl -u 'syncd-*' | grep ID", {"ID": refused["requestId"]}, shown=False)
-        self.assertIn("Google's token endpoint says invalid_client", written)
+        self.assertIn("Google's token endpoint replied invalid_client", written)
         written = page.type(errors, shown=False)
         self.assertIn('"message":"Request failed"', written.replace(": ", ":"))
-        self.assertIn("Google's token endpoint says invalid_client", written)
+        self.assertIn("Google's token endpoint replied invalid_client", written)
         self.inside(f"cp -p google {SECRETS}/google-client-secret; systemctl reload syncd")
         self.inside("mariadb -e 'REVOKE SELECT ON syncserver.memberships FROM syncd_api@localhost'")
         self.assertIn("database_unavailable", self.inside(f"curl -s -H @alice https://{HOST}/Index"))
@@ -224,9 +224,9 @@ class HandbookTests(HandbookCase):
                 shown = re.search(r"Enter this code in the app: ([^<]+)", arrived)
                 return shown[1] if shown else arrived
 
-            page.type(f"syncctl try {provider} ", answers={"The code (is not shown): ": led_to})
+            page.type(f"syncctl try {provider} ", answers={"The code (hidden): ": led_to})
         account = sandbox.json("POST", "/sandbox/accounts", {"provider": "facebook", "name": "Tester"})
-        page.type("syncctl try facebook", answers={"(is not shown): ": account["accessToken"]})
+        page.type("syncctl try facebook", answers={"(hidden): ": account["accessToken"]})
         page.compare()
 
     def test_troubles(self) -> None:

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 internal import Synchronization
 
-/// The emulated providers and their control interface: takes requests, returns responses, and does not handle sockets.
+/// The emulated providers and their control interface: processes requests into responses, without handling sockets.
 ///
 /// Any number of threads may call ``respond(to:)`` at once. Its state is protected by one lock, which is held while
 /// small metadata files are written, but never while file contents are transferred.
@@ -19,11 +19,11 @@ public final class SandboxServer: Sendable {
         case losePushes = "lose-pushes"
     }
 
-    /// Delays an answer: tests pass a closure that does not wait.
+    /// Delays a response; tests pass a closure that does not wait.
     public typealias Wait = @Sendable (_ milliseconds: Int) -> Void
 
     let directory: StateDirectory
-    /// The server that the phones of the page for people talk to; `nil` if there are none.
+    /// The server that the phones of the page for people use; `nil` if there are none.
     let appServer: AppServer?
     let breaks: Set<Break>
     let appleKeys: AppleKeys
@@ -63,10 +63,10 @@ public final class SandboxServer: Sendable {
     /// The providers' current time.
     var now: Date { machineClock().addingTimeInterval(withState { $0.settings.clockOffsetSeconds }) }
 
-    /// Delays an answer by this many milliseconds.
+    /// Delays a response by this many milliseconds.
     func pause(_ milliseconds: Int) { wait(milliseconds) }
 
-    /// Answers one request. The caller sends the response, and closes the connection if the response says so.
+    /// Handles one request. The caller sends the response, and closes the connection if the response requires that.
     public func respond(to request: SandboxRequest) -> SandboxResponse {
         if ControlInterface.isControlHost(request.host) { return ControlInterface(server: self).respond(to: request) }
         let effect = withState { $0.faultEffect(for: request) }
@@ -122,19 +122,19 @@ public final class SandboxServer: Sendable {
         } catch RequestBodyError.cut {
             return .cut
         } catch RequestBodyError.tooLong {
-            note(request, "body-too-long", "the body is longer than this route takes")
+            note(request, "body-too-long", "the body is longer than this route accepts")
             response = ProviderFailure.response(status: 413, to: request, effect: FaultEffect())
         } catch {
             return SandboxResponse(500, json: ["error": .string("the sandbox failed: \(error)")])
         }
-        // A client finishes sending before it reads, so an early answer could get lost.
+        // A client finishes sending before it reads, so an early response could be lost.
         guard (try? request.body.drain()) != nil else { return .cut }
         return response
     }
 
     private func route(_ request: SandboxRequest, effect: FaultEffect) throws -> SandboxResponse {
         guard request.isSecure else {
-            note(request, "not-https", "the providers speak https only")
+            note(request, "not-https", "the providers support only https")
             return SandboxResponse(403, json: ["error": "https is required"])
         }
         switch request.host {

@@ -3,9 +3,9 @@ internal import FoundationEssentials
 /// The sandbox's state, protected by one lock.
 struct SandboxState: Sendable {
     var accounts: [String: Account] = [:]
-    /// Account ids in order of creation.
+    /// Account IDs in order of creation.
     var accountOrder: [String] = []
-    /// Account id of every access token, refresh token and authorization code.
+    /// The account ID of every access token, refresh token and authorization code.
     var owners: [String: String] = [:]
     var drives: [String: Drive] = [:]
     var uploads: [String: UploadSession] = [:]
@@ -14,24 +14,24 @@ struct SandboxState: Sendable {
     var oneDriveDownloads: [String: OneDriveDownloads.Grant] = [:]
     var dropboxes: [String: DropboxFolder] = [:]
     var dropboxUploads: [String: DropboxUploadSession] = [:]
-    /// For each sequential session to which a request sends bytes: the requests that wanted to do so meanwhile.
+    /// For each sequential session that is receiving bytes: the requests that tried to send bytes meanwhile.
     var dropboxRivals: [String: [Violation]] = [:]
-    /// Addresses for one upload or one download, by what makes each unguessable.
+    /// Addresses for one upload or one download each, by their unguessable part.
     var dropboxUploadLinks: [String: DropboxTemporaryLinks.Upload] = [:]
     var dropboxDownloadLinks: [String: DropboxTemporaryLinks.Download] = [:]
     var dropboxJobs: [String: DropboxJob] = [:]
     var nextclouds: [String: NextcloudFiles] = [:]
-    /// The greatest `oc:fileid` so far.
+    /// The highest `oc:fileid` so far.
     var nextcloudFileID = 0
-    /// Uploads in chunks, by account and folder; forgotten when the sandbox ends, as after a day of real time.
+    /// Chunked uploads, by account and folder; lost when the sandbox ends, as after a day of real time.
     var nextcloudUploads: [String: NextcloudUpload] = [:]
-    /// Sign-ins with a browser, by the token with which the app polls.
+    /// Browser sign-ins, by the token with which the app polls.
     var nextcloudLogins: [String: NextcloudLoginFlow] = [:]
-    /// When passwords that are not valid were tried.
+    /// When invalid passwords were tried.
     var wrongPasswords: [String: [Date]] = [:]
-    /// When wrong passwords came, by address.
+    /// When wrong passwords were received, by client address.
     var wrongPasswordTimes: [String: [Date]] = [:]
-    /// Real servers behind hosts of the sandbox, by host; forgotten when the sandbox ends, as they are.
+    /// Real servers behind hosts of the sandbox, by host; lost when the sandbox ends, like the servers themselves.
     var backends: [String: Backend] = [:]
     var faults: [FaultRule] = []
     var nextFaultNumber = 1
@@ -42,13 +42,13 @@ struct SandboxState: Sendable {
     var pushes: [DeliveredPush] = []
     /// The scripted state of device tokens; tokens without an entry work.
     var pushTokens: [String: PushTokenScript] = [:]
-    /// Phones of the page for people, by account; forgotten when the sandbox ends.
+    /// Phones of the page for people, by account; lost when the sandbox ends.
     var phones: [String: Phone] = [:]
-    /// The invitation that one of them made last.
+    /// The latest invitation made by one of them.
     var newestInvitation: String?
     /// Access tokens of the service account, with their expiry times.
     var serviceTokens: [String: Date] = [:]
-    /// Issued secrets that are not stored in an account: signed tokens are created on each request.
+    /// Issued secrets that are not stored in an account, since signed tokens are created on each request.
     var unkeptTokens: Set<String> = []
 
     /// Adds or replaces an account and indexes its tokens.
@@ -65,7 +65,7 @@ struct SandboxState: Sendable {
         if pushes.count > DeliveredPush.capacity { pushes.removeFirst(pushes.count - DeliveredPush.capacity) }
     }
 
-    /// The account and access token behind a token's text, expired and revoked ones included.
+    /// The account and access token for a token's text, including expired and revoked tokens.
     func accessToken(_ value: String) -> (account: Account, token: AccessToken)? {
         guard let account = owners[value].flatMap({ accounts[$0] }),
             let token = account.accessTokens.last(where: { $0.value == value })
@@ -73,7 +73,7 @@ struct SandboxState: Sendable {
         return (account, token)
     }
 
-    /// The combined effects of all fault rules that match this request, `nil` if none does; removes used-up rules.
+    /// The combined effects of all fault rules that match this request, `nil` if none does; removes exhausted rules.
     mutating func faultEffect(for request: SandboxRequest) -> FaultEffect? {
         var effect: FaultEffect?
         for index in faults.indices where faults[index].strikes(request) {
@@ -84,15 +84,15 @@ struct SandboxState: Sendable {
     }
 }
 
-/// What can be set while the sandbox runs; kept on disk.
+/// Settings that can be changed while the sandbox runs; kept on disk.
 struct SandboxSettings: Sendable, Equatable {
     /// How far the providers' clock is ahead of the machine's, in seconds.
     var clockOffsetSeconds = 0.0
-    /// How long a new or changed file is not found by searches by name, in milliseconds of the providers' clock.
+    /// How long searches by name do not find a new or changed file, in milliseconds of the providers' clock.
     var searchLagMilliseconds = 0
     /// How long a write locks the namespace of a Dropbox, in milliseconds of this machine's clock.
     var dropboxWriteMilliseconds = 0
-    /// Whether Google's errors carry the `errors` array, as they mostly do.
+    /// Whether Google's errors contain the `errors` array, as they usually do.
     var hasGoogleErrorsArray = true
     /// Which hashes OneDrive reports.
     var oneDriveHashes = OneDriveHashes.quickXor
@@ -100,23 +100,23 @@ struct SandboxSettings: Sendable, Equatable {
     var oneDriveHashDelayMilliseconds = 0
     /// How many bytes OneDrive adds to the reported size of files.
     var oneDriveExtraBytes = 0
-    /// Whether OneDrive says where the expected range of an upload session ends.
+    /// Whether OneDrive reports the end of the range that an upload session expects.
     var areOneDriveRangesClosed = false
     /// Whether uploads fail until the app's folder has been read.
     var isOneDriveAppFolderStrict = true
-    /// Number of initial requests to a new upload session that do not find it.
+    /// The number of initial requests that do not find a new upload session.
     var oneDriveSessionLag = 0
-    /// Whether the Nextcloud shows everybody's files to anybody, whatever password they present; writing needs the right one.
+    /// Whether the Nextcloud shows everybody's files to any caller with any password; writing requires the right one.
     var hasOpenReads = false
-    /// How many wrong passwords within half an hour the Nextcloud takes before it turns away everybody who comes from the same
-    /// address, as a real one does after about ten; 0: any number.
+    /// The number of wrong passwords within half an hour after which the Nextcloud rejects all callers from the same
+    /// address, as a real one does after about ten; 0 for no limit.
     var toleratedPasswords = 0
-    /// How often Microsoft has changed the key that signs its id tokens.
+    /// How often Microsoft has changed the key that signs its ID tokens.
     var microsoftKeyGeneration = 0
-    /// Redirect URIs that Google and Dropbox know.
+    /// Redirect URIs registered with Google and Dropbox.
     var redirects = RegisteredRedirects()
 
-    /// The settings as the control interface shows and takes them.
+    /// The settings in the control interface's JSON.
     var json: JSONValue {
         [
             "clockOffsetSeconds": .double(clockOffsetSeconds), "searchLagMs": .int(searchLagMilliseconds),
@@ -132,7 +132,7 @@ struct SandboxSettings: Sendable, Equatable {
         ]
     }
 
-    /// Applies the members that `json` has.
+    /// Applies the members of `json`.
     mutating func merge(_ json: JSONValue) {
         if let seconds = json["clockOffsetSeconds"]?.double { clockOffsetSeconds = seconds }
         if let lag = json["searchLagMs"]?.int { searchLagMilliseconds = max(0, lag) }
@@ -161,7 +161,7 @@ struct Violation: Sendable {
     let path: String
     /// Short name of the rule.
     let rule: String
-    /// What was wrong, for people.
+    /// A description of the mistake, for people.
     let message: String
 
     var json: JSONValue {
@@ -198,18 +198,18 @@ struct RequestLog: Sendable {
         }
     }
 
-    /// Number of the newest entry; the first is 1.
+    /// The number of the newest entry; the first is 1.
     private(set) var last = 0
     private var entries: [Entry] = []
 
-    /// Adds an entry, numbered.
+    /// Adds an entry with the next number.
     mutating func append(_ entry: (Int) -> Entry) {
         last += 1
         entries.append(entry(last))
         if entries.count >= Self.capacity * 2 { entries.removeFirst(entries.count - Self.capacity) }
     }
 
-    /// The entries with greater numbers, oldest first.
+    /// The entries with higher numbers, oldest first.
     func since(_ number: Int) -> [Entry] {
         guard let first = entries.first?.number, number >= first else { return entries }
         return Array(entries.dropFirst(number - first + 1))

@@ -1,5 +1,5 @@
-/// A user has switched to another account since they were read: what was begun with the former one cannot go on, and can be
-/// begun again with the present one.
+/// A user has switched to another account since their record was read: an operation begun with the former account
+/// cannot continue, but can be restarted with the current one.
 public struct AccountSwitched: Error {
     public init() {}
 }

@@ -4,10 +4,10 @@ public import Logging
 
 /// Writes a log line for each call to a provider.
 ///
-/// The line contains the metadata of the logger, such as the request id from nginx; the host, but never the path or the
-/// query, which may contain names and capability URLs; and the outcome. Calls that the provider did not serve (no reply,
-/// 429, 5xx) are logged as warnings, since they are retried or reported; others as `info`. The line of a rejected call
-/// includes the provider's error code.
+/// The line contains the logger's metadata, such as the request ID from nginx; the host, but never the path or the
+/// query, which may contain names and capability URLs; and the outcome. Calls that the provider did not serve (no
+/// reply, 429, 5xx) are logged as warnings, since they are retried or reported; others as `info`. The line of a
+/// rejected call includes the provider's error code.
 public struct CallLog: TransportDecorator {
     private let logger: Logger
 
@@ -47,7 +47,7 @@ public struct CallLog: TransportDecorator {
             var outcome: [LogKey: Logger.MetadataValue] = [.status: "\(head.status)"]
             outcome[.providerCode] = body.flatMap { ProviderErrorCode(of: Reply(head: head, body: $0)) }.map { "\($0)" }
             return (isServed ? .info : .warning, outcome)
-        // Stopped on our side: the phone disconnected, or no more data was needed.
+        // Stopped by this server: the phone disconnected, or no more data was needed.
         case .failed(.cancelled, head: _): return (.info, [.reason: "\(TransportError.cancelled)"])
         case .failed(let error, head: _): return (.warning, [.reason: "\(error)"])
         }

@@ -1,10 +1,10 @@
 public import Providers
 
-/// The folder of an account that is not a user's: of one that they are about to switch to, or of one that they have left.
-/// What is found out about it is kept for one request.
+/// The folder of an account that is not a user's current one: either the account to which they are about to switch, or
+/// one that they have left. Its location is kept for one request.
 public final class CandidateFolder: FolderMemory {
     public let name: String?
-    /// The folder, once it is found or created.
+    /// The folder, after it has been found or created.
     public private(set) var folderID: String?
 
     init(name: String?, folderID: String? = nil) {

@@ -1,10 +1,10 @@
 public import Providers
 
 extension CloudStorageError {
-    /// What a failed renewal of an access token means for the operation that needed it.
+    /// The meaning of a failed renewal of an access token for the operation that needed it.
     ///
-    /// An authorization counts as revoked only if the provider says so; not if the provider is unavailable, or if it
-    /// rejects us rather than the person.
+    /// An authorization counts as revoked only if the provider reports that; not if the provider is unavailable, or if
+    /// it rejects us rather than the person.
     public init(ofRenewal error: AccountError) {
         self =
             switch error {

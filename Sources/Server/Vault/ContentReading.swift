@@ -2,30 +2,30 @@ import OpenSSLCrypto
 public import Providers
 public import Store
 
-/// Computes the hashes that clients compare, where the provider does not report them, by reading the object.
+/// Reads an object to compute the hashes that clients compare, where the provider does not report them.
 public enum ContentReading {
-    /// How fast bytes have to come, once the reading has taken a minute: it occupies a thread.
+    /// The minimum transfer rate after the first minute, since the reading occupies a thread.
     private static let leastBytesPerSecond: Int64 = 64 * 1024
-    /// How long any reading may take.
+    /// The time limit of any reading.
     private static let longestTime: Duration = .seconds(6 * 3_600)
 
-    /// How long it may take to read so many bytes.
+    /// The time limit for reading this many bytes.
     private static func patience(for bytes: Int64) -> Duration {
         min(.seconds(60 + bytes / leastBytesPerSecond), longestTime)
     }
 
     /// Reads the whole of `object`.
     ///
-    /// - Parameter goesOn: called for each chunk; returning `false` ends the reading with
+    /// - Parameter goesOn: called for each chunk; if it returns `false`, the reading ends with
     ///   ``CloudStorageError/downloadCancelled``.
-    /// - Throws: ``CloudStorageError``; ``CloudStorageError/contentMismatch`` if the bytes read do not match what the
-    ///   provider reports; ``CloudStorageError/timedOut`` if they come more slowly than 64 KiB a second, or for more than six
-    ///   hours.
+    /// - Throws: ``CloudStorageError``; ``CloudStorageError/contentMismatch`` if the bytes read do not match the
+    ///   provider's report; ``CloudStorageError/timedOut`` if they arrive more slowly than 64 KiB a second, or for more
+    ///   than six hours.
     public static func contents(
         of object: StoredObject, in storage: UserStorage, while goesOn: () -> Bool
     ) throws(CloudStorageError) -> KnownContent {
         let began = ContinuousClock.now
-        // Whatever is read may be newer than the description, or a page in its place, which no hash gives away.
+        // The bytes may be newer than the description, or an error page in their place, and no hash would reveal that.
         let isUnhashed = object.providerHash == nil && !storage.provider.storageType.reportsHashLate
         var isTooSlow = false
         var hasher = ContentHasher(for: storage.provider.storageType)
@@ -54,19 +54,19 @@ public enum ContentReading {
             return KnownContent(providerHash: hashes.providerHash, checkSum: hashes.checkSum)
         }
         guard try storage.provider.describe(objectID: object.objectID, in: storage.access).contentMark == mark else {
-            throw .unavailable(detail: "the object was changed while it was read")
+            throw .unavailable(detail: "the object changed while it was read")
         }
         return KnownContent(providerHash: mark, checkSum: hashes.checkSum)
     }
 }
 
 extension StoredObject {
-    /// What may be stored as the revision of a file whose object was found elsewhere: where only that would tell its contents
-    /// from the file's, nobody has compared them.
+    /// The revision to store for a file whose object was found elsewhere; `nil` if only the revision could distinguish
+    /// its contents from the file's, since nobody has compared them.
     public var adoptedRevision: String? { providerHash == nil ? nil : revision }
 
-    /// What tells its contents from others that it may have later: the provider's hash, or else, where it reports none, a
-    /// hash of revision and size (``KnownContent/providerHash``).
+    /// Distinguishes the object's contents from later ones: the provider's hash or, where it reports none, a hash of
+    /// revision and size (``KnownContent/providerHash``).
     public var contentMark: String? {
         providerHash
             ?? revision.map { IncrementalDigest.digest(of: Array("\(sizeBytes) \($0)".utf8), .sha256).hexLowercase }

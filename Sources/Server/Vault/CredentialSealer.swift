@@ -8,16 +8,16 @@ public import SyncProtocol
 /// The location of a record is bound into it as additional data, so that a record copied to another row cannot be
 /// opened there.
 public struct CredentialSealer: Sendable {
-    /// Where a sealed record is kept.
+    /// The location of a sealed record.
     public enum Place: Sendable {
         /// Column `credentials` of the user's row.
         case user(UserID)
         /// The result of an exchanged authorization code, by the code's SHA-256.
         case code([UInt8])
-        /// What a provider needs to go on with an upload.
+        /// The state with which a provider continues an upload.
         case upload(UploadUUID)
-        /// The account that a user had in that epoch and has left, while contents are moved out of it: never opened as
-        /// the user's present one.
+        /// An account that a user had in that epoch and has left, while contents are moved out of it: never opened as
+        /// the user's current one.
         case formerAccount(UserID, AccountEpoch)
 
         var additionalData: [UInt8] {
@@ -43,18 +43,19 @@ public struct CredentialSealer: Sendable {
     }
 
     /// Seals a secret that is not credentials.
-    /// - Throws: as ``seal(_:for:)-(StoredCredentials,_)``.
+    /// - Throws: like ``seal(_:for:)-(StoredCredentials,_)``.
     func seal(_ plaintext: [UInt8], for place: Place) throws -> [UInt8] {
         try SealedBox.seal(plaintext, key: keys.current, additionalData: place.additionalData)
     }
 
-    /// Opens what ``seal(_:for:)-([UInt8],_)`` has sealed.
-    /// - Throws: as ``open(_:from:)``.
+    /// Opens a record from ``seal(_:for:)-([UInt8],_)``.
+    /// - Throws: like ``open(_:from:)``.
     func openBytes(_ record: [UInt8], from place: Place) throws -> [UInt8] {
         try SealedBox.open(record, keys: keys, additionalData: place.additionalData)
     }
 
-    /// - Throws: ``CryptoError`` if the record is damaged, comes from another place, or is sealed with an unknown key.
+    /// - Throws: ``CryptoError`` if the record is damaged, comes from another location, or is sealed with an unknown
+    ///   key.
     public func open(_ record: [UInt8], from place: Place) throws -> StoredCredentials {
         let plaintext = try SealedBox.open(record, keys: keys, additionalData: place.additionalData)
         return try JSONDecoder().decode(StoredCredentials.self, from: Data(plaintext))

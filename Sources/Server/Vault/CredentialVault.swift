@@ -4,17 +4,17 @@ public import Providers
 public import Store
 public import SyncProtocol
 
-/// Stores the credentials of users: the only place in the server that seals and opens them.
+/// Stores users' credentials; the only component of the server that seals and opens them.
 ///
 /// A record that cannot be opened, because its key is lost or it is damaged, counts as absent: its owner signs in
-/// again. The record itself is not lost: until a new refresh token arrives it is set aside, and it is valid again when
-/// its key is restored.
+/// again. The record itself is kept aside until a new refresh token arrives, and becomes valid again when its key is
+/// restored.
 public struct CredentialVault: Sendable {
-    /// What is stored for one user.
+    /// The stored credentials of one user.
     public struct Kept: Sendable {
-        /// `nil` if nothing is stored, or it cannot be opened.
+        /// `nil` if nothing is stored, or if the record cannot be opened.
         public var credentials: StoredCredentials?
-        /// Whether there is a record that cannot be opened.
+        /// Whether a record exists that cannot be opened.
         public var isUnreadable: Bool
         /// When the person was last found to have withdrawn consent at the provider.
         public var consentWithdrawnAt: WireDate?
@@ -29,13 +29,13 @@ public struct CredentialVault: Sendable {
 
     /// The outcome of a change.
     public struct Updated: Sendable {
-        /// What is stored now; `nil` if nothing is stored, or it cannot be opened.
+        /// The credentials stored now; `nil` if nothing is stored, or if the record cannot be opened.
         public let credentials: StoredCredentials?
         /// Whether this change stored it.
         public let isChanged: Bool
     }
 
-    /// How often a change is retried if others keep storing something else.
+    /// How often a change is attempted if concurrent changes keep replacing the record.
     static let maximumAttempts = 5
 
     private let store: MetadataStore
@@ -49,8 +49,9 @@ public struct CredentialVault: Sendable {
         self.unreadable = unreadable
     }
 
-    /// What is stored for a user; `nil` if there is no such user.
-    /// - Parameter user: as they were read: what belongs to another of their accounts is not opened.
+    /// The stored credentials of a user; `nil` if the user does not exist.
+    /// - Parameter user: the user as read earlier; if they have switched to another account since, its credentials are
+    ///   not opened.
     /// - Throws: ``AccountSwitched``, ``StoreError``, `CryptoError.unavailable`.
     public func load(_ user: UserRecord, _ logger: Logger) throws -> Kept? {
         let userID = user.userID
@@ -67,8 +68,8 @@ public struct CredentialVault: Sendable {
         return kept
     }
 
-    /// Opens a record that is stored elsewhere; `nil`, with a log line, if it cannot be opened: an error if its key is not
-    /// configured, since the operator has to bring it back, otherwise a warning.
+    /// Opens a record that is stored elsewhere; if it cannot be opened, writes a log line and returns `nil`. The line
+    /// is an error if the record's key is not configured, since the operator must restore it; otherwise a warning.
     /// - Throws: `CryptoError.unavailable`.
     public func open(
         _ record: [UInt8], from place: CredentialSealer.Place, _ logger: Logger
@@ -79,11 +80,11 @@ public struct CredentialVault: Sendable {
             throw CryptoError.unavailable
         } catch {
             unreadable()
-            // A decoder's error text could repeat the data that it read.
-            let reason = (error as? CryptoError)?.description ?? "The sealed record holds something else."
+            // A decoder's error text could repeat the data that was read.
+            let reason = (error as? CryptoError)?.description ?? "The sealed record does not contain credentials."
             let level: Logger.Level = if case CryptoError.unknownKey = error { .error } else { .warning }
             logger.log(
-                level: level, "Credentials cannot be opened and count as absent",
+                level: level, "Credentials cannot be opened and are treated as absent",
                 metadata: .keyed([.reason: "\(reason)"]))
             return nil
         }
@@ -91,14 +92,15 @@ public struct CredentialVault: Sendable {
 
     /// Changes a user's credentials; the only way to do so.
     ///
-    /// If somebody else has stored something in between, the change is computed again on top of that, so that no token
-    /// from a provider is lost to a concurrent change.
-    /// - Parameter change: gets what is stored and returns what to store, `nil` for no change; called up to
-    ///   ``maximumAttempts`` times.
-    /// - Parameter user: as they were read; credentials of another of their accounts are not touched.
-    /// - Returns: `nil` if there is no such user.
-    /// - Throws: ``AccountSwitched``; ``StoreError``, `.busy` if others keep changing them; `CryptoError.unavailable`; what
-    ///   `change` throws.
+    /// If another change intervenes, this change is computed again from its result, so that no token from a provider is
+    /// lost to a concurrent change.
+    /// - Parameter change: receives the stored credentials and returns those to store, or `nil` for no change; called
+    ///   up to ``maximumAttempts`` times.
+    /// - Parameter user: the user as read earlier; if they have switched to another account since, its credentials are
+    ///   not changed.
+    /// - Returns: `nil` if the user does not exist.
+    /// - Throws: ``AccountSwitched``; ``StoreError``, `.busy` if concurrent changes keep intervening;
+    ///   `CryptoError.unavailable`; the errors of `change`.
     @discardableResult
     public func update(
         _ user: UserRecord, _ logger: Logger, _ change: (Kept) throws -> StoredCredentials?
@@ -115,10 +117,10 @@ public struct CredentialVault: Sendable {
         throw StoreError.busy
     }
 
-    /// Replaces the credentials that were loaded, unless somebody else has stored something since.
+    /// Replaces the loaded credentials, unless they have been changed since.
     ///
     /// A withdrawal of consent recorded in them is also recorded outside the sealed record. A new withdrawal discards a
-    /// record that was set aside, as a new refresh token does.
+    /// record that was kept aside, as does a new refresh token.
     private func replace(_ kept: Kept, by credentials: StoredCredentials, of userID: UserID) throws -> Bool {
         let withdrawnAt = credentials.identity?.withdrawnAt.map { WireDate(secondsSince1970: $0) }
         let isNewWithdrawal = withdrawnAt.map { $0 > kept.consentWithdrawnAt ?? .earliest } ?? false
@@ -138,7 +140,7 @@ public struct CredentialVault: Sendable {
         }
     }
 
-    /// Stores the credentials of a user who is added by the same transaction.
+    /// Stores the credentials of a user whom the same transaction adds.
     /// - Throws: ``StoreError``, `CryptoError.unavailable`.
     public func add(_ credentials: StoredCredentials, of userID: UserID, in session: inout StoreSession) throws {
         let record = try sealer.seal(credentials, for: .user(userID))
@@ -147,7 +149,7 @@ public struct CredentialVault: Sendable {
     }
 
     /// Stores renewed tokens of a removed user whose storage is being cleared.
-    /// - Returns: the tokens that count from then on.
+    /// - Returns: the tokens that are valid from now on.
     /// - Throws: ``StoreError``, `CryptoError.unavailable`.
     func keep(
         _ fresh: StoredCredentials, renewedFrom old: StoredCredentials, ofDeparted userID: UserID, _ logger: Logger
@@ -160,9 +162,9 @@ public struct CredentialVault: Sendable {
         }
     }
 
-    /// Merges renewed tokens with those that are stored where they belong.
-    /// - Parameter present: the sealed record; `nil` if nobody needs it any more.
-    /// - Returns: the tokens that count from then on, and the record to store, `nil` if nothing changes.
+    /// Merges renewed tokens with the stored ones.
+    /// - Parameter present: the sealed record; `nil` if it is no longer needed.
+    /// - Returns: the tokens that are valid from now on, and the record to store, `nil` if nothing changes.
     private func merged(
         _ fresh: StoredCredentials, renewedFrom old: StoredCredentials, into present: [UInt8]?,
         in place: CredentialSealer.Place, _ logger: Logger
@@ -173,13 +175,13 @@ public struct CredentialVault: Sendable {
         return (updated, try sealer.seal(updated, for: place))
     }
 
-    /// Seals what a provider needs to go on with an upload: it may be an address that is itself an authorization.
+    /// Seals the state with which a provider continues an upload: it may be an address that is itself an authorization.
     /// - Throws: `CryptoError.unavailable`.
     public func sealed(_ session: String, of upload: UploadUUID) throws -> [UInt8] {
         try sealer.seal(Array(session.utf8), for: .upload(upload))
     }
 
-    /// Opens what ``sealed(_:of:)`` has sealed; `nil` if it cannot be opened, so that all bytes must come again.
+    /// Opens a record from ``sealed(_:of:)``; `nil` if it cannot be opened, in which case all bytes must be sent again.
     /// - Throws: `CryptoError.unavailable`.
     public func opened(_ record: [UInt8], of upload: UploadUUID) throws -> String? {
         do {
@@ -192,14 +194,15 @@ public struct CredentialVault: Sendable {
         }
     }
 
-    /// Seals the credentials that a switch of a user's account is to bring, for the user's row.
+    /// Seals the credentials for a switch of a user's account, to be stored in the user's row.
     /// - Throws: `CryptoError.unavailable`.
     public func sealed(_ credentials: StoredCredentials, ofNextAccountOf userID: UserID) throws -> [UInt8] {
         try sealer.seal(credentials, for: .user(userID))
     }
 
-    /// Seals a user's tokens for a move of contents out of their account, which they are about to leave.
-    /// - Parameter user: as they were read; what belongs to another of their accounts is not opened.
+    /// Seals a user's tokens for moving contents out of the account that they are about to leave.
+    /// - Parameter user: the user as read earlier; if they have switched to another account since, its tokens are not
+    ///   opened.
     /// - Returns: `nil` if there are no tokens.
     /// - Throws: ``AccountSwitched``, ``StoreError``, `CryptoError.unavailable`.
     public func sealedForMove(outOfAccountOf user: UserRecord, _ logger: Logger) throws -> FormerAccount? {
@@ -208,8 +211,8 @@ public struct CredentialVault: Sendable {
         return FormerAccount(credentials: try sealer.seal(credentials, for: place), version: kept.version)
     }
 
-    /// Stores renewed tokens of an account that a user has left, as long as contents are moved out of it.
-    /// - Returns: the tokens that count from then on.
+    /// Stores renewed tokens of an account that a user has left, while contents are moved out of it.
+    /// - Returns: the tokens that are valid from now on.
     /// - Throws: ``StoreError``, `CryptoError.unavailable`.
     func keep(
         _ fresh: StoredCredentials, renewedFrom old: StoredCredentials, of move: AccountMove, _ logger: Logger
@@ -223,7 +226,7 @@ public struct CredentialVault: Sendable {
         }
     }
 
-    /// Seals the credentials that an authorization code was exchanged for, to be stored under `key`.
+    /// Seals the credentials obtained for an authorization code, to be stored under `key`.
     /// - Throws: `CryptoError.unavailable`.
     public func sealed(_ credentials: StoredCredentials, ofCode key: [UInt8]) throws -> [UInt8] {
         try sealer.seal(credentials, for: .code(key))

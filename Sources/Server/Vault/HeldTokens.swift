@@ -3,21 +3,22 @@ public import Providers
 import Store
 import SyncProtocol
 
-/// The access token of an account that is not, or no longer, a user's: of a removed user, for as long as it takes to clear
-/// their storage, of an account that a user is about to switch to, or of one that they have left and that is still read.
+/// The access token of an account that is not a user's current one: that of a removed user whose storage is being
+/// cleared, one to which a user is about to switch, or one that a user has left and that is still read.
 ///
-/// Only one thread uses it. If two renew tokens that are stored at once, the stored ones decide, as in ``UserTokens``.
+/// For use by one thread. If two instances renew the same stored tokens at once, the stored ones decide, as in
+/// ``UserTokens``.
 public final class HeldTokens: AccessTokens {
     public let accountKey: Int64
-    /// The tokens, as last renewed.
+    /// The tokens after the latest renewal.
     public private(set) var credentials: StoredCredentials
     private let account: any AccountProvider
     private let transport: Transport
     private let backoff: Backoff
     private let keep: Keeping
 
-    /// Stores renewed tokens, the first, in place of those that they were renewed from, the second: a provider may accept
-    /// an old refresh token only once. Returns what counts from then on.
+    /// Stores renewed tokens (the first parameter) in place of the ones from which they were renewed (the second),
+    /// since a provider may accept an old refresh token only once. Returns the tokens that are valid from then on.
     typealias Keeping = (StoredCredentials, StoredCredentials) throws -> StoredCredentials
 
     init(

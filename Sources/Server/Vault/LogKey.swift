@@ -1,6 +1,6 @@
 public import Logging
 
-/// The keys of structured log lines, defined once so that each has one spelling.
+/// The keys of structured log lines, defined once so that each has a single spelling.
 public enum LogKey: String, Sendable {
     case requestID = "request_id"
     case endpoint

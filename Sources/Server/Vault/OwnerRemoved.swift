@@ -1,5 +1,5 @@
-/// The user who owns the storage has been removed: no authorization was revoked; there is no user left who could have
-/// one.
+/// The user who owns the storage has been removed. This is not a revoked authorization: there is no longer a user to
+/// authorize.
 ///
 /// Occurs as the cause of ``CloudStorageError/localFailure(_:)``.
 public struct OwnerRemoved: Error, Equatable {

@@ -2,10 +2,10 @@ import FoundationEssentials
 public import HTTPTransport
 import UntrustedInput
 
-/// The error code in a provider's error body, for the log; never the text that it writes for people.
+/// The error code in a provider's error body, for the log; never the text for people.
 ///
-/// OAuth's token endpoints return a word (RFC 6749, section 5.2), Microsoft's also the number after `AADSTS`; the APIs
-/// of Google, Microsoft and Facebook return a word or a number inside an object.
+/// OAuth token endpoints return a word (RFC 6749, section 5.2), and Microsoft's also the number after `AADSTS`; the
+/// APIs of Google, Microsoft and Facebook return a word or a number inside an object.
 public struct ProviderErrorCode: CustomStringConvertible {
     /// Error bodies are a few hundred bytes long.
     private static let maximumBytes = 16_384

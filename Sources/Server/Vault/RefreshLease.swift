@@ -6,10 +6,10 @@ public import SyncProtocol
 /// Lets only one request at a time, across all hosts, ask a provider for new tokens of a user.
 ///
 /// The lease is a committed row with an expiry: if its holder dies, the next request acquires it after
-/// ``leaseSeconds``. Losing the lease does not affect what is stored: that is decided by the version of the
-/// credentials.
+/// ``leaseSeconds``. Losing the lease does not affect the stored credentials: their version decides which change is
+/// stored.
 public struct RefreshLease {
-    /// Longer than a request to the provider may take, ``askingLimit``.
+    /// Longer than ``askingLimit``, the time limit of a request to the provider.
     public static let leaseSeconds = 30
     /// How long the holder may wait for the provider's reply.
     public static let askingLimit: Duration = .seconds(20)
@@ -20,7 +20,7 @@ public struct RefreshLease {
     private let backoff: Backoff
     private let service: String?
 
-    /// - Parameter service: whom the holder asks, as ``Backoff`` counts those who wait.
+    /// - Parameter service: the service that the holder asks; ``Backoff`` counts waiting requests by service.
     public init(of userID: UserID, store: MetadataStore, backoff: Backoff, service: String? = nil) {
         self.userID = userID
         self.service = service
@@ -32,8 +32,8 @@ public struct RefreshLease {
     ///
     /// - Parameters:
     ///   - deadline: how long to wait for the lease.
-    ///   - isDone: whether somebody else has already obtained the result; checked again after each wait.
-    /// - Returns: `nil` if `isDone` became true, the deadline passed first, or too many others wait already.
+    ///   - isDone: whether another request has already obtained the result; checked again after each wait.
+    /// - Returns: `nil` if `isDone` became true, the deadline passed first, or too many requests are already waiting.
     public func take<Value>(
         by deadline: Deadline, unless isDone: () throws -> Bool, _ body: () throws -> Value
     ) throws -> Value? {
@@ -46,7 +46,7 @@ public struct RefreshLease {
             guard isOurs else { continue }
             // If this fails, the lease expires.
             defer { _ = try? store.transaction { try $0.endRefreshLease(of: userID, for: owner) } }
-            // It may have been obtained between the check and the lease.
+            // The result may have been obtained between the check and the lease.
             return try isDone() ? nil : body()
         } while backoff.pause(Self.pollInterval, deadline: deadline, for: service)
         return nil

@@ -39,7 +39,7 @@ public struct StorageRegistry: Sendable {
         try storage(of: user, transport: transport, deadline: deadline, logger: logger, beginning: nil)
     }
 
-    /// The same twice, for two threads that begin at the same time: the tokens are read once for both.
+    /// The user's storage twice, for two threads that begin at the same time: the tokens are read once for both.
     public func storages(
         of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger
     ) throws(CloudStorageError) -> (UserStorage, UserStorage) {
@@ -89,9 +89,9 @@ public struct StorageRegistry: Sendable {
                 deadline: deadline, backoff: backoff))
     }
 
-    /// The storage of an account that a user has left, as long as contents are moved out of it: to read in it.
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the move has ended, or the account type is no longer enabled
-    ///   here; ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened.
+    /// The storage of an account that a user has left, for reading while contents are moved out of it.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the move has ended, or the account type is no longer
+    ///   enabled here; ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened.
     public func storage(
         ofFormerAccountIn move: AccountMove, transport: Transport, deadline: Deadline, logger: Logger
     ) throws(CloudStorageError) -> UserStorage {
@@ -130,7 +130,7 @@ public struct StorageRegistry: Sendable {
         guard let storageType = type.cloudStorageType, let provider = providers[storageType],
             let account = accounts[type]
         else { throw .authorizationRevoked }
-        // A key that nobody else has.
+        // A key that is not used elsewhere.
         let tokens = HeldTokens(
             credentials, accountKey: .random(in: .min..<0), account: account, transport: transport, backoff: backoff)
         let folder = CandidateFolder(name: folderName)
@@ -155,12 +155,12 @@ public struct CandidateStorage {
 /// One user's storage, for the duration of one request.
 public struct UserStorage {
     public let provider: any CloudProvider
-    /// Which of the user's accounts it belongs to.
+    /// The account of the user to which it belongs.
     public let accountEpoch: AccountEpoch
     public var access: StorageAccess
 }
 
 extension UserRecord {
-    /// Distinguishes accounts in the caches of this process: a user who switches gets another one.
+    /// Distinguishes accounts in this process's caches: a user who switches accounts gets a new key.
     var accountKey: Int64 { userID.rawValue | accountEpoch.rawValue << 44 }
 }

@@ -5,10 +5,10 @@ import Store
 import SyncProtocol
 import Synchronization
 
-/// One user's access token, read from the store when it is needed and renewed there when the provider rejects it.
+/// One user's access token: read from the store when needed, and renewed there when the provider rejects it.
 ///
-/// Only one process at a time asks the provider (``RefreshLease``); if two do so nevertheless, the stored version
-/// decides which result is kept.
+/// Only one process at a time asks the provider (``RefreshLease``); if two ask nevertheless, the stored version decides
+/// which result is kept.
 final class UserTokens: AccessTokens {
     private let user: UserRecord
     private let store: MetadataStore
@@ -17,10 +17,10 @@ final class UserTokens: AccessTokens {
     private let transport: Transport
     private let backoff: Backoff
     private let logger: Logger
-    /// What the first use of the tokens takes instead of reading them; `nil` after that.
+    /// The tokens for the first use, which need not be read then; `nil` after that.
     private var beginning: TokensAtBeginning?
 
-    /// - Parameter beginning: shared by those who use the tokens at the beginning of the same request.
+    /// - Parameter beginning: shared by the threads that use the tokens at the beginning of the same request.
     init(
         user: UserRecord, store: MetadataStore, vault: CredentialVault, account: any AccountProvider,
         transport: Transport, backoff: Backoff, logger: Logger, beginning: TokensAtBeginning? = nil
@@ -41,21 +41,22 @@ final class UserTokens: AccessTokens {
     func current() throws(CloudStorageError) -> String {
         guard let credentials = try load().credentials else { throw .authorizationRevoked }
         let token = try account.usableToken(of: credentials)
-        // It was refused, and has rested: one request asks whether it still is, for all.
+        // The token was rejected and has not been used for a while: one request asks, for all, whether it is still
+        // rejected.
         guard credentials.refusal == nil else {
             return try renewed(insteadOf: token, by: .after(RefreshLease.askingLimit), isRefusalKnown: true)
         }
         return token
     }
 
-    /// Asks the provider for a new token, unless somebody else already has a newer one or is renewing it; in that case
-    /// waits for their result.
+    /// Asks the provider for a new token, unless another request already has a newer one or is renewing it; in the
+    /// latter case waits for its result.
     func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
         try renewed(insteadOf: rejected, by: deadline, isRefusalKnown: false)
     }
 
-    /// - Parameter isRefusalKnown: whether the refusal is known already; then the same token counts as renewed once that has been
-    ///   taken back.
+    /// - Parameter isRefusalKnown: whether the rejection is already recorded; in that case the same token counts as
+    ///   renewed once the rejection has been cancelled.
     private func renewed(
         insteadOf rejected: String, by deadline: Deadline, isRefusalKnown: Bool
     ) throws(CloudStorageError) -> String {
@@ -66,7 +67,7 @@ final class UserTokens: AccessTokens {
             let renewed = try turn.take(by: deadline) {
                 guard let stored = try load().credentials else { return false }
                 if isRefusalKnown {
-                    // Another request may have been refused again meanwhile.
+                    // Another request may have recorded a new rejection meanwhile.
                     let token = try account.usableToken(of: stored)
                     known = stored.refusal == nil ? token : nil
                 } else {
@@ -111,19 +112,20 @@ final class UserTokens: AccessTokens {
 
     /// Stores the provider's new tokens in place of `old`.
     ///
-    /// Something else may have been stored in the meantime (``StoredCredentials/updated(with:renewedFrom:)``).
-    /// - Returns: the access token that ends up stored.
+    /// The stored tokens may have changed in the meantime (``StoredCredentials/updated(with:renewedFrom:)``).
+    /// - Returns: the access token that is now stored.
     private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
         let updated = try vault.update(user, logger) { $0.credentials?.updated(with: fresh, renewedFrom: old) }
         guard let updated else { throw OwnerRemoved() }
-        // A password that was stored meanwhile belongs to another location than a bearer token.
+        // A password that was stored meanwhile belongs to a different location than a bearer token.
         location = updated.credentials?.location
         return updated.credentials?.accessToken
     }
 
-    /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user no longer exists, with
-    ///   ``AccountSwitched`` if these tokens are not theirs any more: that is not a revoked authorization. ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened: the key
-    ///   may be restored, or the owner may sign in again, whereas apps never forget a reported revocation.
+    /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user no longer exists, or with
+    ///   ``AccountSwitched`` if these tokens no longer belong to them: neither is a revoked authorization.
+    ///   ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened: the key may be restored, or the
+    ///   owner may sign in again, whereas apps remember a reported revocation permanently.
     private func load() throws(CloudStorageError) -> CredentialVault.Kept {
         let kept: CredentialVault.Kept?
         do {
@@ -136,13 +138,13 @@ final class UserTokens: AccessTokens {
     }
 }
 
-/// A user's stored tokens as they were at the beginning of a request whose threads need them at the same time: the first of
-/// them reads and opens the record, for all.
+/// A user's stored tokens at the beginning of a request whose threads need them at the same time: the first thread
+/// reads and opens the record for all.
 final class TokensAtBeginning: Sendable {
     private let kept = Mutex<CredentialVault.Kept?>(nil)
 
-    /// - Parameter load: reads the record, unless another thread has read it; they wait for each other.
-    /// - Returns: `nil` if there is no such user.
+    /// - Parameter load: reads the record, unless another thread has read it; threads wait for each other.
+    /// - Returns: `nil` if the user does not exist.
     func record(_ load: () throws -> CredentialVault.Kept?) rethrows -> CredentialVault.Kept? {
         try kept.withLock { kept in
             if kept == nil { kept = try load() }

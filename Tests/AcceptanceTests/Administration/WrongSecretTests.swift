@@ -48,7 +48,7 @@ extension PrivateStackTests {
                 let lines = try errors(of: server).filter {
                     $0.request_id?.text == id && $0.message?.text == "Request failed"
                 }
-                let reason = "misconfigured: Google's token endpoint says invalid_client"
+                let reason = "misconfigured: Google's token endpoint replied invalid_client"
                 #expect(lines.map(\.reason?.text) == [reason], "\(lines)")
             }
         }
@@ -68,7 +68,7 @@ extension PrivateStackTests {
             let connected = try OperatorTool(server).run("config", "check", "--connect")
             #expect(connected.status == 78, "\(connected.output)")
             #expect(connected.output.contains("the tokens of 1 user are sealed with the key "), "\(connected.output)")
-            #expect(Set(errors.map(\.message?.text)) == ["Credentials cannot be opened and count as absent"])
+            #expect(Set(errors.map(\.message?.text)) == ["Credentials cannot be opened and are treated as absent"])
             #expect(errors.allSatisfy { $0.reason?.text?.hasPrefix("The record is sealed with key ") == true })
             let log = try String(
                 contentsOfFile: server.environment.value("LOG_DIR") + "/syncd-transfer.log", encoding: .utf8)

@@ -69,7 +69,7 @@ struct PhoneTests {
         #expect(request.url.contains("cloudFolderName=Pictures&sharingGroupName=Hill%20walkers&sharingGroupUUID="))
         #expect(request.headers.contains { $0.name == "X-token-type" && $0.value == "GoogleToken" })
         #expect(request.headers.contains { $0.name == "SyncServer-Device-UUID" })
-        #expect(after.contains("Alice is signed up") && after.contains("POST /AddUser/</code>"))
+        #expect(after.contains("Alice has signed up") && after.contains("POST /AddUser/</code>"))
         #expect(Set(server.asked.map { $0.headers.last?.value }).count == 1, "it is one device")
     }
 

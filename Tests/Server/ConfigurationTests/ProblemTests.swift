@@ -153,12 +153,12 @@ struct ProblemTests {
                 #""allowedSignInTypes.WebDAV": true, "webdav.oauthTokenEndpoint": "konnect""#,
                 [
                     "line 2, column 36: webdav.oauthTokenEndpoint must be a path that begins with a slash, or an https address",
-                    "webdav.oauthClientId is missing, to which the other settings of OAuth belong",
+                    "webdav.oauthClientId is missing, but the other OAuth settings require it",
                 ]
             ),
             (
                 #""allowedSignInTypes.WebDAV": true, "webdav.oauthClientId": "a""#,
-                ["line 2, column 36: webdav.oauthClientId is of no use: no server is listed in webdav.servers"]
+                ["line 2, column 36: webdav.oauthClientId has no effect: no server is listed in webdav.servers"]
             ),
             (#""sealing.keyFile": "none""#, ["line 2, column 1: sealing.keyFile names "]),
         ])

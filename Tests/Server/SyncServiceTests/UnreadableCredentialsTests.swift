@@ -56,7 +56,7 @@ struct UnreadableCredentialsTests {
         #expect(try stored()?.refreshToken == "from two")
         #expect(try setAside == 0)
         #expect(server.unreadableRecords.count > 0)
-        let lines = server.log.lines("Credentials cannot be opened and count as absent")
+        let lines = server.log.lines("Credentials cannot be opened and are treated as absent")
         #expect(lines.count == server.unreadableRecords.count)
         #expect(lines.allSatisfy { $0["reason"]?.hasPrefix("The record is sealed with key") == true })
     }

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 
 extension Account {
-    /// The account as it is kept on disk.
+    /// The account in its stored form.
     var json: JSONValue {
         [
             "id": .string(id), "provider": .string(provider.rawValue), "name": .string(name), "email": .string(email),
@@ -46,7 +46,7 @@ extension Account {
         ]
     }
 
-    /// An account as it was kept on disk; `nil` if a member is missing.
+    /// An account from its stored form; `nil` if a member is missing.
     init?(json: JSONValue) {
         guard let id = json["id"]?.string, let provider = json["provider"]?.string.flatMap(Provider.init(rawValue:)),
             let name = json["name"]?.string, let email = json["email"]?.string,
@@ -90,7 +90,7 @@ extension Account {
 }
 
 extension CodeChallenge {
-    /// The challenge among the members of a code as it was kept on disk.
+    /// The challenge among the members of a stored code.
     fileprivate init?(json code: JSONValue) {
         guard let value = code["challenge"]?.string else { return nil }
         self.init(value, method: code["challengeMethod"]?.string.flatMap(Method.init(rawValue:)) ?? .s256)
@@ -98,7 +98,7 @@ extension CodeChallenge {
 }
 
 extension Date {
-    /// The time as a provider writes it: `2026-11-21T07:46:21.123Z`.
+    /// The time in the providers' format: `2026-11-21T07:46:21.123Z`.
     var text: String {
         formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
@@ -125,7 +125,7 @@ extension Date {
         return nil
     }
 
-    /// A time that ``json`` wrote.
+    /// A time in the format of ``json``.
     init?(json: JSONValue?) {
         guard let text = json?.string else { return nil }
         self.init(text: text)

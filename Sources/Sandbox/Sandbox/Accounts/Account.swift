@@ -1,13 +1,14 @@
 internal import FoundationEssentials
 
-/// A provider that the sandbox can stand in for.
+/// A provider that the sandbox can emulate.
 public enum Provider: String, Sendable, CaseIterable {
     case google, facebook, dropbox, microsoft, apple
     /// A Nextcloud.
     case webdav
 }
 
-/// Who asked for a token: an app on a device, the app maker's server, or a program whose person signed in with a browser.
+/// The requester of a token: an app on a device, the app maker's server, or a program whose user signed in with a
+/// browser.
 enum TokenHolder: String, Sendable {
     case device, server, program
 }
@@ -16,14 +17,15 @@ enum TokenHolder: String, Sendable {
 struct AccessToken: Sendable {
     let value: String
     let holder: TokenHolder
-    /// The client id or app id for which it was issued.
+    /// The client ID or app ID for which it was issued.
     let audience: String
     let issuedAt: Date
     var expiresAt: Date
     var isRevoked = false
-    /// Its scopes; `nil` for all that the account grants.
+    /// Its scopes; `nil` for all scopes that the account grants.
     var scopes: [String]?
-    /// Dropbox: the refresh token that it came from or with; `nil` for one without, such as a device's.
+    /// Dropbox: the refresh token from which or with which it was issued; `nil` if there is none, as for a device's
+    /// token.
     var refreshToken: String?
 }
 
@@ -33,7 +35,7 @@ struct RefreshToken: Sendable {
     let clientID: String
     let holder: TokenHolder
     var isRevoked = false
-    /// The scopes granted; `nil` for all that the account grants.
+    /// The granted scopes; `nil` for all scopes that the account grants.
     var scopes: [String]?
     /// Microsoft: the token that this one replaces; it is revoked when this one is first used.
     var predecessor: String?
@@ -41,18 +43,18 @@ struct RefreshToken: Sendable {
 
 /// An authorization code: works once, for ten minutes.
 struct AuthorizationCode: Sendable {
-    /// Life of a code; Google states no figure, RFC 6749 section 4.1.2 recommends at most ten minutes.
+    /// Lifetime of a code; Google states no figure, RFC 6749, section 4.1.2, recommends at most ten minutes.
     static let lifeSeconds = 600.0
     let value: String
     let clientID: String
     let expiresAt: Date
-    /// Whether the user was asked for consent again, which yields another refresh token.
+    /// Whether the user was asked for consent again, which yields a new refresh token.
     let promptsConsent: Bool
     /// The PKCE challenge, if the code was requested with one.
     var challenge: CodeChallenge?
     /// The redirect URI with which the code was requested.
     var redirect: String?
-    /// What the person granted on the page in the browser; `nil` for codes of apps on devices.
+    /// The scopes that the person granted on the page in the browser; `nil` for codes of apps on devices.
     var scopes: [String]?
     /// Whether it was requested with offline access.
     var isOffline = true
@@ -61,23 +63,23 @@ struct AuthorizationCode: Sendable {
 
 /// One person's account at one provider.
 struct Account: Sendable {
-    /// The provider's own user id, unique among all accounts of the sandbox.
+    /// The provider's own user ID, unique among all accounts of the sandbox.
     let id: String
     let provider: Provider
     let name: String
     let email: String
     let createdAt: Date
-    /// The client id (Google), app id (Facebook) or app key (Dropbox) for which device tokens are issued.
+    /// The client ID (Google), app ID (Facebook) or app key (Dropbox) for which device tokens are issued.
     let audience: String
-    /// What the user granted.
+    /// The scopes that the user granted.
     let scopes: [String]
-    /// Facebook: `USER`, `PAGE`, or `LIMITED` for Limited Login. Microsoft: `WORK` for an organisation's.
+    /// Facebook: `USER`, `PAGE`, or `LIMITED` for Limited Login. Microsoft: `WORK` for an organization's account.
     let tokenType: String
-    /// Microsoft: whether its id tokens are accepted as assertions, as SyncServerII's clients need it.
+    /// Microsoft: whether its ID tokens are accepted as assertions, as SyncServerII's clients require.
     let acceptsIDTokenAssertions: Bool
-    /// Microsoft: whether there is a OneDrive.
+    /// Microsoft: whether the account has a OneDrive.
     var oneDriveState: OneDriveState
-    /// Storage the account has, in bytes.
+    /// The account's storage, in bytes.
     var quotaBytes: Int
     /// Whether the app's server has received its refresh token.
     var hasConsented = false
@@ -86,34 +88,34 @@ struct Account: Sendable {
     var codes: [AuthorizationCode] = []
 
     static let organisationTokenType = "WORK"
-    /// Microsoft: whether it belongs to an organisation, whose drives differ from personal ones.
+    /// Microsoft: whether it belongs to an organization; their drives differ from personal ones.
     var isOfOrganisation: Bool { provider == .microsoft && tokenType == Self.organisationTokenType }
 
-    /// The device's newest token that still works at `now`; of that audience, if one is named.
+    /// The device's newest token that is still valid at `now`, for the given audience if there is one.
     func deviceToken(at now: Date, for audience: String? = nil) -> AccessToken? {
         accessTokens.last {
             $0.holder == .device && !$0.isRevoked && $0.expiresAt > now && (audience ?? $0.audience) == $0.audience
         }
     }
 
-    /// The newest token of a program that still works at `now`.
+    /// The newest token of a program that is still valid at `now`.
     func programToken(at now: Date) -> AccessToken? {
         accessTokens.last { $0.holder == .program && !$0.isRevoked && $0.expiresAt > now }
     }
 
-    /// The device's newest authorization code that still works at `now`.
+    /// The device's newest authorization code that is still valid at `now`.
     func freshCode(at now: Date) -> AuthorizationCode? {
         codes.last { !$0.isUsed && $0.expiresAt > now && $0.scopes == nil }
     }
 
-    /// Makes access tokens of the named holders (`nil`: of all) expire now.
+    /// Expires access tokens of the given holder (`nil`: of all) now.
     mutating func expireAccessTokens(of holder: TokenHolder?, at now: Date) {
         for index in accessTokens.indices where holder == nil || accessTokens[index].holder == holder {
             accessTokens[index].expiresAt = min(accessTokens[index].expiresAt, now)
         }
     }
 
-    /// Revokes what the user granted to the named holder (`nil`: to all); the next sign-in asks for consent again.
+    /// Revokes the user's grant to the given holder (`nil`: to all); the next sign-in asks for consent again.
     mutating func revoke(_ holder: TokenHolder?) {
         for index in accessTokens.indices where holder == nil || accessTokens[index].holder == holder {
             accessTokens[index].isRevoked = true
@@ -124,7 +126,7 @@ struct Account: Sendable {
             refreshTokens[index].isRevoked = true
         }
         guard holder != .program else { return }
-        // They are invalid from now on, but nobody has used them.
+        // The codes are invalid from now on, but have not been used.
         codes = []
         hasConsented = false
     }

@@ -15,7 +15,7 @@ final class IdentityTokenKeys: Sendable {
         /// Whether it deliberately creates invalid signatures.
         var isWrong = false
 
-        /// A token of these claims (RFC 7515, section 7.1), signed with RS256.
+        /// A token with these claims (RFC 7515, section 7.1), signed with RS256.
         func sign(_ claims: JSONObject) -> String {
             let header: JSONValue = ["typ": "JWT", "alg": "RS256", "kid": .string(id)]
             let text = header.bytes().base64URL + "." + JSONValue.object(claims).bytes().base64URL
@@ -30,14 +30,14 @@ final class IdentityTokenKeys: Sendable {
     private let issuer: String?
     private let keys = Mutex<[Int: Current]>([:])
 
-    /// - Parameter issuer: what is published as the issuer of each key, if anything is.
+    /// - Parameter issuer: the published issuer of each key, if any.
     init(of provider: Provider, issuer: String? = nil, directory: StateDirectory) {
         self.provider = provider
         self.issuer = issuer
         self.directory = directory
     }
 
-    /// The key of that generation.
+    /// The key of a generation.
     func key(_ generation: Int) throws(StorageError) -> Current {
         try keys.withLock { keys throws(StorageError) in
             if let known = keys[generation] { return known }
@@ -75,7 +75,7 @@ final class IdentityTokenKeys: Sendable {
 }
 
 extension SandboxServer {
-    /// The key that signs now.
+    /// The current signing key.
     func microsoftKeys() throws(StorageError) -> IdentityTokenKeys.Current {
         var key = try microsoftKeyStore.key(withState { $0.settings.microsoftKeyGeneration })
         key.isWrong = breaks.contains(.wrongIDToken)

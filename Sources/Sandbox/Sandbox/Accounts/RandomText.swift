@@ -1,4 +1,4 @@
-/// Identifiers and tokens in the forms in which the providers make them.
+/// Identifiers and tokens in the providers' formats.
 enum RandomText {
     private static let base64url = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
     private static let digits = Array("0123456789")

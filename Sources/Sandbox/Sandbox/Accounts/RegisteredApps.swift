@@ -1,31 +1,32 @@
 /// The app maker's registrations at the emulated providers: fixed and public.
 public enum RegisteredApps {
-    /// Google OAuth client of the server.
+    /// The server's OAuth client at Google.
     public static let googleServerClientID = "1234567890-server.apps.googleusercontent.com"
     /// Its secret.
     public static let googleServerSecret = "sandbox-google-secret"
-    /// Google OAuth client of the iOS app, of the same Cloud project.
+    /// The iOS app's OAuth client at Google, in the same Cloud project.
     public static let googleIOSClientID = "1234567890-ios.apps.googleusercontent.com"
-    /// Google OAuth client of programs on computers, of the same Cloud project; of the type "Desktop app".
+    /// The OAuth client at Google for programs on computers, in the same Cloud project, of the type "Desktop app".
     public static let googleDesktopClientID = "1234567890-desktop.apps.googleusercontent.com"
-    /// Its secret, which is in every copy of the program and therefore not secret ("… for Mobile & Desktop Apps").
+    /// Its secret, which every copy of the program contains, and which is therefore not secret ("… for Mobile & Desktop
+    /// Apps").
     public static let googleDesktopSecret = "sandbox-google-desktop-secret"
-    /// Facebook app id.
+    /// Facebook app ID.
     public static let facebookAppID = "123456789012345"
     /// Its secret.
     public static let facebookSecret = "sandbox-facebook-secret"
-    /// The app's identifier at Apple.
+    /// The app's bundle identifier at Apple.
     public static let appleClientID = "com.example.sandbox"
-    /// The Services ID of the app on Android and on the web.
+    /// The app's Services ID for Android and the web.
     public static let appleServicesID = "com.example.sandbox.web"
     static let appleClientIDs: Set = [appleClientID, appleServicesID]
     /// The app maker's team at Apple.
     public static let appleTeamID = "SANDBOX123"
     /// The name of the key for client secrets; the key itself is stored in the state directory.
     public static let appleKeyID = "SANDBOXKEY"
-    /// Microsoft application (client) id, of the app and of the server alike.
+    /// Microsoft application (client) ID, shared by the app and the server.
     public static let microsoftClientID = "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"
-    /// The server's secret; with characters that must be escaped in a form.
+    /// The server's secret; contains characters that must be escaped in a form.
     public static let microsoftSecret = "sandbox~microsoft+secret/="
     /// The name of the app's folder in OneDrive.
     public static let microsoftAppName = "Sandbox App"
@@ -37,28 +38,28 @@ public enum RegisteredApps {
     public static let dropboxAppKey = "sandboxdropboxkey"
     /// Its secret.
     public static let dropboxSecret = "sandbox-dropbox-secret"
-    /// The key of somebody else's Dropbox app.
+    /// The key of a different Dropbox app.
     public static let otherDropboxAppKey = "anotherdropboxkey"
     /// Scopes that a Dropbox account grants by default.
     public static let dropboxScopes = [
         "account_info.read", "files.metadata.read", "files.content.read", "files.content.write",
     ]
-    /// An OAuth 2.0 client at the Nextcloud.
+    /// An OAuth 2.0 client of the Nextcloud.
     struct NextcloudClient: Sendable {
         let id: String
         let secret: String
         let holder: TokenHolder
-        /// The redirect URI that is registered, without a port.
+        /// The registered redirect URI, without a port.
         let redirectWithoutPort: String
     }
 
-    /// The client of the server at the Nextcloud.
+    /// The server's client of the Nextcloud.
     public static let nextcloudServerClientID = "sandboxNextcloudServer0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
     /// Its secret.
     public static let nextcloudServerSecret = "sandboxNextcloudSecret0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
-    /// The client of programs on computers at the Nextcloud.
+    /// The client of the Nextcloud for programs on computers.
     public static let nextcloudProgramClientID = "sandboxNextcloudProgram0123456789abcdefghijklmnopqrstuvwxyzABCDE"
-    /// Its secret, which is in every copy of the program and therefore not secret.
+    /// Its secret, which every copy of the program contains, and which is therefore not secret.
     public static let nextcloudProgramSecret = "sandboxNextcloudProgramSecret0123456789abcdefghijklmnopqrstuvwxy"
     static let nextcloudClients = [
         NextcloudClient(
@@ -68,18 +69,18 @@ public enum RegisteredApps {
             id: nextcloudProgramClientID, secret: nextcloudProgramSecret, holder: .program,
             redirectWithoutPort: "http://127.0.0.1/program"),
     ]
-    /// Apple's developer team, of the app and of the key for push.
+    /// Apple's developer team, for the app and the push key.
     public static let apnsTeamID = "SANDBOX123"
-    /// The key for push; the key itself is a file in the state directory, see docs/sandbox.md.
+    /// The push key; the key itself is a file in the state directory, see docs/sandbox.md.
     public static let apnsKeyID = "SANDBOXAPN"
-    /// The app's bundle identifier, which is what notifications are sent to.
+    /// The app's bundle identifier, the topic of notifications.
     public static let apnsTopic = "com.example.sandbox"
-    /// Another app of the team.
+    /// A different app of the team.
     public static let otherAPNsTopic = "com.example.sandbox.second"
     static let apnsTopics: Set = [apnsTopic, otherAPNsTopic]
     /// The Firebase project.
     public static let fcmProject = "sandbox-project"
-    /// The service account of the server; its key is a file as well.
+    /// The server's service account; its key is also a file.
     public static let fcmServiceAccount = "syncserver@sandbox-project.iam.gserviceaccount.com"
     /// Scopes that a Google account grants by default.
     public static let googleScopes = [
@@ -110,10 +111,10 @@ public enum RegisteredApps {
         }
     }
 
-    /// The Cloud project of a Google client id: the part before the first hyphen.
+    /// The Cloud project of a Google client ID: the part before the first hyphen.
     static func project(of clientID: String) -> String { String(clientID.prefix { $0 != "-" }) }
 
-    /// The client for which an app's authorization codes are issued: its project's server.
+    /// The client for which an app's authorization codes are issued: the server's client in the same project.
     static func serverClientID(for audience: String) -> String {
         project(of: audience) == project(of: googleServerClientID)
             ? googleServerClientID : project(of: audience) + "-server.apps.googleusercontent.com"

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 
 extension Account {
-    /// Tokens kept per account; beyond that the oldest are dropped, as providers do.
+    /// The number of tokens kept per account; as at the providers, the oldest are dropped if there are more.
     private static let tokensKept = 100
 
     /// Adds an access token.
@@ -22,12 +22,12 @@ extension Account {
         if codes.count > Self.tokensKept { codes.removeFirst(codes.count - Self.tokensKept) }
     }
 
-    /// Signs in on the device at `now`, if the last sign-in is no longer usable: a token that stays valid for a while,
-    /// and for Google an unused code.
+    /// Signs in on the device at `now`, if the last sign-in is no longer usable. A usable sign-in has a token that
+    /// stays valid for a while and, for Google, an unused code.
     /// - Returns: whether anything was created.
     mutating func signInIfNeeded(at now: Date, keys: IdentityTokenKeys.Current) -> Bool {
         var hasChanged = false
-        // A token that expires within a minute would be of little use to the caller.
+        // A token that expires within a minute would hardly help the caller.
         let soon = now.addingTimeInterval(60)
         switch provider {
         case .google:
@@ -76,7 +76,7 @@ extension Account {
 }
 
 extension SandboxServer {
-    /// An id in the format of the provider's account ids.
+    /// An ID in the format of the provider's account IDs.
     private static func newAccountID(_ request: NewAccount) -> String {
         switch request.provider {
         case .google: RandomText.number(21)
@@ -93,7 +93,7 @@ extension SandboxServer {
     func makeAccount(_ request: NewAccount) throws(StorageError) -> Account {
         let time = now
         let keys = try microsoftKeys()
-        // Now, since making them takes longer than a server waits for a reply.
+        // Creates the keys now, since that takes longer than a server waits for a reply.
         if request.provider == .apple { try appleKeys.prepare() }
         var account = Account(
             id: Self.newAccountID(request), provider: request.provider,
@@ -102,7 +102,7 @@ extension SandboxServer {
             acceptsIDTokenAssertions: request.acceptsIDTokenAssertions, oneDriveState: request.oneDriveState,
             quotaBytes: request.quotaBytes)
         _ = account.signInIfNeeded(at: time, keys: keys)
-        // For clients that are not the app's server: independent checks with the provider's own libraries.
+        // For clients that are not the app's server, such as independent checks with the provider's own libraries.
         if account.provider == .google {
             account.add(
                 RefreshToken(
@@ -150,7 +150,7 @@ extension SandboxServer {
         }
     }
 
-    /// The account with currently valid credentials: an expired device token or a used code is replaced.
+    /// The account with valid credentials: an expired device token or a used code is replaced.
     func signedInAccount(_ id: String) throws(StorageError) -> Account? {
         let time = now
         let keys = try microsoftKeys()

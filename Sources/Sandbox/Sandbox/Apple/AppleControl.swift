@@ -1,6 +1,6 @@
 /// The control routes that exist only for Apple accounts.
 struct AppleControl {
-    /// Their last segments.
+    /// The last segments of their paths.
     static let actions: Set = ["new-authorization-code", "identity-token", "notice"]
     private static let knownMembers: Set = [
         "type", "eventsAs", "identifier", "issuer", "audience", "key", "secondsOld", "lifeSeconds", "prompt",
@@ -9,7 +9,7 @@ struct AppleControl {
     let server: SandboxServer
     let account: Account
 
-    /// Answers a POST. `showing` makes the account's JSON.
+    /// Handles a POST. `showing` creates the account's JSON.
     func respond(to request: SandboxRequest, _ action: String, showing: (Account) -> JSONValue) throws
         -> SandboxResponse
     {
@@ -41,7 +41,7 @@ struct AppleControl {
         oddity.audience = json["audience"]?.string
         if let text = json["key"]?.string {
             guard let key = AppleKeys.Choice(rawValue: text) else {
-                throw .badRequest("key is previous, current, next or unknown")
+                throw .badRequest("key must be previous, current, next or unknown")
             }
             oddity.key = key
         }
@@ -50,7 +50,7 @@ struct AppleControl {
         return oddity
     }
 
-    /// What a client of the account sends with each request.
+    /// The headers that a client of the account sends with each request.
     static func headers(of account: Account, on server: SandboxServer) -> JSONObject {
         let now = server.now
         let token = (try? AppleTokens(keys: server.appleKeys).identityToken(of: account, at: now)) ?? ""

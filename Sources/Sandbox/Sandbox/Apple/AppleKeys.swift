@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// The keys of the emulated Apple: the keys that sign its tokens, and the app maker's key for client secrets.
 ///
-/// Apple publishes several keys at once. Here there are three: the previous, the current and the next one, so that
-/// after a rotation the signing key has always been published before. Kept on disk.
+/// Apple publishes several keys at once. The sandbox has three: the previous, the current and the next one, so that
+/// after a rotation the new signing key is already published. They are kept on disk.
 final class AppleKeys: Sendable {
     private struct Memory {
         var generation: Int?
@@ -19,7 +19,7 @@ final class AppleKeys: Sendable {
 
     init(directory: StateDirectory) { self.directory = directory }
 
-    /// Which of the published keys signs a token; `unknown` is published nowhere.
+    /// Which of the published keys signs a token; `unknown` is never published.
     enum Choice: String, CaseIterable {
         case previous, current, next, unknown
 
@@ -41,7 +41,7 @@ final class AppleKeys: Sendable {
         }
     }
 
-    /// Makes the keys that are published, unless they are there.
+    /// Creates the published keys that do not exist yet.
     func prepare() throws(StorageError) {
         for choice in Choice.published { _ = try key(choice) }
     }
@@ -117,7 +117,7 @@ final class AppleKeys: Sendable {
     private static func translating<Value>(
         _ body: () throws(CryptoError) -> Value
     ) throws(StorageError) -> Value {
-        do { return try body() } catch { throw StorageError(description: "keys of Apple: \(error)") }
+        do { return try body() } catch { throw StorageError(description: "Apple's keys: \(error)") }
     }
 }
 

@@ -7,7 +7,7 @@ struct AppleRoutes {
     private static let dayInSeconds = 86_400.0
     let server: SandboxServer
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do throws(AppleError) {
             switch (request.method, request.path) {
@@ -45,7 +45,7 @@ struct AppleRoutes {
             throw .refused("invalid_request")
         }
         if form["redirect_uri"] != nil {
-            server.note(request, "redirect-uri", "redirect_uri is given, but the code came from a device")
+            server.note(request, "redirect-uri", "redirect_uri is present, but the code came from a device")
             throw .refused("invalid_grant")
         }
         guard let id = server.withState({ $0.owners[value] }) else { throw .refused("invalid_grant") }
@@ -85,7 +85,7 @@ struct AppleRoutes {
         }
     }
 
-    /// A refresh token is checked at most once a day; Apple may rate-limit clients that check more often.
+    /// A refresh token should be checked at most once a day; Apple may rate-limit clients that check more often.
     private func check(_ request: SandboxRequest, _ form: QueryItems) throws(AppleError) -> SandboxResponse {
         guard let value = form["refresh_token"] else {
             server.note(request, "refresh-token", "refresh_token is missing")
@@ -127,7 +127,7 @@ struct AppleRoutes {
 
     private func authenticatedForm(_ request: SandboxRequest) throws(AppleError) -> QueryItems {
         guard let form = try AppleError.translating({ try request.readForm() }) else {
-            server.note(request, "token-form", "this route takes a form")
+            server.note(request, "token-form", "this route requires a form")
             throw .refused("invalid_request")
         }
         guard let clientID = form["client_id"], RegisteredApps.appleClientIDs.contains(clientID) else {
@@ -144,13 +144,13 @@ struct AppleRoutes {
     }
 }
 
-/// Why one of Apple's routes rejects a request, or fails.
+/// The reason why one of Apple's routes rejects a request or fails.
 enum AppleError: Error {
     /// The error code of OAuth's error body (RFC 6749, section 5.2).
     case refused(String)
     case failed(any Error)
 
-    /// The answer.
+    /// The response.
     /// - Throws: the sandbox's own failure.
     func response() throws -> SandboxResponse {
         switch self {

@@ -1,16 +1,16 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// What the emulated Apple issues: identity tokens, codes, notifications, refresh tokens.
+/// Everything that the emulated Apple issues: identity tokens, codes, notifications, refresh tokens.
 struct AppleTokens {
     static let issuer = "https://appleid.apple.com"
-    /// Life of an identity token, in seconds.
+    /// Lifetime of an identity token, in seconds.
     static let identityTokenSeconds = 600.0
-    /// Life of a code, in seconds ("Generate and validate tokens").
+    /// Lifetime of a code, in seconds ("Generate and validate tokens").
     static let codeSeconds = 300.0
     let keys: AppleKeys
 
-    /// How a token deviates from Apple's; for tests of token validation.
+    /// How a token deviates from Apple's, for tests of token validation.
     struct Oddity {
         var issuer = AppleTokens.issuer
         var audience: String?
@@ -19,7 +19,7 @@ struct AppleTokens {
         var lifeSeconds = AppleTokens.identityTokenSeconds
     }
 
-    /// A user id in Apple's format.
+    /// A user ID in Apple's format.
     static func userID() -> String {
         "00" + RandomText.number(4) + "." + RandomText.token(80).lowercased().filter(\.isHexDigit).prefix(32) + "."
             + RandomText.number(4)
@@ -32,7 +32,7 @@ struct AppleTokens {
             clientID: account.audience, expiresAt: now.addingTimeInterval(codeSeconds), promptsConsent: false)
     }
 
-    /// Signs in on the device at `now`: an unused code. Identity tokens are created on request.
+    /// Signs in on the device at `now` by creating an unused code. Identity tokens are created on request.
     static func signIn(_ account: inout Account, at now: Date, soon: Date) -> Bool {
         guard account.freshCode(at: soon) == nil else { return false }
         account.add(code(for: account, at: now))
@@ -47,7 +47,7 @@ struct AppleTokens {
                 "iss": .string(oddity.issuer), "aud": .string(oddity.audience ?? account.audience),
                 "exp": .int(issuedAt.addingTimeInterval(oddity.lifeSeconds).unixSeconds),
                 "iat": .int(issuedAt.unixSeconds), "sub": .string(account.id), "email": .string(account.email),
-                // Apple sends strings here, sometimes booleans.
+                // Apple usually sends strings here, sometimes booleans.
                 "email_verified": "true", "is_private_email": "false", "auth_time": .int(issuedAt.unixSeconds),
                 "nonce_supported": true,
             ], oddity.key)

@@ -1,4 +1,4 @@
-/// `/sandbox/backends`: which real servers stand behind which hosts.
+/// `/sandbox/backends`: the real servers behind hosts of the sandbox.
 struct BackendControl {
     let server: SandboxServer
 

@@ -1,17 +1,18 @@
 internal import Posix
 
-/// Passes one request on to a backend, and its answer back, both piece by piece and byte for byte.
+/// Forwards one request to a backend and returns its response, both piece by piece and byte for byte.
 ///
-/// Target, `Host` and all headers stay as the client sent them, since its signature covers them. The version is HTTP/1.0:
-/// then the server does not expect to be asked before the body, and the end of the connection is the end of an answer without a
-/// length. It should not answer in chunks either; those of a server that does (Ceph 16.2) are put together.
+/// Target, `Host` and all headers stay as the client sent them, since its signature covers them. The version is
+/// HTTP/1.0, so that the server does not expect to be asked before the body, and the end of the connection ends a
+/// response without a length. The server should not send a chunked response either; if it does (Ceph 16.2), the chunks
+/// are joined.
 struct BackendExchange {
     private static let timeout: Duration = .seconds(60)
     private static let longestHead = 256 * 1024
     private static let pieceBytes = 262_144
-    /// Longest answer without a `Content-Length`; longer ones are truncated, which clients notice.
+    /// The longest response without a `Content-Length`; longer ones are truncated, which clients notice.
     private static let longestUnannounced = 16 << 20
-    /// What concerns the connection to nginx or the sandbox only.
+    /// Headers that concern only the connection to nginx or the sandbox.
     private static let ownHeaders: Set = [
         "connection", "keep-alive", "transfer-encoding", "te", "upgrade", "content-length", "expect",
         "x-sandbox-protocol",
@@ -26,10 +27,10 @@ struct BackendExchange {
             try sendBody(of: request, to: connection)
             return try response(from: AnswerReader { try connection.receive(into: &$0) }, to: request)
         } catch let error as RequestBodyError {
-            // The connection is closed with its request unfinished, so the backend sees the cut as well.
+            // The connection is closed with its request unfinished, so the backend also sees the interruption.
             throw error
         } catch {
-            return SandboxResponse(502, json: ["error": .string("the backend of \(backend.host) fails: \(error)")])
+            return SandboxResponse(502, json: ["error": .string("the backend of \(backend.host) failed: \(error)")])
         }
     }
 
@@ -54,7 +55,7 @@ struct BackendExchange {
             do {
                 try request.body.fill(&buffer, filled: &filled)
             } catch {
-                // What arrived before the cut belongs to the backend.
+                // The backend receives everything that arrived before the interruption.
                 try? connection.send(buffer[..<filled])
                 throw error
             }
@@ -63,7 +64,7 @@ struct BackendExchange {
             do {
                 try connection.send(buffer[..<filled])
             } catch {
-                // A server may answer, and close, before it has read a body that it does not want.
+                // A server may respond and close the connection before it has read a body that it does not need.
                 return
             }
         }
@@ -71,7 +72,7 @@ struct BackendExchange {
 
     private func response(from reader: AnswerReader, to request: SandboxRequest) throws -> SandboxResponse {
         var head = try AnswerHead(try reader.head(limit: Self.longestHead))
-        // An interim answer, which HTTP/1.0 should not get.
+        // Skips interim responses, which the server should not send to HTTP/1.0.
         while head.status < 200 { head = try AnswerHead(try reader.head(limit: Self.longestHead)) }
         let headers = head.headers.filter { !Self.ownHeaders.contains($0.name.lowercased()) }
         let length = head.value(of: "content-length").flatMap { Int($0) }
@@ -90,9 +91,9 @@ struct BackendExchange {
     }
 }
 
-/// Reads a backend's answer.
+/// Reads a backend's response.
 ///
-/// `@unchecked Sendable`: one thread makes the response that contains it, and sends it.
+/// `@unchecked Sendable`: one thread both creates and sends the response that contains it.
 final class AnswerReader: @unchecked Sendable {
     private static let longestChunkHead = 1_024
 
@@ -115,7 +116,7 @@ final class AnswerReader: @unchecked Sendable {
         }
     }
 
-    /// At most `count` of the next bytes; none at the end.
+    /// At most `count` of the next bytes; empty at the end.
     func read(_ count: Int) throws -> ArraySlice<UInt8> {
         if available.isEmpty { available = buffer[..<(try receive(&buffer))] }
         let piece = available.prefix(count)
@@ -123,7 +124,7 @@ final class AnswerReader: @unchecked Sendable {
         return piece
     }
 
-    /// The content of a body in chunks (RFC 9112, section 7.1); what follows the last one is left unread.
+    /// The content of a chunked body (RFC 9112, section 7.1); bytes after the last chunk remain unread.
     func chunks(limit: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
@@ -171,7 +172,7 @@ private enum BackendFailure: Error {
     case unreadable
 }
 
-/// Status line and headers of an answer.
+/// Status line and headers of a response.
 private struct AnswerHead {
     let status: Int
     let headers: [(name: String, value: String)]

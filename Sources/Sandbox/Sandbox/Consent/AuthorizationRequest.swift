@@ -1,9 +1,9 @@
-/// What an app asks a person for in the browser (RFC 6749, section 4.1.1), after the provider has validated it.
+/// An app's request to a person in the browser (RFC 6749, section 4.1.1), after the provider has validated it.
 struct AuthorizationRequest: Sendable {
     let clientID: String
-    /// The app's name on the page.
+    /// The app's name, as shown on the page.
     let appName: String
-    /// Where the browser goes afterwards; `nil` to show the code, for the person to copy.
+    /// The browser's destination after the decision; `nil` to show the code for the person to copy.
     let redirectURI: String?
     let state: String?
     /// The requested scopes, by the provider's names.
@@ -16,7 +16,7 @@ struct AuthorizationRequest: Sendable {
     /// The user who is already signed in, by email address.
     let loginHint: String?
 
-    /// The address to which the browser takes `items`; state comes last, if present.
+    /// The browser's destination with `items`; the state is last, if present.
     func redirect(_ items: [(name: String, value: String)]) -> String? {
         redirectURI.map { Self.address($0, items, state: state) }
     }
@@ -28,11 +28,11 @@ struct AuthorizationRequest: Sendable {
     }
 }
 
-/// Why a provider rejects an authorization request without asking the person.
+/// The reason why a provider rejects an authorization request without asking the person.
 enum AuthorizationRefusal: Error, Equatable {
-    /// An error page for the person at the browser: nothing known about the app allows sending it an answer.
+    /// An error page for the person at the browser, because no trustworthy redirect URI of the app is known.
     case page(status: Int, code: String, text: String)
-    /// The app is informed (RFC 6749, section 4.1.2.1).
+    /// The browser informs the app (RFC 6749, section 4.1.2.1).
     case redirect(to: String)
 }
 
@@ -98,7 +98,7 @@ extension AuthorizationEndpoint {
         return .redirect(address)
     }
 
-    /// The challenge of a request; without a method it is plain (RFC 7636, section 4.3).
+    /// The challenge of a request; without a method, it is plain (RFC 7636, section 4.3).
     func challenge(in query: QueryItems) throws(AuthorizationRefusal) -> CodeChallenge? {
         guard let value = query["code_challenge"] else {
             guard query["code_challenge_method"] == nil else {

@@ -1,7 +1,8 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// The challenge with which a code was requested, to be answered by the client that redeems it (RFC 7636, section 4.2).
+/// The challenge with which a code was requested; the client that redeems the code must answer it (RFC 7636, section
+/// 4.2).
 struct CodeChallenge: Sendable, Equatable {
     /// How the challenge is derived from the verifier.
     enum Method: String, Sendable {
@@ -23,7 +24,7 @@ struct CodeChallenge: Sendable, Equatable {
         self.init(digest.base64URL, method: .s256)
     }
 
-    /// Whether `verifier` is the secret behind the challenge.
+    /// Whether `verifier` is the secret for the challenge.
     func isAnswered(by verifier: String) -> Bool {
         switch method {
         case .plain: value == verifier

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The page on which a person chooses an account and authorizes an app, or does not: one form, without scripts.
+/// The page on which a person chooses an account and authorizes an app, or refuses: one form, without scripts.
 struct ConsentPage {
     private let provider: Provider
     private let asked: AuthorizationRequest
@@ -15,7 +15,7 @@ struct ConsentPage {
         }
     }
 
-    /// The form, which is submitted to the URL it came from.
+    /// The form, which is submitted to the URL from which it was loaded.
     func response(at request: SandboxRequest) -> SandboxResponse {
         let escape = PageText.escape
         var html = "<h1>\(escape(asked.appName)) wants to use your \(Self.name(provider)) account</h1>"
@@ -30,7 +30,7 @@ struct ConsentPage {
         for scope in asked.scopes { html += "<li>\(escape(scope))</li>" }
         html += "</ul><p><button name=decision value=allow\(accounts.isEmpty ? " disabled" : "")>Allow</button> "
         html += "<button name=decision value=deny>Cancel</button></p></form>"
-        if accounts.isEmpty { html += "<p>The sandbox has no account of \(Self.name(provider)) yet.</p>" }
+        if accounts.isEmpty { html += "<p>The sandbox has no \(Self.name(provider)) account yet.</p>" }
         return Self.page(200, html, provider: provider)
     }
 
@@ -55,7 +55,7 @@ struct ConsentPage {
             h1{font-size:1.3rem}button,select{font:inherit;padding:.3rem .8rem}</style><p>Sandbox: nothing here is real.</p>
 
             """
-        // No `form-action` directive: browsers apply it to redirects too, and this form redirects to the app.
+        // Without a `form-action` directive: browsers also apply it to redirects, and this form redirects to the app.
         return SandboxResponse(
             status,
             headers: [

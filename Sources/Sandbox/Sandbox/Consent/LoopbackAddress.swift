@@ -1,13 +1,13 @@
 /// A parsed redirect URI on the machine where the browser runs (RFC 8252, section 7.3).
 struct LoopbackAddress: Equatable {
-    /// The URI without its port, which providers leave out when they compare.
+    /// The URI without its port, which providers ignore when they compare.
     let withoutPort: String
     /// Whether the host is a name, as Microsoft requires.
     let isNamed: Bool
     /// Empty, or begins with a slash.
     let path: String
 
-    /// `nil` if the URI is of another kind.
+    /// `nil` for a different kind of URI.
     init?(_ uri: String) {
         guard uri.hasPrefix("http://"), !uri.contains("#"), !uri.contains("@") else { return nil }
         let authority = uri.dropFirst(7).prefix { $0 != "/" && $0 != "?" }

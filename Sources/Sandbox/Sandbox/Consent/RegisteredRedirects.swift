@@ -1,4 +1,4 @@
-/// The redirect URIs that the app maker has registered at the emulated providers, where these keep such a list.
+/// The redirect URIs that the app maker has registered with the emulated providers that keep such a list.
 struct RegisteredRedirects: Sendable, Equatable {
     /// Google: those of the server's client, which is a web client. Dropbox: those of the app. Compared in full.
     private(set) var exact: [Provider: [String]] = [
@@ -8,12 +8,12 @@ struct RegisteredRedirects: Sendable, Equatable {
 
     func contains(_ uri: String, _ provider: Provider) -> Bool { exact[provider]?.contains(uri) ?? false }
 
-    /// Registers one more, as in the provider's console.
+    /// Registers an additional URI, as in the provider's console.
     mutating func add(_ uri: String, _ provider: Provider) {
         if !contains(uri, provider) { exact[provider, default: []].append(uri) }
     }
 
-    /// As it is kept on disk and shown.
+    /// The stored and displayed form.
     var json: JSONValue {
         var json: JSONObject = [:]
         for provider in Provider.allCases {

@@ -4,7 +4,7 @@ import FoundationEssentials
 struct AccountControl {
     let server: SandboxServer
 
-    /// Answers a request; `path` is what follows `/sandbox/accounts`.
+    /// Handles a request; `path` follows `/sandbox/accounts`.
     func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
         switch (request.method, path.count) {
         case ("POST", 0):
@@ -17,7 +17,7 @@ struct AccountControl {
         default: break
         }
         guard let account = try server.signedInAccountUnlessFiles(path) else {
-            throw ControlError.notFound("no account \(path[0])")
+            throw ControlError.notFound("account \(path[0]) does not exist")
         }
         switch (request.method, path.dropFirst().first, path.count) {
         case ("GET", nil, _): return show(account, 200, to: request)
@@ -54,8 +54,8 @@ struct AccountControl {
         }
     }
 
-    /// The account as JSON; or, for `Accept: text/plain`, the headers of its app on a new device, as `curl -H @FILE` takes
-    /// them.
+    /// The account as JSON or, for `Accept: text/plain`, the headers of its app on a new device, in the format of `curl
+    /// -H @FILE`.
     private func show(_ account: Account, _ status: Int, to request: SandboxRequest) -> SandboxResponse {
         guard request.header("accept") == "text/plain" else { return SandboxResponse(status, json: json(account)) }
         var text = "SyncServer-Device-UUID: \(UUID().uuidString)\n"
@@ -64,12 +64,12 @@ struct AccountControl {
             status, headers: [("Content-Type", "text/plain; charset=UTF-8")], body: Array(text.utf8))
     }
 
-    /// The headers of the account's app, except for the device's.
+    /// The headers of the account's app, except those of its device.
     func headers(of account: Account) -> [(name: String, value: String)] {
         (json(account)["headers"]?.object?.members ?? []).map { (name: $0.name, value: $0.value.string ?? "") }
     }
 
-    /// A code, as after the user has signed in again.
+    /// A code, as issued after the user has signed in again.
     private func newCode(for account: Account, _ json: JSONValue) throws(ControlError) -> AuthorizationCode {
         switch account.provider {
         case .google:
@@ -84,24 +84,24 @@ struct AccountControl {
                 for: RegisteredApps.nextcloudServerClientID, verifier: json["codeVerifier"]?.string,
                 redirect: json["redirectURI"]?.string ?? "http://127.0.0.1/server", at: server.now)
         case .facebook, .apple:
-            throw .badRequest("\(account.provider.rawValue) has no authorization codes here")
+            throw .badRequest("\(account.provider.rawValue) has no authorization codes in the sandbox")
         }
     }
 
-    /// Whose tokens are meant: `nil` for all.
+    /// The holder of the tokens in question; `nil` for all holders.
     private func holder(_ json: JSONValue, default standard: TokenHolder?) throws(ControlError) -> TokenHolder? {
         switch json["which"] {
         case nil: return standard
         case .string("all")?: return nil
         case let value?:
             guard let holder = value.string.flatMap(TokenHolder.init(rawValue:)) else {
-                throw .badRequest("which is server, device, program or all")
+                throw .badRequest("which must be server, device, program or all")
             }
             return holder
         }
     }
 
-    /// The account as the control interface shows it.
+    /// The account as displayed by the control interface.
     private func json(_ account: Account) -> JSONValue {
         let now = server.now
         let token = account.deviceToken(at: now)?.value ?? ""
@@ -179,7 +179,7 @@ struct AccountControl {
 }
 
 extension SandboxServer {
-    /// The account that `path` begins with. Viewing its files does not sign in again.
+    /// The account at the beginning of `path`. Viewing its files does not sign in again.
     fileprivate func signedInAccountUnlessFiles(_ path: [String]) throws(StorageError) -> Account? {
         if path.count == 1 { return try signedInAccount(path[0]) }
         return withState { $0.accounts[path[0]] }
@@ -187,22 +187,22 @@ extension SandboxServer {
 }
 
 extension OneDriveState {
-    /// The state that a request names.
+    /// The state requested in JSON.
     fileprivate init(json: JSONValue) throws(ControlError) {
         guard let state = json.string.flatMap(Self.init(rawValue:)) else {
-            throw .badRequest("a OneDrive is one of \(Self.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw .badRequest("oneDrive must be one of \(Self.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         self = state
     }
 }
 
 extension NewAccount {
-    /// An account as `POST /sandbox/accounts` asks for it.
-    /// - Throws: ``ControlError`` naming what is wrong.
+    /// An account as requested by `POST /sandbox/accounts`.
+    /// - Throws: ``ControlError`` naming the mistake.
     init(json: JSONValue) throws(ControlError) {
         let providers = Provider.allCases.map(\.rawValue).joined(separator: ", ")
         guard let text = json["provider"]?.string, let provider = Provider(rawValue: text) else {
-            throw .badRequest("provider is one of \(providers)")
+            throw .badRequest("provider must be one of \(providers)")
         }
         let known: Set<String> = [
             "provider", "name", "email", "audience", "scopes", "tokenType", "idTokenAssertions", "oneDrive",
@@ -222,6 +222,6 @@ extension NewAccount {
         acceptsIDTokenAssertions = json["idTokenAssertions"]?.bool ?? false
         oneDriveState = try json["oneDrive"].map(OneDriveState.init(json:)) ?? .ready
         quotaBytes = json["quotaBytes"]?.int ?? 15_000_000_000
-        guard quotaBytes >= 0 else { throw .badRequest("quotaBytes is a whole number from 0") }
+        guard quotaBytes >= 0 else { throw .badRequest("quotaBytes must be an integer from 0") }
     }
 }

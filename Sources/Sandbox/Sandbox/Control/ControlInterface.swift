@@ -1,17 +1,17 @@
 /// The sandbox's own routes below `/sandbox`, for tests and for people on this machine.
 ///
-/// Only loopback peers, only under a loopback host name, and POST only as `application/json`, or as a form of its own
-/// pages: so no other web page in a browser can use it, not even after DNS rebinding to this machine.
+/// Accepts only loopback peers, only under a loopback host name, and POST only as `application/json` or as a form of
+/// its own pages. No other web page in a browser can therefore use it, not even after DNS rebinding to this machine.
 struct ControlInterface {
     let server: SandboxServer
     private static let longestBody = 1 << 20
 
-    /// Whether a `Host` (without port) means the control interface rather than a provider.
+    /// Whether a `Host` (without port) is the control interface rather than a provider.
     static func isControlHost(_ host: String) -> Bool {
         ["127.0.0.1", "localhost", "[::1]"].contains(host)
     }
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) -> SandboxResponse {
         do {
             try requireLocal(request)
@@ -34,7 +34,7 @@ struct ControlInterface {
         guard request.peer == "127.0.0.1" || request.peer == "::1" || request.peer == "unix:" || request.peer.isEmpty
         else { throw .forbidden("the control interface is for this machine only") }
         if let site = request.header("sec-fetch-site"), site != "same-origin", site != "none" {
-            throw .forbidden("the control interface is not for other web sites")
+            throw .forbidden("the control interface is not available to other web sites")
         }
         guard request.method == "POST" else { return }
         guard takesForm(request) else {
@@ -43,11 +43,11 @@ struct ControlInterface {
         }
         guard PageForm.isForm(request) else { throw .wrongContentType }
         guard PageForm.isFromOwnPage(request) else {
-            throw .forbidden("forms are taken from the sandbox's own pages only")
+            throw .forbidden("forms are accepted only from the sandbox's own pages")
         }
     }
 
-    /// Whether a form of the pages for people is sent to this address.
+    /// Whether this address receives a form from the pages for people.
     private func takesForm(_ request: SandboxRequest) -> Bool {
         let segments = request.segments
         return segments == ["sandbox", "people"]
@@ -57,7 +57,7 @@ struct ControlInterface {
     private func route(_ request: SandboxRequest) throws -> SandboxResponse {
         let segments = request.segments
         guard segments.first == "sandbox" else {
-            throw ControlError.notFound("providers are reached under their own host names; the sandbox is at /sandbox")
+            throw ControlError.notFound("providers have their own host names; the sandbox is at /sandbox")
         }
         switch (request.method, segments.dropFirst().first, segments.count) {
         case ("GET", nil, _): return SandboxPage(server: server).response()
@@ -120,7 +120,7 @@ struct ControlInterface {
 
     private func requests(_ request: SandboxRequest) throws -> SandboxResponse {
         let since = request.query["since"].map { Int($0) } ?? 0
-        guard let since, since >= 0 else { throw ControlError.badRequest("since is a whole number from 0") }
+        guard let since, since >= 0 else { throw ControlError.badRequest("since must be an integer from 0") }
         let (entries, last) = server.withState { ($0.log.since(since), $0.log.last) }
         return SandboxResponse(
             200, json: .array(entries.map(\.json)), headers: [("X-Sandbox-Last-Request", String(last))])
@@ -136,18 +136,18 @@ struct ControlInterface {
 
     private func setClock(_ request: SandboxRequest) throws -> SandboxResponse {
         guard let offset = try Self.json(request)["offsetSeconds"]?.double else {
-            throw ControlError.badRequest("offsetSeconds is a number")
+            throw ControlError.badRequest("offsetSeconds must be a number")
         }
         try change(["clockOffsetSeconds": .double(offset)])
         return clock()
     }
 
-    /// As in the provider's console.
+    /// Registers a redirect URI, as in the provider's console.
     private func registerRedirect(_ request: SandboxRequest) throws -> SandboxResponse {
         let json = try Self.json(request)
         guard let provider = json["provider"]?.string.flatMap(Provider.init(rawValue:)),
             provider == .google || provider == .dropbox, let uri = json["redirectURI"]?.string, !uri.contains("#")
-        else { throw ControlError.badRequest("provider is google or dropbox; redirectURI is a URI without a fragment") }
+        else { throw ControlError.badRequest("provider must be google or dropbox; redirectURI must have no fragment") }
         let directory = server.directory
         try server.withState { state throws(StorageError) in
             state.settings.redirects.add(uri, provider)

@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 
-/// The control routes below `/sandbox/accounts/ID/files`: what the user does with the files, outside the app.
+/// The control routes below `/sandbox/accounts/ID/files`: the user's actions with the files, outside the app.
 struct FileControl {
     let server: SandboxServer
     let account: Account
 
-    /// Answers a request; `path` is what follows `/files`. A name may contain slashes.
+    /// Handles a request; `path` follows `/files`. A name may contain slashes.
     func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
         if account.provider == .microsoft {
             return try OneDriveFileControl(server: server, account: account).respond(to: request, path: path)
@@ -46,16 +46,16 @@ struct FileControl {
     /// Moves a file to a shared drive: `{"sharedDrive": "ID"}`.
     private func move(_ file: DriveFile, _ request: SandboxRequest) throws -> SandboxResponse {
         guard let id = try ControlInterface.json(request)["sharedDrive"]?.string else {
-            throw ControlError.badRequest("sharedDrive is the identifier of a shared drive")
+            throw ControlError.badRequest("sharedDrive must be the identifier of a shared drive")
         }
         try server.changeFile(file.id, by: owner, at: server.now) { file, _ in file.sharedDrive = id }
         return SandboxResponse(200, json: try shown(file.id))
     }
 
-    /// The user, who sees everything.
+    /// The user, who may see everything.
     private var owner: DriveCaller { DriveCaller(owner: account) }
 
-    /// The file of that name: in the folder that `?folder=` names, else the newest that is not in the trash.
+    /// The file with that name: in the folder named by `?folder=`, otherwise the newest one that is not in the trash.
     private func find(_ name: String, _ request: SandboxRequest, _ drive: Drive) -> DriveFile? {
         let listing = FileListing(drive: drive)
         let folder = request.query["folder"]
@@ -71,11 +71,11 @@ struct FileControl {
     private func existing(
         _ name: String, _ request: SandboxRequest, _ drive: Drive
     ) throws(ControlError) -> DriveFile {
-        guard let file = find(name, request, drive) else { throw .notFound("no file \(name)") }
+        guard let file = find(name, request, drive) else { throw .notFound("file \(name) does not exist") }
         return file
     }
 
-    /// The bytes of a file. A browser that shows them does not execute them.
+    /// The bytes of a file, with headers that prevent a browser from executing them.
     private func content(of file: DriveFile) throws -> SandboxResponse {
         SandboxResponse(
             200,
@@ -86,7 +86,7 @@ struct FileControl {
             file: server.directory.contentPath(account.id, file.id), offset: 0, count: file.size ?? 0)
     }
 
-    /// Replaces the content of a file, or creates one that the app may see (`?visible=0`: may not see).
+    /// Replaces the content of a file, or creates one that the app may see (with `?visible=0`: may not see).
     private func put(_ name: String, _ request: SandboxRequest, _ drive: Drive) throws -> SandboxResponse {
         let path = server.directory.uploadPath("control-" + RandomText.token(24))
         var writer = try ContentWriter(path: path)
@@ -120,7 +120,7 @@ struct FileControl {
         }
     }
 
-    /// The id of the folder of that name in the root, which is created if it is missing.
+    /// The ID of the folder with that name in the root, which is created if it is missing.
     private func folder(
         _ name: String?, _ drive: Drive, _ maker: DriveCaller, _ request: SandboxRequest
     ) throws -> String {
@@ -134,17 +134,17 @@ struct FileControl {
 
     private func shown(_ id: String) throws(ControlError) -> JSONValue {
         guard let drive = server.withState({ $0.drives[account.id] }), let file = drive[id] else {
-            throw .notFound("the file is gone again")
+            throw .notFound("the file has been deleted in the meantime")
         }
         return FileListing(drive: drive).json(file)
     }
 }
 
-/// A Drive as a person sees it: names and folders instead of ids.
+/// A Drive as shown to a person: with names and folders instead of IDs.
 struct FileListing {
     let drive: Drive
 
-    /// All files without folders, in order of creation.
+    /// All files except folders, in order of creation.
     var files: [DriveFile] {
         drive.files.values.filter { !$0.isFolder }.sorted { $0.sequence < $1.sequence }
     }
@@ -174,7 +174,7 @@ struct FileListing {
 }
 
 extension DriveCaller {
-    /// The user, without any app in between; created files are visible to the apps of `project`.
+    /// The user, acting without an app; created files are visible to the apps of `project`.
     init(owner account: Account, project: String = "the-user") {
         self.account = account
         self.project = project

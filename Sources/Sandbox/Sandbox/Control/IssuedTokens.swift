@@ -5,8 +5,8 @@ extension SandboxServer {
         return text
     }
 
-    /// Every access token, refresh token, authorization code and signed text that was handed out since the start, and
-    /// those that accounts still held from before.
+    /// Every access token, refresh token, authorization code and signed text that was issued since the start, and those
+    /// that accounts already held.
     var issuedTokens: Set<String> {
         withState { state in
             state.unkeptTokens.union(state.owners.keys).union(state.serviceTokens.keys)

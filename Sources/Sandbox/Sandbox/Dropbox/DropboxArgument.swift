@@ -1,4 +1,4 @@
-/// The argument of a route, wherever its style of request puts it, checked as strictly as Dropbox does.
+/// The argument of a route, from wherever its style of request puts it, validated as strictly as Dropbox does.
 struct DropboxArgument {
     let json: JSONValue
     private let function: String
@@ -13,7 +13,7 @@ struct DropboxArgument {
         case download
     }
 
-    /// - Parameter members: what the argument may have; a path such as `commit/mode` names a member of a member.
+    /// - Parameter members: the members that the argument may have; a path such as `commit/mode` names a nested member.
     /// - Throws: ``DropboxError/badRequest(_:)``; the mistake is recorded as a violation.
     init(_ request: SandboxRequest, _ style: Style, members: Set<String>, server: SandboxServer) throws {
         function = DropboxRoutes.function(request)
@@ -36,17 +36,17 @@ struct DropboxArgument {
         self.json = json
         if members.isEmpty {
             guard json == .null else {
-                server.note(request, "argument", "the route takes no argument: null")
+                server.note(request, "argument", "the route takes no argument, so the body must be null")
                 throw Self.failure(function, "request body: expected null, got something else")
             }
             return
         }
         guard let object = json.object else {
-            server.note(request, "argument", "the argument is no object")
+            server.note(request, "argument", "the argument is not an object")
             throw Self.failure(function, "request body: expected object, got something else")
         }
         if let unknown = Self.unknown(object, in: members, prefix: "") {
-            server.note(request, "argument-member", "the route knows no argument \(unknown)")
+            server.note(request, "argument-member", "the route has no argument \(unknown)")
             throw Self.failure(function, "request body: unknown field '\(unknown)'")
         }
     }
@@ -69,7 +69,7 @@ struct DropboxArgument {
 
     func bool(_ path: String) -> Bool { self[path]?.bool ?? false }
 
-    /// The tag of a union's value, which may also be the bare word.
+    /// The tag of a union's value, which may also be a plain string.
     func tag(_ path: String) -> String? { self[path]?.string ?? self[path]?[".tag"]?.string }
 
     /// The member at a path such as `commit/mode`.
@@ -79,7 +79,7 @@ struct DropboxArgument {
         return value == .null ? nil : value
     }
 
-    /// 64 hexadecimal digits, if there is a content hash.
+    /// 64 hexadecimal digits, if the argument has a content hash.
     func contentHash(_ request: SandboxRequest, _ server: SandboxServer) throws(DropboxError) -> String? {
         guard let hash = self["content_hash"]?.string else { return nil }
         guard hash.utf8.count == 64, hash.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
@@ -107,21 +107,21 @@ struct DropboxArgument {
         return nil
     }
 
-    /// The argument of a route whose bodies are contents: the header `Dropbox-API-Arg`, or without it the URL parameter
+    /// The argument of a route whose body is content: the `Dropbox-API-Arg` header, or without it the URL parameter
     /// `arg`, in which any character may be percent-encoded.
     private static func argumentBesideContent(
         _ request: SandboxRequest, _ function: String, _ server: SandboxServer
     ) throws(DropboxError) -> [UInt8] {
         guard let header = request.header("dropbox-api-arg") else {
             guard let parameter = request.query["arg"] else {
-                server.note(request, "argument", "there is neither Dropbox-API-Arg nor the URL parameter arg")
+                server.note(request, "argument", "the request has neither Dropbox-API-Arg nor the URL parameter arg")
                 throw failure(
                     function, "Must provide HTTP header \"Dropbox-API-Arg\" or URL parameter \"arg\".")
             }
             return Array(parameter.utf8)
         }
         guard header.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-            server.note(request, "api-arg-ascii", "Dropbox-API-Arg holds bytes that are not printable ASCII")
+            server.note(request, "api-arg-ascii", "Dropbox-API-Arg contains bytes that are not printable ASCII")
             throw failure(function, "HTTP header \"Dropbox-API-Arg\": could not decode input as JSON")
         }
         return Array(header.utf8)
@@ -144,7 +144,7 @@ struct DropboxArgument {
                 "Bad HTTP \"Content-Type\" header: \"\(type)\".  Expecting one of \(allowed.joined(separator: ", ")).")
         }
         if style == .download, request.body.declaredLength ?? 0 > 0 {
-            server.note(request, "download-body", "a download has no body")
+            server.note(request, "download-body", "a download must have no body")
             throw failure(function, "the request body must be empty")
         }
     }

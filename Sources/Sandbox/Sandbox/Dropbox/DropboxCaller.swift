@@ -6,9 +6,9 @@ struct DropboxCaller {
     let token: AccessToken
 
     /// The caller identified by the request's access token.
-    /// - Parameter scope: what the user must have granted.
-    /// - Throws: ``DropboxError``: 400 without a token and for a malformed one, 401 for an invalid or expired one, with the
-    ///   tag that says why.
+    /// - Parameter scope: the scope that the user must have granted.
+    /// - Throws: ``DropboxError``: 400 for a missing or malformed token, 401 for an invalid or expired one, with a tag
+    ///   that names the reason.
     init(_ request: SandboxRequest, scope: String?, server: SandboxServer) throws(DropboxError) {
         guard request.header("authorization") != nil else {
             server.note(request, "no-authorization", "the request has no access token")

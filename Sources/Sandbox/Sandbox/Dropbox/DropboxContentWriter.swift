@@ -1,9 +1,10 @@
 internal import OpenSSLCrypto
 internal import Posix
 
-/// Writes the bytes of one request into a file, from an offset on, and computes their content hash at the same time.
+/// Writes the bytes of one request into a file, starting at an offset, and computes their content hash at the same
+/// time.
 struct DropboxContentWriter: ~Copyable {
-    /// Bytes written and hashed.
+    /// The number of bytes written and hashed.
     private(set) var count = 0
     private let file: RegularFile
     private let start: Int
@@ -21,7 +22,7 @@ struct DropboxContentWriter: ~Copyable {
         count += bytes.count
     }
 
-    /// Ends it: the content hash in lower-case hexadecimal.
+    /// Finishes, and returns the content hash in lower-case hexadecimal.
     mutating func finish() -> String {
         var ended = DropboxContentHash()
         swap(&ended, &hash)

@@ -13,7 +13,7 @@ struct DropboxDownloads {
         return response
     }
 
-    /// A file's bytes, or the range of them that is requested.
+    /// A file's bytes, or the requested range of them.
     func bytes(
         of entry: DropboxEntry, size: Int, in account: String, to request: SandboxRequest
     ) -> SandboxResponse {

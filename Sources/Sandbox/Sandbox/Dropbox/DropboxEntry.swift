@@ -2,7 +2,7 @@ internal import FoundationEssentials
 
 /// A file or folder in the app's folder.
 struct DropboxEntry: Sendable {
-    /// `id:` and 22 characters; stays the same when the entry is moved or its contents change.
+    /// `id:` and 22 characters; unchanged when the entry is moved or its contents change.
     let id: String
     /// Its path, with the original letter case: `/Folder/name.txt`.
     var path: String
@@ -18,10 +18,10 @@ struct DropboxEntry: Sendable {
     var sequence = 0
 
     var isFolder: Bool { size == nil }
-    /// Paths that differ in letter case only are the same.
+    /// The path in lower case, since letter case is ignored in comparisons.
     var pathLower: String { path.lowercased() }
     var name: String { String(path.split(separator: "/").last ?? "") }
-    /// The path of the folder it is in; empty for the root.
+    /// The path of its folder; empty for the root.
     var folder: String { String(path.dropLast(name.count + 1)) }
 
     /// A new entry.
@@ -32,7 +32,7 @@ struct DropboxEntry: Sendable {
         serverModifiedAt = time
     }
 
-    /// The entry as the API shows it: `FileMetadata` or `FolderMetadata`.
+    /// The entry as shown by the API: `FileMetadata` or `FolderMetadata`.
     func metadata(isTagged: Bool = true) -> JSONObject {
         var json: JSONObject = [:]
         if isTagged { json[".tag"] = isFolder ? "folder" : "file" }
@@ -50,7 +50,7 @@ struct DropboxEntry: Sendable {
         return json
     }
 
-    /// A revision as Dropbox writes them: at least nine hexadecimal digits.
+    /// A revision in Dropbox's format: at least nine hexadecimal digits.
     static func newRevision() -> String {
         let digits = String(UInt64.random(in: 1...UInt64.max), radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
@@ -60,7 +60,7 @@ struct DropboxEntry: Sendable {
 
     // MARK: On disk
 
-    /// The entry as it is kept on disk.
+    /// The entry in its stored form.
     var storedJSON: JSONValue {
         var json: JSONObject = [
             "id": .string(id), "path": .string(path), "revision": .string(revision),
@@ -72,7 +72,7 @@ struct DropboxEntry: Sendable {
         return .object(json)
     }
 
-    /// An entry as it was kept on disk; `nil` if a member is missing.
+    /// An entry from its stored form; `nil` if a member is missing.
     init?(json: JSONValue) {
         guard let id = json["id"]?.string, let path = json["path"]?.string,
             let clientModified = Date(json: json["clientModifiedAt"]),

@@ -2,19 +2,19 @@
 enum DropboxError: Error, Equatable {
     /// 400, plain text: the request itself is wrong.
     case badRequest(String)
-    /// 401: the access token does not work, and why.
+    /// 401: the access token does not work, and the reason.
     case unauthorized(String, requiredScope: String? = nil)
     /// 409: an error of the route, as a path of union tags; the last tag may have further members.
     case route([Tag], members: JSONObject = [:])
-    /// 429: rate limit exceeded, or the namespace is being written to.
+    /// 429: rate limit exceeded, or another request is writing to the namespace.
     case tooMany(String, retryAfterSeconds: Int)
     /// 500, plain text.
     case internalError
 
-    /// One step into a union's value: its tag, and the member that holds the next one.
+    /// One step into a union's value: its tag, and the member that contains the next one.
     struct Tag: Equatable, ExpressibleByStringLiteral {
         let name: String
-        /// `nil` for a member of the tag's own name.
+        /// `nil` for a member with the tag's own name.
         var member: String?
 
         init(stringLiteral value: String) { name = value }
@@ -30,10 +30,10 @@ enum DropboxError: Error, Equatable {
         .route([Tag("path", member: inUpload ? "reason" : nil)] + reason)
     }
 
-    /// Nothing is at the path.
+    /// The path does not exist.
     static func notFound(_ wrapper: Tag = "path") -> DropboxError { .route([wrapper, "not_found"]) }
 
-    /// The answer.
+    /// The response.
     var response: SandboxResponse {
         switch self {
         case .badRequest(let text): Self.text(400, text)
@@ -57,7 +57,7 @@ enum DropboxError: Error, Equatable {
             body: Array(text.utf8))
     }
 
-    /// Dropbox ends each summary differently, so that clients do not compare whole summaries.
+    /// Dropbox ends each summary differently, to keep clients from comparing whole summaries.
     private static var tail: String { String(repeating: ".", count: Int.random(in: 0...4)) }
 
     private static func body(_ tags: [Tag], members: JSONObject) -> JSONValue {
@@ -69,7 +69,7 @@ enum DropboxError: Error, Equatable {
     static func value(_ tags: ArraySlice<Tag>, members: JSONObject) -> JSONValue {
         guard let first = tags.first else { return .object(members) }
         var object: JSONObject = [".tag": .string(first.name)]
-        // `UploadWriteFailed` names a session in which the bytes are kept.
+        // `UploadWriteFailed` names a session that keeps the bytes.
         if first.member == "reason" {
             object["upload_session_id"] = .string("pid_upload_session:" + RandomText.token(48))
         }
@@ -81,13 +81,13 @@ enum DropboxError: Error, Equatable {
         return .object(object)
     }
 
-    /// The same error as a member of another union.
+    /// This error as a member of another union.
     func wrapped(in tag: Tag?) -> DropboxError {
         guard let tag, case .route(let tags, let members) = self else { return self }
         return .route([tag] + tags, members: members)
     }
 
-    /// The union's value alone, as an entry of a batch has it; `nil` for errors that are not the route's.
+    /// The union's value alone, as in an entry of a batch; `nil` for errors that are not the route's.
     var union: JSONValue? {
         guard case .route(let tags, let members) = self else { return nil }
         return Self.value(tags[...], members: members)
@@ -95,12 +95,12 @@ enum DropboxError: Error, Equatable {
 }
 
 extension SandboxResponse {
-    /// Headers of every answer.
+    /// Headers of every response.
     static var dropboxHeaders: [(name: String, value: String)] {
         [("X-Dropbox-Request-Id", RandomText.token(32)), ("Cache-Control", "no-cache")]
     }
 
-    /// An answer of JSON; its media type has no parameters, which Dropbox's own client insists on.
+    /// A JSON response; its media type has no parameters, as Dropbox's own client requires.
     static func dropbox(
         _ json: JSONValue, status: Int = 200, headers: [(name: String, value: String)] = []
     ) -> SandboxResponse {

@@ -1,9 +1,9 @@
-/// What a Dropbox user does with the files in the app's folder, outside the app.
+/// The actions of a Dropbox user with the files in the app's folder, outside the app.
 struct DropboxFileControl {
     let server: SandboxServer
     let account: Account
 
-    /// Answers a request; `path` is what follows `/files`. A name may contain slashes; `?folder=` goes in front of it.
+    /// Handles a request; `path` follows `/files`. A name may contain slashes; `?folder=` precedes it.
     func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
         let folder = request.query["folder"].map { $0.isEmpty ? "" : "/" + $0 } ?? ""
         let full = folder + "/" + path.joined(separator: "/")
@@ -20,7 +20,7 @@ struct DropboxFileControl {
         }
     }
 
-    /// All files without folders, in order of creation.
+    /// All files except folders, in order of creation.
     static func files(of account: Account, _ server: SandboxServer) -> [DropboxEntry] {
         server.withState { $0.dropboxes[account.id]?.entries.values.filter { !$0.isFolder } ?? [] }
             .sorted { $0.sequence < $1.sequence }
@@ -28,12 +28,12 @@ struct DropboxFileControl {
 
     private func existing(_ path: String) throws(ControlError) -> DropboxEntry {
         guard let entry = server.withState({ $0.dropboxes[account.id]?[path] }), !entry.isFolder else {
-            throw .notFound("no file \(path)")
+            throw .notFound("file \(path) does not exist")
         }
         return entry
     }
 
-    /// The bytes of a file. A browser that shows them does not execute them.
+    /// The bytes of a file, with headers that prevent a browser from executing them.
     private func content(of entry: DropboxEntry) -> SandboxResponse {
         SandboxResponse(
             200,

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Dropbox's file routes that carry no content.
+/// Dropbox's file routes without content.
 struct DropboxFiles {
     let server: SandboxServer
 
@@ -20,7 +20,7 @@ struct DropboxFiles {
         }
     }
 
-    /// What `path` names. A path may not be found for a while after it was written; an id always is.
+    /// The entry that `path` names. A path may be missing for a while after it was written; an ID is found at once.
     static func entry(
         _ path: String, of account: String, _ server: SandboxServer, wrapper: DropboxError.Tag
     ) throws(DropboxError) -> DropboxEntry {
@@ -115,7 +115,7 @@ struct DropboxFiles {
         ])
     }
 
-    // MARK: Changing
+    // MARK: Changes
 
     private func createFolder(_ request: SandboxRequest) throws -> SandboxResponse {
         let account = try DropboxCaller(request, scope: "files.content.write", server: server).account.id
@@ -216,14 +216,14 @@ struct DropboxFiles {
     }
 }
 
-/// A batch of deletions, done but not reported until after some polls.
+/// A batch of deletions that have been carried out but are reported only after several polls.
 struct DropboxJob: Sendable {
     let account: String
     let entries: [JSONValue]
     var pollsLeft = Int.random(in: 1...3)
 }
 
-/// Where the listing of a folder continues.
+/// The position at which the listing of a folder continues.
 struct DropboxCursor: Equatable {
     let path: String
     let isRecursive: Bool

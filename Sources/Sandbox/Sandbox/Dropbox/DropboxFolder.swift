@@ -1,15 +1,15 @@
-/// One user's files in the app's folder, which is all that the app sees.
+/// One user's files in the app's folder, which is all that the app can see.
 struct DropboxFolder: Sendable {
     let account: String
     private(set) var entries: [String: DropboxEntry] = [:]
-    /// Ids by lower-case path.
+    /// IDs by lower-case path.
     private var paths: [String: String] = [:]
     private(set) var usedBytes = 0
     private var nextSequence = 1
-    /// Whether a write is under way: the namespace takes one at a time.
+    /// Whether a write is in progress: the namespace allows one at a time.
     var isLocked = false
 
-    /// A folder as it was kept on disk.
+    /// A folder from its stored form.
     init(account: String, entries stored: [DropboxEntry] = []) {
         self.account = account
         for entry in stored.sorted(by: { $0.sequence < $1.sequence }) {
@@ -20,10 +20,10 @@ struct DropboxFolder: Sendable {
         }
     }
 
-    /// What `path` names: a path, an id or a revision.
+    /// The entry that `path` names: a path, an ID or a revision.
     subscript(_ path: String) -> DropboxEntry? {
         if path.hasPrefix("id:") {
-            // A path below a folder's id is allowed as well.
+            // A path below a folder's ID is also allowed.
             guard let slash = path.firstIndex(of: "/") else { return entries[path] }
             return entries[String(path[..<slash])].flatMap { self[$0.path + path[slash...]] }
         }
@@ -31,7 +31,7 @@ struct DropboxFolder: Sendable {
         return paths[path.lowercased()].flatMap { entries[$0] }
     }
 
-    /// The entries below a folder, by path; only those directly in it unless `isRecursive`.
+    /// The entries below a folder, by path; only its direct members unless `isRecursive`.
     func entries(below folder: String, isRecursive: Bool) -> [DropboxEntry] {
         let prefix = folder.lowercased() + "/"
         return entries.values.filter { entry in
@@ -41,7 +41,7 @@ struct DropboxFolder: Sendable {
     }
 
     /// Adds or replaces an entry.
-    /// - Returns: the entry as it is kept now.
+    /// - Returns: the stored entry.
     @discardableResult
     mutating func put(_ entry: DropboxEntry) -> DropboxEntry {
         var entry = entry
@@ -71,7 +71,7 @@ struct DropboxFolder: Sendable {
         return gone
     }
 
-    /// The first name like `path` that is free: `/name (1).txt`.
+    /// The first free name like `path`: `/name (1).txt`.
     func free(_ path: String) -> String {
         let name = String(path.split(separator: "/").last ?? "")
         let folder = path.dropLast(name.count)

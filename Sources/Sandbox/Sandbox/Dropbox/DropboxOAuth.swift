@@ -3,11 +3,11 @@ internal import OpenSSLCrypto
 
 /// Dropbox's OAuth 2 token route ("OAuth Guide"): codes, with or without PKCE, and refresh tokens that do not rotate.
 struct DropboxOAuth {
-    /// Life of an access token, in seconds; the token route reports this number.
+    /// Lifetime of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 14_400.0
     let server: SandboxServer
 
-    /// A new access token in Dropbox's form.
+    /// A new access token in Dropbox's format.
     static func accessToken(
         for audience: String, holder: TokenHolder, refreshToken: String? = nil, at now: Date
     ) -> AccessToken {
@@ -16,8 +16,8 @@ struct DropboxOAuth {
             expiresAt: now.addingTimeInterval(accessTokenSeconds), refreshToken: refreshToken)
     }
 
-    /// Whether a text can be an access token: of the characters of RFC 6750, section 2.1, and either short-lived
-    /// (`sl.…`), or a long-lived one of 64 characters, as they were issued until 2021.
+    /// Whether `token` can be an access token: with the characters of RFC 6750, section 2.1, and either short-lived
+    /// (`sl.…`) or one of the long-lived tokens with 64 characters that were issued until 2021.
     static func isWellFormed(_ token: String) -> Bool {
         token.utf8.allSatisfy { byte in
             switch byte {
@@ -31,10 +31,10 @@ struct DropboxOAuth {
 
     static func refreshTokenText() -> String { RandomText.token(64) }
 
-    /// A new authorization code, as after the user has consented again.
+    /// A new authorization code, as issued after the user has consented again.
     /// - Parameters:
-    ///   - verifier: PKCE's; `nil` for a code that only the app's secret redeems.
-    ///   - redirect: where the browser took the code; `nil` if the user copied it by hand.
+    ///   - verifier: the PKCE verifier; `nil` for a code that can be redeemed only with the app's secret.
+    ///   - redirect: where the browser delivered the code; `nil` if the user copied it by hand.
     static func code(
         for account: Account, verifier: String? = nil, redirect: String? = nil, at now: Date
     ) -> AuthorizationCode {
@@ -48,7 +48,7 @@ struct DropboxOAuth {
     func token(_ request: SandboxRequest) throws -> SandboxResponse {
         do {
             guard request.method == "POST", let form = try request.readForm() else {
-                server.note(request, "token-form", "the token route takes a POST of a form")
+                server.note(request, "token-form", "the token route requires a POST of a form")
                 throw OAuthError(400, "invalid_request", "The request parameters are not a form")
             }
             let client = try authenticate(request, form)
@@ -85,7 +85,7 @@ struct DropboxOAuth {
                 secret = PercentEncoding.decode(halves[1], plusIsBlank: true)
             }
         } else if request.header("authorization") != nil {
-            server.note(request, "token-authorization", "the token route takes no bearer token")
+            server.note(request, "token-authorization", "the token route must not receive a bearer token")
             throw OAuthError(400, "invalid_request", "Unexpected Authorization header")
         }
         guard let key else {
@@ -148,7 +148,7 @@ struct DropboxOAuth {
         return .dropbox(.object(json))
     }
 
-    /// What is wrong with redeeming `code` like this; `nil` if nothing is.
+    /// What is wrong with redeeming `code` in this way; `nil` if it is valid.
     private static func objection(
         to code: AuthorizationCode, _ form: QueryItems, _ client: Client, at now: Date
     ) -> OAuthError? {

@@ -17,7 +17,7 @@ struct DropboxRoutes {
         request.path.hasPrefix("/2/") ? String(request.path.dropFirst(3)) : request.path
     }
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do {
             switch (request.host, request.path) {
@@ -46,7 +46,7 @@ struct DropboxRoutes {
             return DropboxError.text(404, "Not Found")
         }
         guard request.method == "POST" else {
-            server.note(request, "method", "\(request.method) is not for \(function)")
+            server.note(request, "method", "\(request.method) is not a method of \(function)")
             throw DropboxError.badRequest(
                 "Error in call to API function \"\(function)\": Bad HTTP request method: \(request.method)")
         }

@@ -1,26 +1,26 @@
 internal import FoundationEssentials
 
-/// Addresses that are themselves the permission to upload one file, or to download one
-/// (`files/get_temporary_upload_link`, `files/get_temporary_link`).
+/// Addresses that are themselves the authorization to upload or download one file (`files/get_temporary_upload_link`,
+/// `files/get_temporary_link`).
 ///
-/// Forgotten when the sandbox ends.
+/// They do not survive a restart of the sandbox.
 struct DropboxTemporaryLinks {
-    /// Life of an address in seconds, and what a caller may ask for instead for an upload.
+    /// Lifetime of an address in seconds, and the range that a caller may request for an upload.
     static let lifeSeconds = 14_400.0
     static let shortestLifeSeconds = 60.0
-    /// The path that addresses for uploads begin with, at ``uploadHost``.
+    /// The beginning of the paths of upload addresses, at ``uploadHost``.
     static let uploadPath = "/apitul/1/"
     static let uploadHost = "content.dropboxapi.com"
     static let downloadHost = "ucsandbox.dl.dropboxusercontent.com"
     private static let downloadPath = "/cd/0/get/"
     private static let mostLinks = 20_000
 
-    /// What an address permits.
+    /// The upload that an address authorizes.
     struct Upload: Sendable {
         let account: String
         let commit: DropboxCommit
         let expiresAt: Date
-        /// Whether a request has used it up, or is about to.
+        /// Whether a request has used the address, or is about to.
         var isUsed = false
     }
 
@@ -34,7 +34,7 @@ struct DropboxTemporaryLinks {
 
     // MARK: Routes of the API
 
-    /// `files/get_temporary_upload_link`: where the file will go is looked at only when its bytes come.
+    /// `files/get_temporary_upload_link`: the destination of the file is checked only when its bytes arrive.
     func newUpload(_ request: SandboxRequest) throws -> SandboxResponse {
         let account = try DropboxCaller(request, scope: "files.content.write", server: server).account.id
         let members = Set(DropboxUploads.commitMembers.map { "commit_info/" + $0 }).union(["commit_info", "duration"])
@@ -42,7 +42,7 @@ struct DropboxTemporaryLinks {
         let commit = try DropboxCommit(argument["commit_info"] ?? [:])
         let duration = argument["duration"]?.double ?? Self.lifeSeconds
         guard (Self.shortestLifeSeconds...Self.lifeSeconds).contains(duration) else {
-            server.note(request, "link-duration", "a temporary upload link lives for 60 to 14400 seconds")
+            server.note(request, "link-duration", "a temporary upload link is valid for 60 to 14400 seconds")
             throw DropboxArgument.failure(
                 "files/get_temporary_upload_link", "request body: duration: \(duration) is out of range")
         }
@@ -77,19 +77,19 @@ struct DropboxTemporaryLinks {
 
     // MARK: Requests to the addresses
 
-    /// A whole file, sent to an address for uploads. The documentation knows no other statuses than these.
+    /// Receives a whole file at an upload address. The documentation lists no statuses other than these.
     func receive(_ request: SandboxRequest) throws -> SandboxResponse {
         try refuseToken(request)
         guard request.method == "POST" else {
-            server.note(request, "method", "\(request.method) is not for a temporary upload link")
+            server.note(request, "method", "\(request.method) is not a method of a temporary upload link")
             return DropboxError.text(405, "Method Not Allowed")
         }
         guard ["application/octet-stream", "text/plain"].contains(request.mediaType) else {
-            server.note(request, "content-type", "a temporary upload link takes application/octet-stream only")
+            server.note(request, "content-type", "a temporary upload link accepts only application/octet-stream")
             return DropboxError.text(400, "Bad Request")
         }
         if request.body.declaredLength ?? 0 > DropboxUploads.longestRequest {
-            server.note(request, "payload-too-large", "a request holds at most 150 MiB")
+            server.note(request, "payload-too-large", "a request may contain at most 150 MiB")
             return DropboxError.text(400, "Bad Request")
         }
         let key = String(request.path.dropFirst(Self.uploadPath.count))
@@ -114,18 +114,18 @@ struct DropboxTemporaryLinks {
             return .dropbox(["content-hash": .string(hash)])
         } catch {
             server.directory.remove(file)
-            // What is wrong is not told; an address stays usable if nothing has come of it.
+            // The client does not learn the cause; an address remains usable if the upload failed.
             server.withState { $0.dropboxUploadLinks[key]?.isUsed = false }
             guard error is DropboxError else { throw error }
             return DropboxError.text(409, "Conflict")
         }
     }
 
-    /// The bytes of a file, from an address for downloads.
+    /// The bytes of a file, for a download address.
     func send(_ request: SandboxRequest) throws -> SandboxResponse {
         try refuseToken(request)
         guard request.method == "GET" || request.method == "HEAD" else {
-            server.note(request, "method", "\(request.method) is not for a temporary link")
+            server.note(request, "method", "\(request.method) is not a method of a temporary link")
             return DropboxError.text(405, "Method Not Allowed")
         }
         let key =
@@ -139,10 +139,11 @@ struct DropboxTemporaryLinks {
         return DropboxDownloads(server: server).bytes(of: entry, size: size, in: link.account, to: request)
     }
 
-    /// Whoever shows a token to an address that is the permission discloses it without need.
+    /// Records it if a client sends a token to an address that is itself the authorization, and so discloses the token
+    /// needlessly.
     private func refuseToken(_ request: SandboxRequest) throws {
         guard request.header("authorization") != nil else { return }
-        server.note(request, "authorization", "an address that is itself the permission is shown a token")
+        server.note(request, "authorization", "a token was sent to an address that is itself the authorization")
         throw DropboxError.badRequest("Unexpected HTTP header \"Authorization\".")
     }
 }

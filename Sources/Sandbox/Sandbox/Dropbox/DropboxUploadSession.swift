@@ -1,19 +1,19 @@
 internal import FoundationEssentials
 
-/// An upload session: uploaded bytes without a path until they are committed.
+/// An upload session: uploaded bytes that have no path until they are committed.
 struct DropboxUploadSession: Sendable {
-    /// Life of a session, in seconds: seven days.
+    /// Lifetime of a session, in seconds: seven days.
     static let lifeSeconds = 604_800.0
-    /// Offsets and lengths of concurrent appends are multiples of this.
+    /// Offsets and lengths of concurrent appends are multiples of this number.
     static let concurrentBytes = 4_194_304
 
     let id: String
     let account: String
     let isConcurrent: Bool
     let createdAt: Date
-    /// Bytes stored; they count from the start, without a gap unless the session is concurrent.
+    /// The number of stored bytes, counted from the start; without gaps unless the session is concurrent.
     var stored = 0
-    /// Whether no more bytes may come.
+    /// Whether the session accepts no more bytes.
     var isClosed = false
 
     init(account: String, isConcurrent: Bool, at time: Date) {
@@ -23,10 +23,10 @@ struct DropboxUploadSession: Sendable {
         createdAt = time
     }
 
-    /// Name of its files in the state directory.
+    /// The name of its files in the state directory.
     var file: String { "dropbox-" + id.dropFirst("pid_upload_session:".count) }
 
-    /// The session as it is kept on disk.
+    /// The session in its stored form.
     var json: JSONValue {
         [
             "id": .string(id), "account": .string(account), "isConcurrent": .bool(isConcurrent),
@@ -34,7 +34,7 @@ struct DropboxUploadSession: Sendable {
         ]
     }
 
-    /// A session as it was kept on disk; `nil` if it is not one of Dropbox's.
+    /// A session from its stored form; `nil` if it is not one of Dropbox's.
     init?(json: JSONValue) {
         guard let id = json["id"]?.string, id.hasPrefix("pid_upload_session:"), let account = json["account"]?.string,
             let created = Date(json: json["createdAt"])

@@ -4,7 +4,7 @@ internal import Posix
 
 /// Dropbox's upload routes: whole files, and sessions.
 struct DropboxUploads {
-    /// Maximum number of bytes of one request.
+    /// The maximum size of one request, in bytes.
     static let longestRequest = 150 << 20
     static let commitMembers: Set<String> = [
         "path", "mode", "mode/update", "autorename", "client_modified", "mute", "strict_conflict", "property_groups",
@@ -47,7 +47,7 @@ struct DropboxUploads {
         var session = DropboxUploadSession(
             account: account, isConcurrent: argument.tag("session_type") == "concurrent", at: server.now)
         if session.isConcurrent, request.body.declaredLength ?? 1 > 0 {
-            server.note(request, "concurrent-data", "a concurrent session starts without bytes")
+            server.note(request, "concurrent-data", "a concurrent session must start without bytes")
             throw DropboxError.route(["concurrent_session_data_not_allowed"])
         }
         if session.isConcurrent, argument.bool("close") {
@@ -94,7 +94,7 @@ struct DropboxUploads {
         return .dropbox(.null)
     }
 
-    /// `files/upload_session/finish`: the last bytes, and where all of them go.
+    /// `files/upload_session/finish`: the last bytes, and the destination of all bytes.
     func finish(_ request: SandboxRequest) throws -> SandboxResponse {
         let account = try caller(request)
         let members = Set(Self.commitMembers.map { "commit/" + $0 }).union([
@@ -118,7 +118,7 @@ struct DropboxUploads {
             throw DropboxError.route(["concurrent_session_data_not_allowed"])
         }
         let path = server.directory.uploadPath(session.file)
-        // Bytes sent with a failing finish are kept, so the retry is sent without bytes, at the new offset.
+        // Bytes sent with a failed finish request are kept, so the retry is sent without bytes, at the new offset.
         session.stored += try receive(request, argument, into: path, at: offset).count
         try keep(session)
         return .dropbox(.object(shown(try finish(session, commit)).metadata(isTagged: false)))
@@ -182,13 +182,13 @@ struct DropboxUploads {
         DropboxFiles.shown(entry, by: server)
     }
 
-    /// Stores the request's bytes from `offset` on; if the connection is lost, none of them are kept.
+    /// Stores the request's bytes starting at `offset`; keeps none of them if the connection is lost.
     private func receive(
         _ request: SandboxRequest, _ argument: DropboxArgument, into path: String, at offset: Int
     ) throws -> (count: Int, hash: String) {
         let expected = try argument.contentHash(request, server)
         if request.body.declaredLength ?? 0 > Self.longestRequest {
-            server.note(request, "payload-too-large", "a request holds at most 150 MiB")
+            server.note(request, "payload-too-large", "a request may contain at most 150 MiB")
             throw DropboxError.route(["payload_too_large"])
         }
         var writer = try DropboxContentWriter(path: path, from: offset)
@@ -209,8 +209,8 @@ struct DropboxUploads {
         return session
     }
 
-    /// The session that the cursor names, claimed for this request.
-    /// - Parameter wrapper: in which `finish` wraps what is wrong with it; closed sessions can be finished.
+    /// The session named by the cursor, claimed for this request.
+    /// - Parameter wrapper: the tag in which `finish` wraps its errors; closed sessions can be finished.
     private func claim(
         _ argument: DropboxArgument, _ account: String, _ request: SandboxRequest, wrapper: DropboxError.Tag? = nil
     ) throws(DropboxError) -> DropboxUploadSession {
@@ -221,7 +221,7 @@ struct DropboxUploads {
         guard !session.isClosed || wrapper != nil || session.isConcurrent else { throw .route(["closed"]) }
         guard !session.isConcurrent else { return session }
         let rival = server.violation(
-            request, "session-concurrency", "two requests at once send to a sequential session")
+            request, "session-concurrency", "two requests at once write to a sequential session")
         let isClaimed = server.withState { state in
             guard state.dropboxRivals[id] == nil else {
                 state.dropboxRivals[id]?.append(rival)
@@ -234,10 +234,10 @@ struct DropboxUploads {
         return session
     }
 
-    /// Runs `send`, which sends bytes to the session that was claimed, and releases the session.
+    /// Runs `send`, which writes bytes to the claimed session, and releases the session.
     ///
-    /// Requests that came meanwhile violate the rule, unless this one was cut, or its client has gone away, who cannot know for
-    /// how long that stays unnoticed.
+    /// Requests that arrived meanwhile violate the rule, unless this request was interrupted or its client has
+    /// disconnected, since a client cannot know how long that goes unnoticed.
     private func sending<Result>(
         _ request: SandboxRequest, to id: String, _ send: () throws -> Result
     ) throws -> Result {
@@ -270,7 +270,7 @@ struct DropboxUploads {
 }
 
 extension DropboxCommit {
-    /// `CommitInfo` as it comes over the wire.
+    /// `CommitInfo` as on the wire.
     /// - Throws: ``DropboxError/badRequest(_:)`` without a path.
     init(_ json: JSONValue) throws(DropboxError) {
         guard let path = json["path"]?.string else {
@@ -302,7 +302,7 @@ extension StoredContent {
                 var span = piece.mutableSpan
                 read = try file.read(into: &span, at: position)
             } catch { throw StorageError(description: "\(error)") }
-            guard read > 0 else { throw StorageError(description: "an upload in progress has lost bytes: \(path)") }
+            guard read > 0 else { throw StorageError(description: "an unfinished upload lost bytes: \(path)") }
             hash.update(piece[..<read])
             position += read
         }

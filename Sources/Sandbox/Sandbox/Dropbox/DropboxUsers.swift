@@ -1,4 +1,4 @@
-/// The routes about people: the owner of a token, storage usage, and revoking a grant.
+/// The routes about people: a token's owner, storage usage, and revocation of a grant.
 struct DropboxUsers {
     let server: SandboxServer
 
@@ -12,7 +12,7 @@ struct DropboxUsers {
             _ = try DropboxCaller(request, scope: "account_info.read", server: server)
             let argument = try DropboxArgument(request, .rpc, members: ["account_id"], server: server)
             let id = try argument.text("account_id")
-            // As at Dropbox, any token may query any account: this does not prove who is calling.
+            // As at Dropbox, any token may query any account, so the reply does not identify the caller.
             guard let account = server.withState({ $0.accounts[id] }), account.provider == .dropbox else {
                 throw DropboxError.route(["no_account"])
             }

@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 
-/// How a file is to be written (`CommitInfo`).
+/// How to write a file (`CommitInfo`).
 struct DropboxCommit: Sendable {
     enum Mode: Sendable, Equatable {
         case add, overwrite
-        /// Only over this revision.
+        /// Replace only this revision.
         case update(revision: String)
     }
 
@@ -25,7 +25,7 @@ struct DropboxContent: Sendable {
 }
 
 extension SandboxServer {
-    /// Claims an account's namespace for a write: of two concurrent writes, one is told to retry.
+    /// Claims an account's namespace for a write; of two concurrent writes, one must retry.
     /// - Throws: `busy`.
     func withDropboxLock<Result>(
         _ account: String, orThrow busy: DropboxError, _ body: () throws -> Result
@@ -43,7 +43,8 @@ extension SandboxServer {
 
     /// Stores content at its path, following the conflict rules of `WriteMode`.
     ///
-    /// Equal contents at the path count as written, and nothing changes; else a file keeps its id when it is replaced.
+    /// Equal contents at the path count as written, and nothing changes; otherwise a file that is replaced keeps its
+    /// ID.
     /// - Parameter inUpload: how the route wraps its errors.
     func commit(
         _ commit: DropboxCommit, _ content: DropboxContent, to account: String, inUpload: Bool
@@ -112,7 +113,7 @@ extension SandboxServer {
         return kept
     }
 
-    /// Removes an entry, or a folder with its contents.
+    /// Removes an entry, including the contents of a folder.
     func removeDropboxEntry(_ id: String, of account: String) {
         withState { state in
             for gone in state.dropboxes[account]?.remove(id) ?? [] {
@@ -122,11 +123,11 @@ extension SandboxServer {
         }
     }
 
-    /// Why a path cannot be written to; `nil` if it can.
+    /// The reason why a path cannot be written; `nil` if it can.
     static func objection(to path: String) -> DropboxError.Tag? {
         guard path.hasPrefix("/"), path.count > 1 else { return "malformed_path" }
         for name in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            // "Files not syncing", and rclone's findings.
+            // "Files not syncing", and observations of rclone's authors.
             if name.isEmpty || name.utf8.count > 255 || name.hasSuffix(" ") || name.contains("\u{7F}") {
                 return "malformed_path"
             }
@@ -138,7 +139,7 @@ extension SandboxServer {
 }
 
 extension SandboxState {
-    /// The entries of an account's folder as they were kept on disk.
+    /// The entries of an account's folder from their stored form.
     static func entries(of account: String, in directory: StateDirectory) throws(StorageError) -> [DropboxEntry] {
         try directory.names(in: "accounts/\(account)/metadata", suffix: ".json").compactMap { name in
             directory.readJSON(directory.metadataPath(account, name)).flatMap(DropboxEntry.init(json:))

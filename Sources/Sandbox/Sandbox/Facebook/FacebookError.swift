@@ -1,6 +1,6 @@
 /// An error of Facebook's Graph API.
 struct FacebookError: Error, Equatable {
-    /// HTTP status, mostly 400.
+    /// HTTP status, usually 400.
     let status: Int
     /// 190: the access token; 100: a parameter; 4: throttled; 2: transient; 101 and 1: the app.
     let code: Int
@@ -21,7 +21,7 @@ struct FacebookError: Error, Equatable {
         return .object(error)
     }
 
-    /// The answer.
+    /// The response.
     var response: SandboxResponse {
         SandboxResponse(
             status, json: ["error": json],

@@ -1,16 +1,16 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// The routes of `graph.facebook.com` that sign-in needs: `/me`, `/debug_token` and `/oauth/access_token`, each with
-/// or without a version (`/v25.0/…`).
+/// The routes of `graph.facebook.com` for sign-in: `/me`, `/debug_token` and `/oauth/access_token`, each with or
+/// without a version (`/v25.0/…`).
 struct FacebookGraph {
     let server: SandboxServer
-    /// Life of a token from a phone's sign-in, in seconds.
+    /// Lifetime of a token from a phone's sign-in, in seconds.
     static let shortLifeSeconds = 7_200.0
-    /// Life of a long-lived token: about 60 days.
+    /// Lifetime of a long-lived token: about 60 days.
     static let longLifeSeconds = 5_184_000.0
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         var segments = request.segments
         if let first = segments.first, first.hasPrefix("v"), Double(first.dropFirst()) != nil { segments.removeFirst() }
@@ -34,12 +34,12 @@ struct FacebookGraph {
 
     private func requireGet(_ request: SandboxRequest) throws(FacebookError) {
         guard request.method == "GET" else {
-            server.note(request, "method", "\(request.method) is not for this route")
+            server.note(request, "method", "\(request.method) is not a method of this route")
             throw .badRequest(100, "Unsupported \(request.method.lowercased()) request.")
         }
     }
 
-    /// The account of a user's token that works now.
+    /// The account of a valid user token.
     private func signedIn(_ value: String) throws(FacebookError) -> (account: Account, token: AccessToken) {
         guard let found = server.withState({ $0.accessToken(value) }), found.account.provider == .facebook else {
             throw .badRequest(190, "Invalid OAuth access token - Cannot parse access token")
@@ -67,7 +67,7 @@ struct FacebookGraph {
         }
         let (account, token) = try signedIn(value)
         if let proof = request.query["appsecret_proof"] {
-            // The secret of a foreign app is unknown, so no proof can be right for its tokens.
+            // The secret of a foreign app is unknown, so no proof for its tokens can be right.
             let expected = hmacSHA256(key: Array(RegisteredApps.facebookSecret.utf8), message: Array(value.utf8))
             guard token.audience == RegisteredApps.facebookAppID, proof == expected.hexLowercase else {
                 throw .badRequest(100, "Invalid appsecret_proof provided in the API argument")

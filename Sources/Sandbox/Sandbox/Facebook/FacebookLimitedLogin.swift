@@ -1,17 +1,18 @@
 internal import FoundationEssentials
 
-/// Facebook's Limited Login: the app has no access token, but an identity token ("Limited Login", "Validating the OIDC Token").
+/// Facebook's Limited Login: the app receives an identity token instead of an access token ("Limited Login",
+/// "Validating the OIDC Token").
 struct FacebookLimitedLogin {
     static let host = "limited.facebook.com"
-    /// The `tokenType` of accounts whose people sign in like this.
+    /// The `tokenType` of accounts that sign in like this.
     static let tokenType = "LIMITED"
-    /// Life of a token, in seconds.
+    /// Lifetime of a token, in seconds.
     static let lifeSeconds = 3_600.0
     private static let keysPath = "/.well-known/oauth/openid/jwks/"
 
     let server: SandboxServer
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         switch (request.method, request.path) {
         case ("GET", Self.keysPath):
@@ -32,7 +33,7 @@ struct FacebookLimitedLogin {
         }
     }
 
-    /// An identity token of `account`, made now.
+    /// An identity token of `account`, issued now.
     func identityToken(of account: Account) throws -> String {
         let now = server.now
         return try server.facebookKeys.key(0).sign([

@@ -1,18 +1,18 @@
 /// A fault injection rule for requests to the providers.
 struct FaultRule: Sendable {
-    /// Number of the rule, for people.
+    /// The rule's number, shown to people.
     let number: Int
-    /// Only this host, or one of these with commas between them, or any.
+    /// Only this host, or one of these separated by commas; `nil` for any.
     let host: String?
-    /// Only paths with this prefix, or any.
+    /// Only paths with this prefix; `nil` for any.
     let pathPrefix: String?
-    /// Only this method, or any.
+    /// Only this method; `nil` for any.
     let method: String?
-    /// Only queries in which this text occurs, or any.
+    /// Only queries that contain this text; `nil` for any.
     let queryContains: String?
-    /// Number of matching requests to skip first.
+    /// The number of matching requests to skip first.
     var skip: Int
-    /// Number of times to apply; `nil`: unlimited.
+    /// The number of times to apply the rule; `nil` for unlimited.
     var times: Int?
     /// Apply with this probability, drawn from the generator.
     let probability: Double
@@ -22,10 +22,10 @@ struct FaultRule: Sendable {
     /// The effect.
     let effect: FaultEffect
 
-    /// The rule as the control interface takes it.
-    /// - Throws: ``ControlError/badRequest(_:)`` naming the member that is wrong.
+    /// Reads the rule from the control interface's JSON.
+    /// - Throws: ``ControlError/badRequest(_:)`` naming the invalid member.
     init(number: Int, json: JSONValue) throws(ControlError) {
-        guard let object = json.object else { throw .badRequest("a fault is a JSON object") }
+        guard let object = json.object else { throw .badRequest("a fault must be a JSON object") }
         for member in object.members where !Self.names.contains(member.name) {
             throw .badRequest("unknown member of a fault: \(member.name)")
         }
@@ -40,7 +40,7 @@ struct FaultRule: Sendable {
         case nil, .null?: probability = 1
         case let value?:
             guard let number = value.double, (0...1).contains(number) else {
-                throw .badRequest("probability is a number from 0 to 1")
+                throw .badRequest("probability must be a number from 0 to 1")
             }
             probability = number
         }
@@ -49,10 +49,10 @@ struct FaultRule: Sendable {
         switch object["afterEffect"] {
         case nil, .null?: isAfterEffect = false
         case .bool(let value)?: isAfterEffect = value
-        default: throw .badRequest("afterEffect is true or false")
+        default: throw .badRequest("afterEffect must be true or false")
         }
         let status = try Self.count(object, "status")
-        if let status, !(200...599).contains(status) { throw .badRequest("status is 200 to 599") }
+        if let status, !(200...599).contains(status) { throw .badRequest("status must be 200 to 599") }
         let retryAfterSeconds = try Self.count(object, "retryAfter")
         effect = FaultEffect(
             status: status, retryAfter: retryAfterSeconds.map(String.init) ?? object["retryAfter"]?.string,
@@ -77,7 +77,8 @@ struct FaultRule: Sendable {
         "keepBytes", "corruptAtByte",
     ]
 
-    /// The rule as the control interface shows it, with its number, how often it has been applied, and what is left.
+    /// The rule in the control interface's JSON, with its number, how often it has been applied, and how often it will
+    /// still apply.
     var json: JSONValue {
         var object = requestJSON.object ?? [:]
         object["number"] = .int(number)
@@ -86,7 +87,7 @@ struct FaultRule: Sendable {
         return .object(object)
     }
 
-    /// Whether the rule is used up.
+    /// Whether the rule has been applied as often as requested.
     var isSpent: Bool { times == 0 }
 
     /// Whether the rule applies to this request; counts matches.
@@ -113,7 +114,7 @@ struct FaultRule: Sendable {
         switch object[name] {
         case nil, .null?: return nil
         case .string(let text)?: return text
-        default: throw .badRequest("\(name) is a string")
+        default: throw .badRequest("\(name) must be a string")
         }
     }
 
@@ -122,38 +123,38 @@ struct FaultRule: Sendable {
         case nil, .null?: return nil
         case let value?:
             if name == "retryAfter", value.string != nil { return nil }
-            guard let number = value.int, number >= 0 else { throw .badRequest("\(name) is a whole number from 0") }
+            guard let number = value.int, number >= 0 else { throw .badRequest("\(name) must be an integer from 0") }
             return number
         }
     }
 }
 
-/// The effect of a fault on a request; several effects of one rule, or of several rules, are combined.
+/// The effect of a fault on a request; several effects of one or more rules are combined.
 struct FaultEffect: Sendable, Equatable {
-    /// Answer with this status instead.
+    /// Respond with this status instead.
     var status: Int?
-    /// With this `Retry-After`: seconds or an HTTP date.
+    /// Send this `Retry-After`: seconds or an HTTP date.
     var retryAfter: String?
-    /// Wait this long first; with ``isAfterEffect``, before the answer.
+    /// Wait this long first; with ``isAfterEffect``, wait before the response.
     var latencyMilliseconds = 0
-    /// Send only this many bytes of the answer's body.
+    /// Send only this many bytes of the response's body.
     var truncateAfterBytes: Int?
-    /// Close the connection without an answer after this many bytes of the request's body.
+    /// Close the connection without a response after this many bytes of the request's body.
     var resetAfterBytes: Int?
-    /// Do the work first; without a status or reset the answer is lost.
+    /// Process the request first; without a status or reset, the response is lost.
     var isAfterEffect = false
     /// The provider's own reason for the status, e.g. `userRateLimitExceeded`.
     var reason: String?
-    /// The answer's body instead of the provider's form.
+    /// The response's body instead of the provider's format.
     var body: String?
     /// The media type of ``body``.
     var contentType: String?
     /// Store only this many bytes of a chunk, rounded down to the provider's granularity.
     var keepBytes: Int?
-    /// Flip a bit of this byte: of the request's body if it has one, else of the answer's.
+    /// Flip a bit of this byte: in the request's body if it has one, otherwise in the response's.
     var corruptAtByte: Int?
 
-    /// Whether there is anything to do.
+    /// Whether the effect changes anything.
     var doesSomething: Bool { self != FaultEffect() && (latencyMilliseconds > 0 || withoutLatency) }
 
     private var withoutLatency: Bool {

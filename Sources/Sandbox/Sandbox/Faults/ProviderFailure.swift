@@ -2,7 +2,7 @@ internal import FoundationEssentials
 
 /// A failure in the format of the called provider.
 enum ProviderFailure {
-    /// An answer with this status, as the request's provider would put it, unless the fault says how.
+    /// A response with this status in the format of the request's provider, unless the fault defines its own body.
     static func response(status: Int, to request: SandboxRequest, effect: FaultEffect) -> SandboxResponse {
         var response: SandboxResponse
         if let body = effect.body {
@@ -33,11 +33,11 @@ enum ProviderFailure {
         return response
     }
 
-    /// The answer of a host that has no backend, as a proxy's.
+    /// The response for a host without a backend, as a proxy would send it.
     static var noBackend: SandboxResponse { backend(502, "NoBackend") }
 
-    /// In the form of Amazon S3 ("Error responses"), whose body a client of another kind of server does not read; and with the
-    /// challenge that every other kind has with 401.
+    /// In the format of Amazon S3 ("Error responses"), whose body clients of other servers ignore; a 401 also has the
+    /// challenge that all other servers send.
     private static func backend(_ status: Int, _ reason: String?) -> SandboxResponse {
         let code =
             switch status {
@@ -91,7 +91,8 @@ enum ProviderFailure {
         return GraphError(status, reason ?? code, "Sandbox fault").response(at: Date())
     }
 
-    /// Dropbox's own forms; `reason` is the tag, or the tags with slashes between them, or `text` for a 429 of text.
+    /// Dropbox's own formats; `reason` is the tag, or several tags separated by slashes, or `text` for a 429 with plain
+    /// text.
     private static func dropbox(_ status: Int, _ effect: FaultEffect) -> SandboxResponse {
         switch status {
         case 401: return DropboxError.unauthorized(effect.reason ?? "invalid_access_token").response
@@ -102,7 +103,7 @@ enum ProviderFailure {
             let seconds = effect.retryAfter.flatMap { Int($0) } ?? 1
             var response = DropboxError.tooMany(effect.reason ?? "too_many_requests", retryAfterSeconds: seconds)
                 .response
-            // The JSON contains it; the header is not always present.
+            // The JSON contains the value; the header is not always present.
             response.headers.removeAll { $0.name == "Retry-After" }
             return response
         default: return DropboxError.text(status, "Sandbox fault")

@@ -3,7 +3,7 @@ struct GoogleRoutes {
     let server: SandboxServer
     let effect: FaultEffect
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         let oauth = GoogleOAuth(server: server)
         switch (request.host, request.path) {

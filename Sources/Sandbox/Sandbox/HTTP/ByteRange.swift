@@ -7,7 +7,7 @@ enum ByteRange: Equatable {
     /// The range begins beyond the end: 416.
     case unsatisfiable
 
-    /// What `header` asks of a content of `length` bytes.
+    /// The range that `header` requests of a content of `length` bytes.
     init(_ header: String?, length: Int) {
         guard let header, header.hasPrefix("bytes="), !header.contains(",") else {
             self = .whole
@@ -30,7 +30,7 @@ enum ByteRange: Equatable {
     }
 }
 
-/// The `Content-Range` header of an upload: `bytes FIRST-LAST/TOTAL`, `bytes */TOTAL`, with `*` for an unknown total.
+/// The `Content-Range` header of an upload: `bytes FIRST-LAST/TOTAL` or `bytes */TOTAL`, with `*` for an unknown total.
 struct ContentRange: Equatable {
     /// Offsets of the first and last byte sent; `nil` in a status query.
     let bytes: ClosedRange<Int>?

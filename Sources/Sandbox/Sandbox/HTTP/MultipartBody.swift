@@ -1,7 +1,7 @@
 /// A body of the type `multipart` (RFC 2046, section 5.1): parts with headers, between boundaries.
 ///
-/// Read strictly: the line break before a delimiter belongs to the delimiter. Lines end in CR LF, or all of them in LF
-/// alone, as Google's own Python client sends them.
+/// Parsed strictly: the line break before a delimiter belongs to the delimiter. Either all lines end in CR LF or all
+/// end in LF, as Google's own Python client sends them.
 struct MultipartBody {
     /// The parts in order; names of headers in lower case.
     let parts: [(headers: [String: String], content: ArraySlice<UInt8>)]
@@ -31,12 +31,12 @@ struct MultipartBody {
     }
 }
 
-/// What is around the parts of a body of the type `multipart`. Positions are those behind a boundary.
+/// The delimiters between the parts of a `multipart` body. Positions are those after a boundary.
 struct MultipartFrame {
     let lineBreak: [UInt8]
     /// The line break before a boundary, and the boundary.
     let delimiter: [UInt8]
-    /// Where the first boundary ends.
+    /// The position after the first boundary.
     let firstPart: Int
 
     typealias Malformed = MultipartBody.Malformed
@@ -58,8 +58,8 @@ struct MultipartFrame {
     /// Whether a boundary is the last one.
     func isClosed(at position: Int, in body: [UInt8]) -> Bool { body[position...].starts(with: "--".utf8) }
 
-    /// The headers of a part, names in lower case, and where its content begins: behind `end` if it has none.
-    /// - Parameter end: where the next delimiter begins.
+    /// The headers of a part, names in lower case, and the position of its content: after `end` if it has none.
+    /// - Parameter end: the position of the next delimiter.
     func headers(
         in body: [UInt8], from boundary: Int, to end: Int
     ) throws(Malformed) -> (headers: [String: String], content: Int) {
@@ -81,7 +81,7 @@ struct MultipartFrame {
         }
     }
 
-    /// Where the next delimiter begins, at `start` or behind it.
+    /// The position of the next delimiter, at `start` or after it.
     func nextDelimiter(in body: [UInt8], from start: Int) -> Int? { Self.find(delimiter, in: body, from: start) }
 
     private static func boundary(_ header: String) -> String? {
@@ -96,11 +96,11 @@ struct MultipartFrame {
         return nil
     }
 
-    /// Offset at which `pattern` occurs first, at `start` or after it (Boyer-Moore-Horspool: most bytes of a photograph
-    /// are never looked at).
+    /// The offset of the first occurrence of `pattern`, at `start` or after it (Boyer-Moore-Horspool: most bytes of a
+    /// photograph are never examined).
     private static func find(_ pattern: [UInt8], in body: [UInt8], from start: Int) -> Int? {
         let last = pattern.count - 1
-        // By the byte that is where the pattern would end: how far on it can be at the earliest.
+        // For each value of the byte at the pattern's end: the distance to the next possible match.
         var steps = [Int](repeating: pattern.count, count: 256)
         for (offset, byte) in pattern.dropLast().enumerated() { steps[Int(byte)] = last - offset }
         var position = start

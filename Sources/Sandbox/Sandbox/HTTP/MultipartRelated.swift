@@ -1,8 +1,8 @@
-/// A `multipart/related` upload (RFC 2387): metadata as JSON, then the bytes of a file; exactly two parts.
+/// A `multipart/related` upload (RFC 2387) of exactly two parts: metadata as JSON, then the bytes of a file.
 ///
 /// The metadata and the second part's headers are read at once, the file's bytes as they arrive.
 struct MultipartRelated {
-    /// What the metadata and the headers may have together.
+    /// The maximum size of the metadata and the headers together.
     static let largestFrame = 65_536
 
     /// The JSON of the first part.
@@ -14,7 +14,7 @@ struct MultipartRelated {
 
     private let body: RequestBody
     private let frame: MultipartFrame
-    /// What has arrived of the second part's content, and of what follows it.
+    /// The bytes of the second part's content, and of what follows it, that have arrived.
     private var arrived: [UInt8]
 
     /// Reads up to the second part's content.
@@ -35,21 +35,21 @@ struct MultipartRelated {
             throw Malformed(message: "the first part is \(type ?? "of no type"), not application/json")
         }
         let second = end + frame.delimiter.count
-        guard !frame.isClosed(at: second, in: start) else { throw Malformed(message: "there is one part, not two") }
+        guard !frame.isClosed(at: second, in: start) else { throw Malformed(message: "the body has one part, not two") }
         let headers = try frame.headers(in: start, from: second, to: start.count)
         metadata = Array(start[min(first.content, end)..<end])
         contentType = headers.headers["content-type"]
         self.body = body
         self.frame = frame
-        // The line break of the empty line may be that of the delimiter, too.
+        // The line break of the empty line may also belong to the delimiter.
         let emptyLine = headers.content - frame.lineBreak.count
         let isEmpty = start[emptyLine...].starts(with: frame.delimiter)
         arrived = Array(start[(isEmpty ? emptyLine : headers.content)...])
     }
 
     /// Reads the second part's content, and the rest of the body.
-    /// - Parameter store: takes each piece.
-    /// - Throws: ``Malformed``, ``RequestBodyError/cut``, and what `store` throws.
+    /// - Parameter store: stores each piece.
+    /// - Throws: ``Malformed``, ``RequestBodyError/cut``, and the errors of `store`.
     mutating func readContent(store: (ArraySlice<UInt8>) throws -> Void) throws {
         var piece = [UInt8](repeating: 0, count: ContentWriter.pieceBytes)
         while true {
@@ -65,11 +65,11 @@ struct MultipartRelated {
             guard try read(&piece) else { throw Malformed(message: "the closing boundary is missing") }
         }
         if arrived.count < 2 { _ = try read(&piece) }
-        guard frame.isClosed(at: 0, in: arrived) else { throw Malformed(message: "there are more than two parts") }
+        guard frame.isClosed(at: 0, in: arrived) else { throw Malformed(message: "the body has more than two parts") }
         try body.drain()
     }
 
-    /// Reads on, a piece at most.
+    /// Reads at most one more piece.
     /// - Returns: `false` at the end of the body.
     private mutating func read(_ piece: inout [UInt8]) throws -> Bool {
         var filled = 0

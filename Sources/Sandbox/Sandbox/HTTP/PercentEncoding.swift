@@ -1,7 +1,7 @@
-/// Percent-encoding as URLs and forms use it (RFC 3986 section 2.1, WHATWG URL "application/x-www-form-urlencoded").
+/// Percent-encoding in URLs and forms (RFC 3986 section 2.1, WHATWG URL "application/x-www-form-urlencoded").
 enum PercentEncoding {
-    /// The percent-decoded text; `nil` for a broken escape or if the result is not UTF-8.
-    /// - Parameter plusIsBlank: true in queries and forms, where `+` stands for a space.
+    /// The percent-decoded text; `nil` if an escape is invalid or the result is not UTF-8.
+    /// - Parameter plusIsBlank: `true` in queries and forms, where `+` means a space.
     static func decode(_ text: some StringProtocol, plusIsBlank: Bool) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
@@ -46,7 +46,7 @@ enum PercentEncoding {
     }
 }
 
-/// The pairs of a query or of a form body, decoded, in order.
+/// The decoded pairs of a query or of a form body, in order.
 public struct QueryItems: Sendable, Equatable {
     /// Names and values as received.
     public let items: [Item]
@@ -70,6 +70,6 @@ public struct QueryItems: Sendable, Equatable {
         }
     }
 
-    /// The value of the first item of that name.
+    /// The value of the first item with that name.
     public subscript(_ name: String) -> String? { items.first { $0.name == name }?.value }
 }

@@ -6,24 +6,24 @@ public enum RequestBodyError: Error, Equatable {
     case tooLong
 }
 
-/// A request's body, pulled piece by piece, so that a file of any size passes through constant memory.
+/// A request's body, read piece by piece, so that a file of any size needs only constant memory.
 ///
-/// Belongs to the one thread that serves the request; faults that occur inside a body are applied here.
+/// Belongs to the one thread that serves the request; faults within a body are applied here.
 public final class RequestBody {
-    /// Fills the buffer from its start; returns the number of bytes read, fewer than it holds only at the end of the
-    /// body.
+    /// Fills the buffer from its start and returns the number of bytes read, which is less than the buffer's size only
+    /// at the end of the body.
     public typealias Source = (_ buffer: inout [UInt8]) throws(RequestBodyError) -> Int
 
-    /// Bytes announced by `Content-Length`; `nil` if the length is not known.
+    /// Bytes announced by `Content-Length`; `nil` if the length is unknown.
     public let declaredLength: Int?
     /// Bytes read so far.
     public private(set) var receivedBytes = 0
-    /// Cut off the request once this many bytes have arrived, or at the end of a shorter body.
+    /// Interrupt the request after this many bytes, or at the end of a shorter body.
     var cutAfterBytes: Int?
     /// Flip a bit of the byte at this offset.
     var corruptAtByte: Int?
 
-    /// Whether the client has gone away, so that nobody awaits the reply.
+    /// Whether the client has disconnected, so that nobody awaits the response.
     public var isClientGone: () -> Bool = { false }
     private let source: Source
 
@@ -33,7 +33,7 @@ public final class RequestBody {
         self.source = source
     }
 
-    /// A body that is in memory already.
+    /// A body that is already in memory.
     public convenience init(_ bytes: [UInt8]) {
         var position = 0
         self.init(declaredLength: bytes.count) { buffer in
@@ -45,8 +45,9 @@ public final class RequestBody {
     }
 
     /// Fills `buffer` from the body.
-    /// - Returns: bytes filled, from the start of the buffer; fewer than it holds only at the end of the body.
-    /// - Throws: ``RequestBodyError/cut``; what had arrived is still in the buffer, `filled` says how much.
+    /// - Returns: the number of bytes filled from the start of the buffer; less than the buffer's size only at the end
+    ///   of the body.
+    /// - Throws: ``RequestBodyError/cut``; the bytes that had arrived are in the buffer, and `filled` is their number.
     func fill(_ buffer: inout [UInt8], filled: inout Int) throws(RequestBodyError) {
         filled = 0
         let count = try source(&buffer)
@@ -64,7 +65,8 @@ public final class RequestBody {
     /// The whole body, which must not be longer than `limit` bytes.
     func readAll(limit: Int) throws(RequestBodyError) -> [UInt8] {
         if let declaredLength, declaredLength > limit { throw .tooLong }
-        // Of a body with its length, one more byte than that: its end is seen with one reading, and nothing is copied.
+        // For a body of known length, one byte more than that: a single read then reaches its end, and nothing is
+        // copied.
         var buffer = [UInt8](repeating: 0, count: min(limit, declaredLength ?? 65_536) + 1)
         var bytes: [UInt8] = []
         var filled = 0
@@ -81,7 +83,7 @@ public final class RequestBody {
         return bytes
     }
 
-    /// Reads and discards the rest, so that the client can finish sending before it gets its answer.
+    /// Reads and discards the rest, so that the client can finish sending before it receives its response.
     public func drain() throws(RequestBodyError) {
         if let declaredLength, receivedBytes >= declaredLength { return }
         var buffer = [UInt8](repeating: 0, count: 262_144)

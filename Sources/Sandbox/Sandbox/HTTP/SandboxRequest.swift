@@ -1,28 +1,28 @@
 /// One HTTP request to an emulated provider or to the control interface.
 public struct SandboxRequest {
-    /// Method, in capitals.
+    /// Method, in capital letters.
     public let method: String
     /// The `Host` header in lower case, without the port.
     public let host: String
-    /// The path as it was sent, still percent-encoded.
+    /// The path as sent, still percent-encoded.
     public let path: String
-    /// The query as it was sent, without `?`.
+    /// The query as sent, without `?`.
     public let queryText: String
     /// The decoded query.
     public let query: QueryItems
     /// Address of the peer, as nginx saw it.
     public let peer: String
-    /// Whether the request came over TLS.
+    /// Whether the request was received over TLS.
     public let isSecure: Bool
     /// The body, read at most once.
     public let body: RequestBody
 
     private let headers: [String: String]
 
-    /// A request.
+    /// Creates a request.
     /// - Parameters:
     ///   - target: path and query, as in the request line.
-    ///   - host: the `Host` header; a port is cut off.
+    ///   - host: the `Host` header; a port is removed.
     ///   - headers: names in any letter case.
     public init(
         method: String, host: String, target: String, headers: [(name: String, value: String)] = [],
@@ -52,7 +52,7 @@ public struct SandboxRequest {
         return value.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
     }
 
-    /// The path's segments, decoded; a broken escape stays as it is.
+    /// The path's segments, decoded; an invalid escape is left unchanged.
     var segments: [String] {
         path.split(separator: "/", omittingEmptySubsequences: true).map {
             PercentEncoding.decode($0, plusIsBlank: false) ?? String($0)

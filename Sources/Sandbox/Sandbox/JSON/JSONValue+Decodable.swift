@@ -1,16 +1,16 @@
 internal import FoundationEssentials
 
 extension JSONValue: Decodable {
-    /// Levels of arrays and objects that are accepted; below Foundation's own limit, which a worker's stack need not
-    /// bear.
+    /// The accepted depth of arrays and objects; lower than Foundation's own limit, which may be too deep for a
+    /// worker's stack.
     private static let deepest = 64
 
-    /// The value that the whole of `bytes` stands for (RFC 8259, UTF-8), at most 64 levels deep.
+    /// The value represented by all of `bytes` (RFC 8259, UTF-8), at most 64 levels deep.
     ///
-    /// Members are sorted by name, as `JSONDecoder` does not tell their order; of equal names the first counts.
-    /// Numbers that are exactly an `Int` are one, however they are written: `1.0` is 1. Others are doubles.
-    /// - Throws: `DecodingError` for anything that is not one JSON value with nothing but white space around it, and for
-    ///   numbers beyond the range of doubles.
+    /// Members are sorted by name, because `JSONDecoder` does not report their order; of equal names the first counts.
+    /// Numbers whose value is an exact `Int` become one, however they are written: `1.0` is 1. Others become doubles.
+    /// - Throws: `DecodingError` for anything except one JSON value surrounded only by white space, and for numbers
+    ///   beyond the range of doubles.
     public init(parsing bytes: [UInt8]) throws {
         guard !Self.hasWhatOnlyFoundationAccepts(bytes) else {
             throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "The text is not strict JSON."))
@@ -18,7 +18,7 @@ extension JSONValue: Decodable {
         self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
     }
 
-    /// Decodes whichever value there is.
+    /// Decodes a value of any kind.
     public init(from decoder: any Decoder) throws {
         if let members = try? decoder.container(keyedBy: MemberName.self) {
             try Self.requireDepth(decoder)
@@ -41,7 +41,7 @@ extension JSONValue: Decodable {
         if let text = try? value.decode(String.self) { return .string(text) }
         if value.decodeNil() { return .null }
         if let isTrue = try? value.decode(Bool.self) { return .bool(isTrue) }
-        // Whole numbers first: as doubles they would lose digits beyond 2^53.
+        // Tries integers first: as doubles they would lose digits beyond 2^53.
         if let whole = try? value.decode(Int.self) { return .int(whole) }
         return .double(try value.decode(Double.self))
     }
@@ -53,8 +53,8 @@ extension JSONValue: Decodable {
         }
     }
 
-    /// Whether the text has a byte order mark, is UTF-16 or UTF-32 (so that it has zero bytes), or has a comma before a
-    /// closing bracket: Foundation accepts all of that, a provider does not.
+    /// Whether the text has a byte order mark, is UTF-16 or UTF-32 (and therefore contains zero bytes), or has a comma
+    /// before a closing bracket: Foundation accepts all of these, but a provider does not.
     private static func hasWhatOnlyFoundationAccepts(_ bytes: [UInt8]) -> Bool {
         if bytes.first == 0xEF || bytes.contains(0) { return true }
         var (isInString, isEscaped, followsComma) = (false, false, false)
@@ -72,7 +72,7 @@ extension JSONValue: Decodable {
         return false
     }
 
-    /// Any name of a member.
+    /// A member with any name.
     private struct MemberName: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }

@@ -1,7 +1,7 @@
 /// A JSON value whose objects keep the order of their members.
 ///
-/// The providers' answers are compared by people and by tests, so members keep their insertion order; those of decoded
-/// objects are sorted by name. Numbers are integers (`int`) wherever that is exact.
+/// People and tests compare the providers' responses, so members keep their insertion order; those of decoded objects
+/// are sorted by name. Numbers are integers (`int`) wherever that is exact.
 public enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)
@@ -49,7 +49,7 @@ public enum JSONValue: Sendable, Equatable {
         if case .object(let value) = self { value } else { nil }
     }
 
-    /// The member of that name, if this is an object that has one.
+    /// The member with that name, if this is an object that has one.
     public subscript(_ name: String) -> JSONValue? { object?[name] }
 }
 
@@ -64,7 +64,7 @@ public struct JSONObject: Sendable, Equatable, ExpressibleByDictionaryLiteral {
         for (name, value) in elements { self[name] = value }
     }
 
-    /// The value of a member; `nil` if there is none. Setting `nil` removes the member.
+    /// The value of a member; `nil` if it does not exist. Setting `nil` removes the member.
     public subscript(_ name: String) -> JSONValue? {
         get { members.first { $0.name == name }?.value }
         set {
@@ -78,7 +78,7 @@ public struct JSONObject: Sendable, Equatable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Equal if names, values and their order are.
+    /// Equal if names, values and their order are equal.
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
         left.members.elementsEqual(right.members) { $0.name == $1.name && $0.value == $1.value }
     }
@@ -104,8 +104,8 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
 }
 
 extension Optional where Wrapped == JSONValue {
-    /// A string, or `nil`: for members that may be absent.
+    /// A string; `nil` for a member that may be absent.
     static func string(_ text: String?) -> JSONValue? { text.map { .string($0) } }
-    /// An integer, or `nil`.
+    /// An integer; `nil` for a member that may be absent.
     static func int(_ number: Int?) -> JSONValue? { number.map { .int($0) } }
 }

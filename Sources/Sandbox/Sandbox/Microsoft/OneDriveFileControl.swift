@@ -5,7 +5,7 @@ struct OneDriveFileControl {
     let server: SandboxServer
     let account: Account
 
-    /// Answers a request; `path` is what follows `/files`.
+    /// Handles a request; `path` follows `/files`.
     func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
         let drive: OneDrive
         do { drive = try server.oneDrive(of: account.id) } catch { throw ControlError.notFound(error.message) }
@@ -24,7 +24,7 @@ struct OneDriveFileControl {
         }
     }
 
-    /// The file of that name: in the folder that `?folder=` names, else the newest.
+    /// The file with that name: in the folder named by `?folder=`, otherwise the newest.
     private func find(_ name: String, _ request: SandboxRequest, _ listing: OneDriveListing) -> OneDriveItem? {
         let folder = request.query["folder"]
         return listing.files.last { item in
@@ -35,11 +35,11 @@ struct OneDriveFileControl {
     private func existing(
         _ name: String, _ request: SandboxRequest, _ listing: OneDriveListing
     ) throws(ControlError) -> OneDriveItem {
-        guard let item = find(name, request, listing) else { throw .notFound("no file \(name)") }
+        guard let item = find(name, request, listing) else { throw .notFound("file \(name) does not exist") }
         return item
     }
 
-    /// The bytes of a file. A browser that shows them does not execute them.
+    /// The bytes of a file, with headers that prevent a browser from executing them.
     private func content(of item: OneDriveItem) -> SandboxResponse {
         SandboxResponse(
             200,
@@ -50,8 +50,8 @@ struct OneDriveFileControl {
             file: server.directory.contentPath(account.id, item.id), offset: 0, count: item.size)
     }
 
-    /// Replaces the content of a file, or creates one: in the app's folder, unless `?folder=` names another of the
-    /// root.
+    /// Replaces the content of a file, or creates one: in the app's folder, unless `?folder=` names another folder in
+    /// the root.
     private func put(
         _ name: String, _ request: SandboxRequest, _ listing: OneDriveListing
     ) throws -> SandboxResponse {
@@ -73,8 +73,8 @@ struct OneDriveFileControl {
         }
     }
 
-    /// The id of the folder of that name in the root, created if it is missing; of the app's folder if no name is
-    /// given.
+    /// The ID of the folder with that name in the root, which is created if it is missing; without a name, the ID of
+    /// the app's folder.
     private func folder(_ name: String?) throws -> String {
         let appFolder = try server.appFolder(of: account.id)
         let time = server.now
@@ -89,11 +89,11 @@ struct OneDriveFileControl {
     }
 }
 
-/// A OneDrive as a person sees it: names and folders instead of ids.
+/// A OneDrive as shown to a person: with names and folders instead of IDs.
 struct OneDriveListing {
     let drive: OneDrive
 
-    /// All files without folders, in order of creation.
+    /// All files except folders, in order of creation.
     var files: [OneDriveItem] {
         drive.items.values.filter { !$0.isFolder }.sorted { $0.sequence < $1.sequence }
     }

@@ -1,12 +1,12 @@
-/// Whether an account has a OneDrive: those of organizations may lack one.
+/// Whether an account has a OneDrive; accounts of organizations may have none.
 enum OneDriveState: String, Sendable, CaseIterable {
     case ready
-    /// Nobody has set it up for the person yet.
+    /// Not set up for the person yet.
     case unprovisioned
     /// The organization has no license for SharePoint Online, on which OneDrive for Business is built.
     case unlicensed
 
-    /// The answer to every request for the drive; `nil` if it exists.
+    /// The response to every request for the drive; `nil` if the drive exists.
     var error: GraphError? {
         switch self {
         case .ready: nil

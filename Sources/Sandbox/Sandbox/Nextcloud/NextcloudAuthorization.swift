@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// `GET /index.php/apps/oauth2/authorize` of Nextcloud's OAuth 2.0 app, which knows no scopes.
+/// `GET /index.php/apps/oauth2/authorize` of Nextcloud's OAuth 2.0 app, which has no scopes.
 struct NextcloudAuthorization: AuthorizationEndpoint {
     let server: SandboxServer
     var provider: Provider { .webdav }
@@ -10,7 +10,7 @@ struct NextcloudAuthorization: AuthorizationEndpoint {
         guard let client = RegisteredApps.nextcloudClients.first(where: { $0.id == query["client_id"] }) else {
             throw .page(status: 400, code: "invalid_client", text: "Your client is not authorized to connect.")
         }
-        // On the person's own machine any port will do.
+        // On the person's own machine, any port is allowed.
         guard let redirect = query["redirect_uri"],
             LoopbackAddress(redirect)?.withoutPort == client.redirectWithoutPort
         else { throw .page(status: 400, code: "invalid_request", text: "redirect_uri is not that of the client") }

@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
-/// The caller of a request: a user name, or an email address, and an app password (RFC 7617), or a bearer token.
+/// The caller of a request, identified by a user name or email address and an app password (RFC 7617), or by a bearer
+/// token.
 struct NextcloudCaller {
-    /// How long after a wrong password the same one must not be tried again: real servers slow down everybody who comes
-    /// from that address.
+    /// How long a wrong password must not be tried again: real servers slow down all callers from that address.
     private static let patienceSeconds = 30.0
     private static let patientTries = 5
 
@@ -24,7 +24,7 @@ struct NextcloudCaller {
         self.token = token
     }
 
-    /// The caller of a request for somebody's files, which everybody may read if the settings say so.
+    /// The caller of a request for a user's files, which everybody may read if so configured.
     init(_ request: SandboxRequest, reading user: String?, server: SandboxServer) throws(NextcloudError) {
         let isOpen = server.withState { $0.settings.hasOpenReads }
         guard isOpen, ["PROPFIND", "GET", "HEAD"].contains(request.method), let user,
@@ -68,7 +68,7 @@ struct NextcloudCaller {
 }
 
 extension SandboxState {
-    /// Whether too many wrong passwords have come from an address lately (Nextcloud, `Bruteforce\Throttler`).
+    /// Whether too many wrong passwords have recently come from an address (Nextcloud, `Bruteforce\Throttler`).
     mutating func turnsAway(_ peer: String, at now: Date) -> Bool {
         guard settings.toleratedPasswords > 0 else {
             wrongPasswordTimes = [:]

@@ -2,13 +2,13 @@ internal import FoundationEssentials
 
 /// A file or folder of a person.
 struct NextcloudEntry: Sendable {
-    /// `oc:fileid`; stays the same when the entry is moved or its contents change.
+    /// `oc:fileid`; unchanged when the entry is moved or its contents change.
     let fileID: Int
-    /// From the person's root: `/Folder/name.txt`; empty for the root itself.
+    /// The path from the person's root: `/Folder/name.txt`; empty for the root itself.
     var path: String
     /// Size in bytes; `nil` for folders.
     var size: Int?
-    /// What the client said about the bytes, `MD5:…`, unchecked.
+    /// The client's checksum of the bytes, `MD5:…`, unverified.
     var checksum: String?
     /// Changes with the contents.
     var entityTag: String
@@ -16,9 +16,9 @@ struct NextcloudEntry: Sendable {
 
     var isFolder: Bool { size == nil }
     var name: String { String(path.split(separator: "/").last ?? "") }
-    /// The path of the folder it is in.
+    /// The path of its folder.
     var folder: String { path.isEmpty ? "" : String(path.dropLast(name.count + 1)) }
-    /// Name of its file in the state directory.
+    /// The name of its file in the state directory.
     var object: String { String(fileID) }
 
     init(fileID: Int, path: String, at time: Date) {
@@ -28,7 +28,7 @@ struct NextcloudEntry: Sendable {
         entityTag = Self.newEntityTag()
     }
 
-    /// In the form of PHP's `uniqid`.
+    /// In the format of PHP's `uniqid`.
     static func newEntityTag() -> String {
         let digits = String(UInt64.random(in: 0..<(1 << 52)), radix: 16)
         return String(repeating: "0", count: 13 - digits.count) + digits
@@ -46,7 +46,7 @@ struct NextcloudEntry: Sendable {
         return .object(json)
     }
 
-    /// An entry as it was kept on disk; `nil` if a member is missing.
+    /// An entry from its stored form; `nil` if a member is missing.
     init?(json: JSONValue) {
         guard let fileID = json["fileID"]?.int, let path = json["path"]?.string,
             let entityTag = json["entityTag"]?.string, let modifiedAt = Date(json: json["modifiedAt"])

@@ -1,4 +1,4 @@
-/// Why Nextcloud refuses a request, as sabre/dav writes it.
+/// The reason why Nextcloud rejects a request, in the format of sabre/dav.
 enum NextcloudError: Error {
     case badRequest(String)
     case notAuthenticated

@@ -1,10 +1,10 @@
-/// What a person does with the files in their Nextcloud, outside the app.
+/// The actions of a person with the files in their Nextcloud, outside the app.
 struct NextcloudFileControl {
     let server: SandboxServer
     let account: Account
 
-    /// Answers a request; `path` is what follows `/files`: a path from the person's root, or the name of a file that is
-    /// the only one of that name; `?folder=` goes in front of it. `POST` with `{"path"}` renames or moves.
+    /// Handles a request. `path` follows `/files` and is a path from the person's root, or the name of a file if it is
+    /// unique; `?folder=` precedes it. `POST` with `{"path"}` renames or moves.
     func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
         switch request.method {
         case "GET" where path.isEmpty:
@@ -21,7 +21,7 @@ struct NextcloudFileControl {
         case "PUT" where !path.isEmpty: return try put(request, path)
         case "POST" where !path.isEmpty:
             guard let target = try ControlInterface.json(request)["path"]?.string else {
-                throw ControlError.badRequest("path is that of the file from the person's root")
+                throw ControlError.badRequest("path must be the file's path from the person's root")
             }
             do {
                 let entry = try existing(request, path)
@@ -37,7 +37,7 @@ struct NextcloudFileControl {
         }
     }
 
-    /// All files without folders, in order of creation.
+    /// All files except folders, in order of creation.
     static func files(of account: Account, _ server: SandboxServer) -> [NextcloudEntry] {
         server.withState { $0.nextclouds[account.id]?.entries.values.filter { !$0.isFolder } ?? [] }
             .sorted { $0.fileID < $1.fileID }
@@ -56,11 +56,13 @@ struct NextcloudFileControl {
     }
 
     private func existing(_ request: SandboxRequest, _ path: [String]) throws(ControlError) -> NextcloudEntry {
-        guard let entry = find(request, path) else { throw .notFound("no file \(path.joined(separator: "/"))") }
+        guard let entry = find(request, path) else {
+            throw .notFound("file \(path.joined(separator: "/")) does not exist")
+        }
         return entry
     }
 
-    /// Replaces the contents of a file, or creates one, in the app's folder unless another is named.
+    /// Replaces the contents of a file, or creates one; in the app's folder unless the request names another.
     private func put(_ request: SandboxRequest, _ path: [String]) throws -> SandboxResponse {
         let content = try server.receiveNextcloudContent(request)
         let target = find(request, path)?.path ?? full(request, path)

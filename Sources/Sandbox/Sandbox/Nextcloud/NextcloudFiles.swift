@@ -15,7 +15,7 @@ struct NextcloudFiles: Sendable {
     /// The entry at a path; letter case matters.
     subscript(_ path: String) -> NextcloudEntry? { paths[path].flatMap { entries[$0] } }
 
-    /// The entries in a folder, by path; with those in its folders if `isRecursive`.
+    /// The entries in a folder, by path; including those in its subfolders if `isRecursive`.
     func entries(below folder: String, isRecursive: Bool) -> [NextcloudEntry] {
         let prefix = folder + "/"
         return entries.values.filter { entry in
@@ -34,7 +34,7 @@ struct NextcloudFiles: Sendable {
         paths[entry.path] = entry.fileID
     }
 
-    /// Removes an entry, or a folder with its contents.
+    /// Removes an entry, including the contents of a folder.
     /// - Returns: all removed entries.
     mutating func remove(_ entry: NextcloudEntry) -> [NextcloudEntry] {
         let gone = [entry] + (entry.isFolder ? entries(below: entry.path, isRecursive: true) : [])
@@ -47,16 +47,16 @@ struct NextcloudFiles: Sendable {
     }
 }
 
-/// Bytes that have arrived and are not yet a file's.
+/// Received bytes that are not a file's content yet.
 struct NextcloudContent: Sendable {
-    /// Where they are.
+    /// Their current location.
     let file: String
     let size: Int
     let md5: String
 }
 
 extension SandboxServer {
-    /// Makes bytes the contents of the file at a path, which is created if it is not there.
+    /// Makes the bytes the contents of the file at a path, which is created if it is missing.
     /// - Returns: the file, and whether it is new.
     func store(
         _ content: NextcloudContent, at path: String, checksum: String?, of account: String,
@@ -73,7 +73,7 @@ extension SandboxServer {
             }
             var entry = try old ?? newEntry(at: path, of: account, &state, time)
             try directory.move(content.file, to: directory.contentPath(account, entry.object))
-            // A Nextcloud takes a file of the same size, and of the same time as the client says, for unchanged.
+            // Nextcloud treats a file as unchanged if its size and the time given by the client are the same.
             if modifiedAt == nil || old?.size != content.size || old?.modifiedAt.unixSeconds != time.unixSeconds {
                 entry.entityTag = NextcloudEntry.newEntityTag()
             }
@@ -95,7 +95,7 @@ extension SandboxServer {
     }
 
     /// Moves a file, or a folder with its contents.
-    /// - Returns: the entry after that, and whether something else was there before.
+    /// - Returns: the moved entry, and whether it replaced something.
     func move(
         _ path: String, to target: String, overwrites: Bool, of account: String
     ) throws -> (entry: NextcloudEntry, hasReplaced: Bool) {
@@ -112,8 +112,8 @@ extension SandboxServer {
     }
 
     /// Copies a file, or a folder with its contents.
-    /// - Parameter isShallow: whether only the folder itself is copied.
-    /// - Returns: the copy, and whether something else was there before.
+    /// - Parameter isShallow: whether to copy only the folder itself.
+    /// - Returns: the copy, and whether it replaced something.
     func copy(
         _ path: String, to target: String, isShallow: Bool, overwrites: Bool, of account: String
     ) throws -> (entry: NextcloudEntry, hasReplaced: Bool) {
@@ -142,7 +142,7 @@ extension SandboxServer {
         }
     }
 
-    /// Removes what is at a path if what is at another one may take its place.
+    /// Removes the entry at a path, if the entry at another path may replace it.
     private func replace(
         _ target: String, by path: String, _ overwrites: Bool, of account: String, _ state: inout SandboxState
     ) throws -> (entry: NextcloudEntry, files: NextcloudFiles, hasReplaced: Bool) {
@@ -185,7 +185,8 @@ extension SandboxServer {
         return NextcloudEntry(fileID: state.nextcloudFileID, path: path, at: time)
     }
 
-    /// Two endings are Nextcloud's own (`FilenameValidator`, since version 30; ownCloud has refused one of them for longer).
+    /// Nextcloud reserves two suffixes (`FilenameValidator`, since version 30; ownCloud has rejected one of them for
+    /// longer).
     private func requirePermittedName(_ path: String) throws(NextcloudError) {
         for ending in [".part", ".filepart"] where path.lowercased().hasSuffix(ending) {
             throw .badRequest("\"\(ending)\" is a forbidden file type.")
@@ -206,7 +207,7 @@ extension SandboxServer {
 }
 
 extension SandboxState {
-    /// The files of an account as they were kept on disk; a root for a new account.
+    /// Restores an account's files from their stored form; a new account gets a root.
     mutating func restoreNextcloud(of account: String, in directory: StateDirectory) throws(StorageError) {
         var stored = try directory.names(in: "accounts/\(account)/metadata", suffix: ".json").compactMap { name in
             directory.readJSON(directory.metadataPath(account, name)).flatMap(NextcloudEntry.init(json:))
@@ -222,7 +223,7 @@ extension SandboxState {
     }
 }
 
-/// The conditions of a request about a file's entity tag (RFC 9110, section 13.1).
+/// The conditions of a request on a file's entity tag (RFC 9110, section 13.1).
 struct EntityCondition: Sendable {
     private var match: String?
     private var noneMatch: String?
@@ -234,7 +235,7 @@ struct EntityCondition: Sendable {
         noneMatch = request.header("if-none-match")
     }
 
-    /// - Parameter tag: The file's entity tag; `nil` if the file does not exist.
+    /// - Parameter tag: the file's entity tag; `nil` if the file does not exist.
     func check(_ tag: String?) throws(NextcloudError) {
         if let match, !Self.names(match, tag) {
             throw .preconditionFailed("An If-Match header was specified, but none of the specified ETags matched.")

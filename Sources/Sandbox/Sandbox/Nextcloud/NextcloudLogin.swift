@@ -1,23 +1,23 @@
 internal import FoundationEssentials
 
-/// A sign-in with a browser that an app has begun.
+/// A browser sign-in that an app has begun.
 struct NextcloudLoginFlow: Sendable {
-    /// In the address for the browser.
+    /// Part of the address for the browser.
     let id: String
     let appName: String
     let startedAt: Date
-    /// Who has granted access, with the new app password.
+    /// The account that granted access, with the new app password.
     var granted: (account: String, appPassword: String)?
 }
 
-/// Login flow version 2 (Developer Manual, "Login Flow"): the app polls while its person grants access in a browser.
+/// Login flow version 2 (Developer Manual, "Login Flow"): the app polls while the person grants access in a browser.
 struct NextcloudLogin {
-    /// How long a flow may take.
+    /// The maximum duration of a flow.
     static let lifeSeconds = 1_200.0
 
     let server: SandboxServer
 
-    /// - Parameter path: what follows `/login` or `/index.php/login`.
+    /// - Parameter path: the part after `/login` or `/index.php/login`.
     func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
         switch (request.method, path.count) {
         case ("POST", 1) where path[0] == "v2": return begin(request)
@@ -43,7 +43,7 @@ struct NextcloudLogin {
             ])
     }
 
-    /// 404 until the person has decided; then the app password, once.
+    /// Replies with 404 until the person has decided, then once with the app password.
     private func poll(_ request: SandboxRequest) throws -> SandboxResponse {
         let token = try request.readForm()?["token"] ?? ""
         let oldest = server.now.addingTimeInterval(-Self.lifeSeconds)
@@ -103,18 +103,18 @@ struct NextcloudLogin {
 }
 
 extension Account {
-    /// An app password, which does not expire, in Nextcloud's form.
+    /// An app password, which does not expire, in Nextcloud's format.
     static func nextcloudAppPassword(holder: TokenHolder, at now: Date) -> AccessToken {
         let text = RandomText.token(120).filter { $0 != "-" && $0 != "_" }.prefix(72)
         return AccessToken(
             value: String(text), holder: holder, audience: "", issuedAt: now, expiresAt: .distantFuture)
     }
 
-    /// What a client presents to be this person: see `X-account-details` of the protocol.
+    /// The details that a client presents for this person: see `X-account-details` in the protocol.
     var nextcloudDetails: String {
         "{\"address\":\"\(nextcloudAddress)\",\"user\":\"\(id)\"}"
     }
 
-    /// The account's files.
+    /// The address of the account's files.
     var nextcloudAddress: String { "https://\(NextcloudRoutes.host)/remote.php/dav/files/\(id)/" }
 }

@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 
-/// The token route of Nextcloud's OAuth 2.0 app (Administration Manual, "OAuth2"; ownCloud 10 has the same route): codes,
-/// and refresh tokens of which each works once, and ends the access token before it.
+/// The token route of Nextcloud's OAuth 2.0 app (Administration Manual, "OAuth2"; ownCloud 10 has the same route) for
+/// codes and refresh tokens. A refresh token works once and ends the previous access token.
 ///
-/// Where the two differ, the stricter rule counts: ownCloud compares the redirect URI, Nextcloud answers `invalid_request`
-/// to codes and refresh tokens that it does not know.
+/// Where the two servers differ, the stricter rule applies: ownCloud compares the redirect URI, and Nextcloud replies
+/// `invalid_request` to unknown codes and refresh tokens.
 struct NextcloudOAuth {
-    /// Life of an access token, in seconds; the token route reports this number.
+    /// Lifetime of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 3_600.0
 
     let server: SandboxServer
@@ -38,7 +38,7 @@ struct NextcloudOAuth {
     func token(_ request: SandboxRequest) throws -> SandboxResponse {
         do {
             guard request.method == "POST", let form = try request.readForm() else {
-                server.note(request, "token-form", "the token route takes a POST of a form")
+                server.note(request, "token-form", "the token route requires a POST of a form")
                 throw OAuthError(400, "invalid_request", "")
             }
             switch form["grant_type"] {
@@ -53,7 +53,7 @@ struct NextcloudOAuth {
         }
     }
 
-    /// The calling client, by HTTP Basic authentication: ownCloud takes no parameters for that.
+    /// The calling client, by HTTP Basic authentication: ownCloud does not accept parameters instead.
     private func client(_ request: SandboxRequest) throws(OAuthError) -> RegisteredApps.NextcloudClient {
         guard let header = request.header("authorization"), header.lowercased().hasPrefix("basic "),
             let data = Data(base64Encoded: String(header.dropFirst(6)))
@@ -76,7 +76,7 @@ struct NextcloudOAuth {
                 }
             }
         }
-        // Before anything is said about the client.
+        // Checked before the client.
         guard let (account, code) = known, code.expiresAt > server.now else {
             throw OAuthError(400, "invalid_request", "")
         }

@@ -2,7 +2,7 @@ internal import Expat
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// Properties of files and folders, as replies to PROPFIND and SEARCH show them.
+/// Properties of files and folders, as shown in replies to PROPFIND and SEARCH.
 struct NextcloudProperties {
     static let dav = "DAV:"
     static let ownCloud = "http://owncloud.org/ns"
@@ -13,7 +13,7 @@ struct NextcloudProperties {
         let name: String
     }
 
-    /// What a request without a body asks for (RFC 4918, section 9.1).
+    /// The properties for a request without a body (RFC 4918, section 9.1).
     private static let standard = [
         "resourcetype", "getlastmodified", "getcontentlength", "getcontenttype", "getetag", "quota-used-bytes",
         "quota-available-bytes",
@@ -41,7 +41,7 @@ struct NextcloudProperties {
             body: Array((text + "</d:multistatus>\n").utf8))
     }
 
-    /// What LOCK is answered: a lock that nobody holds.
+    /// The reply to LOCK: a lock that nobody holds.
     static func lock(of path: String) -> SandboxResponse {
         let token = IncrementalDigest.digest(of: Array(path.utf8), .md5).hexLowercase
         let text =
@@ -54,13 +54,13 @@ struct NextcloudProperties {
             200, headers: [("Content-Type", "application/xml; charset=utf-8")], body: Array(text.utf8))
     }
 
-    /// `/remote.php/dav/files/USER/…`, as Nextcloud encodes it; a folder's ends with a slash.
+    /// `/remote.php/dav/files/USER/…`, encoded as in Nextcloud; with a trailing slash for a folder.
     static func reference(_ entry: NextcloudEntry, _ account: String) -> String {
         let names = entry.path.split(separator: "/").map { "/" + PercentEncoding.encode(String($0)) }.joined()
         return "/remote.php/dav/files/\(PercentEncoding.encode(account))\(names)\(entry.isFolder ? "/" : "")"
     }
 
-    /// `oc:id` and the header `OC-FileId`: the number with leading zeros, and the installation's name.
+    /// `oc:id` and the header `OC-FileId`: the number with leading zeros, followed by the installation's name.
     static func longID(_ entry: NextcloudEntry) -> String {
         let digits = String(entry.fileID)
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits + "ocsandbox7x2k"

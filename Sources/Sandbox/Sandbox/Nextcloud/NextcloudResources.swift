@@ -41,7 +41,8 @@ struct NextcloudResources {
                 path, to: request.destination(of: account), isShallow: request.header("depth") == "0",
                 overwrites: request.header("overwrite") != "F", of: account)
             return SandboxResponse(hasReplaced ? 204 : 201, headers: Self.headers(of: entry))
-        // Nextcloud has no locks, and pretends to those who insist (`apps/dav/lib/Connector/Sabre/FakeLockerPlugin.php`).
+        // Nextcloud has no locks, but pretends to grant them to clients that insist
+        // (`apps/dav/lib/Connector/Sabre/FakeLockerPlugin.php`).
         case "LOCK" where request.insistsOnLocks: return NextcloudProperties.lock(of: request.path)
         case "UNLOCK" where request.insistsOnLocks: return SandboxResponse(204)
         case "PROPPATCH":
@@ -68,13 +69,13 @@ struct NextcloudResources {
         if !body.isEmpty {
             guard let root = try? XMLElement(parsing: body), root.isNamed("propfind", in: NextcloudProperties.dav)
             else {
-                server.note(request, "propfind", "the body of a PROPFIND is not one")
+                server.note(request, "propfind", "the body is not a PROPFIND")
                 throw NextcloudError.badRequest("The body is not a propfind")
             }
             prop = root.child("prop", in: NextcloudProperties.dav)
         }
         let depth = request.header("depth") ?? "infinity"
-        if depth == "infinity" { server.note(request, "depth", "a PROPFIND of everything is for nobody") }
+        if depth == "infinity" { server.note(request, "depth", "no client should send a PROPFIND of everything") }
         guard let files = server.withState({ $0.nextclouds[account] }) else { throw NextcloudError.notFound(path) }
         let inner = depth == "0" || !entry.isFolder ? [] : files.entries(below: path, isRecursive: false)
         return NextcloudProperties(prop, of: caller.account, usedBytes: files.usedBytes).multistatus([entry] + inner)
@@ -103,7 +104,7 @@ struct NextcloudResources {
 
     private func put(_ request: SandboxRequest, _ path: String) throws -> SandboxResponse {
         if request.header("content-range") != nil {
-            server.note(request, "content-range", "no server agrees with another on Content-Range in a PUT")
+            server.note(request, "content-range", "servers do not agree on Content-Range in a PUT")
             throw NextcloudError.badRequest("Content-Range on PUT requests are forbidden.")
         }
         let room = server.withState { state in
@@ -130,7 +131,7 @@ struct NextcloudResources {
 }
 
 extension SandboxRequest {
-    /// Whether it is from one of the clients that write nothing without locks (`apps/dav/lib/Server.php`).
+    /// Whether the client is one that writes nothing without locks (`apps/dav/lib/Server.php`).
     fileprivate var insistsOnLocks: Bool {
         let agent = header("user-agent") ?? ""
         return agent.hasPrefix("Microsoft-WebDAV") || ["WebDAVFS", "OneNote"].contains(where: agent.contains)
@@ -138,7 +139,7 @@ extension SandboxRequest {
 }
 
 extension SandboxServer {
-    /// Stores a request's body; nothing of it is kept if the connection is lost.
+    /// Stores a request's body; keeps nothing if the connection is lost.
     func receiveNextcloudContent(_ request: SandboxRequest) throws -> NextcloudContent {
         let file = directory.uploadPath("nextcloud-" + RandomText.token(24))
         var writer = try ContentWriter(path: file)
@@ -150,7 +151,7 @@ extension SandboxServer {
         return NextcloudContent(file: file, size: writer.count, md5: writer.finish())
     }
 
-    /// The hash of the received bytes, if the client asks for it with `X-Hash`.
+    /// The hash of the received bytes, if the client requests it with `X-Hash`.
     func hashHeaders(of content: NextcloudContent, for request: SandboxRequest) -> [(name: String, value: String)] {
         guard ["md5", "all"].contains(request.header("x-hash")) else { return [] }
         return [("X-Hash-MD5", breaks.contains(.wrongMD5) ? String(content.md5.reversed()) : content.md5)]

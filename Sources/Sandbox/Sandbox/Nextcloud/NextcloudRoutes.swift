@@ -1,4 +1,5 @@
-/// A Nextcloud: its files over WebDAV, and what clients ask before (Nextcloud, Developer Manual, "Client APIs").
+/// A Nextcloud: its files over WebDAV, and the requests that clients send first (Nextcloud, Developer Manual, "Client
+/// APIs").
 struct NextcloudRoutes {
     static let host = "nextcloud.sandbox.test"
     static let version = "30.0.4"
@@ -42,7 +43,7 @@ struct NextcloudRoutes {
         case ("uploads", let user?) where user == caller.account.id:
             return try NextcloudUploads(server: server, caller: caller).respond(
                 to: request, names: Array(path.dropFirst(4)))
-        // The home of somebody else is shown as an empty folder (Nextcloud 32.0.1).
+        // Another user's home is shown as an empty folder (Nextcloud 32.0.1).
         case ("files", let user?) where request.method == "PROPFIND" && path.count == 4:
             guard
                 let (other, home) = server.withState({ state in
@@ -50,7 +51,7 @@ struct NextcloudRoutes {
                 })
             else { throw NextcloudError.notFound(request.path) }
             return NextcloudProperties(nil, of: other, usedBytes: 0).multistatus([home])
-        // Whatever else is somebody else's is not there.
+        // Everything else of another user does not exist.
         default: throw NextcloudError.notFound(request.path)
         }
     }
@@ -68,7 +69,7 @@ struct NextcloudRoutes {
 }
 
 extension SandboxRequest {
-    /// The path in the person's files that the header `Destination` names, a whole URL or a path.
+    /// The path in the person's files that the header `Destination` names, as a whole URL or a path.
     func destination(of account: String) throws(NextcloudError) -> String {
         guard let text = header("destination") else { throw .badRequest("The destination header was not supplied") }
         var path = text[...]

@@ -1,6 +1,6 @@
 internal import Expat
 
-/// `SEARCH /remote.php/dav/` (RFC 5323; Developer Manual, "Search"): of all its questions the one for a file's number.
+/// `SEARCH /remote.php/dav/` (RFC 5323; Developer Manual, "Search"), only by a file's number.
 struct NextcloudSearch {
     private static let longestBody = 65_536
 
@@ -17,10 +17,10 @@ struct NextcloudSearch {
             let scope = search.child("from", in: dav)?.child("scope", in: dav)?.child("href", in: dav)?.text,
             let equal = search.child("where", in: dav)?.child("eq", in: dav),
             equal.child("prop", in: dav)?.child("fileid", in: NextcloudProperties.ownCloud) != nil,
-            // A client of Nextcloud's own sends all of `oc:id`, of which the database reads the number.
+            // One of Nextcloud's own clients sends the whole `oc:id`, from which the database reads the number.
             let number = equal.child("literal", in: dav).flatMap({ Int($0.text.prefix(while: \.isNumber)) })
         else {
-            server.note(request, "search", "the sandbox knows searches for oc:fileid only")
+            server.note(request, "search", "the sandbox supports only searches for oc:fileid")
             throw NextcloudError.badRequest("a search that is not understood")
         }
         // A path without a server is not decoded.

@@ -1,10 +1,11 @@
 internal import FoundationEssentials
 
-/// The Open Collaboration Services that clients of files use: who am I, what can you do, forget my app password.
+/// The Open Collaboration Services that file clients use: the user's identity, the server's capabilities, and deletion
+/// of an app password.
 struct NextcloudServices {
     let server: SandboxServer
 
-    /// - Parameter path: what follows `/ocs`.
+    /// - Parameter path: the part after `/ocs`.
     func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
         guard request.header("ocs-apirequest") == "true" else {
             server.note(request, "ocs-apirequest", "the header OCS-APIRequest is missing")

@@ -1,16 +1,17 @@
 internal import Posix
 
-/// An upload in chunks that has begun.
+/// A chunked upload in progress.
 struct NextcloudUpload: Sendable {
     let account: String
-    /// The path of the file that it will become; `nil` for an upload of version 1, which says so only at its end, and
-    /// whose chunks are ordered by name and have any size.
+    /// The path of the future file; `nil` for an upload of version 1, which names it only at its end, and whose chunks
+    /// are ordered by name and have any size.
     let destination: String?
     /// Chunks by name.
     var chunks: [String: NextcloudContent] = [:]
 }
 
-/// Uploads in chunks, of version 2 and of version 1 that rclone speaks, at `/remote.php/dav/uploads/USER/ID/…` (Developer Manual, "Chunked file upload").
+/// Chunked uploads, of version 2 and of version 1, which rclone uses, at `/remote.php/dav/uploads/USER/ID/…` (Developer
+/// Manual, "Chunked file upload").
 struct NextcloudUploads {
     private static let smallestChunk = 5_000_000
     private static let numbers = 1...10_000
@@ -58,7 +59,7 @@ struct NextcloudUploads {
         let upload = try known(key)
         try check(request, upload)
         guard upload.destination == nil || Int(name).map(Self.numbers.contains) == true else {
-            server.note(request, "chunk-name", "chunks are named by numbers from 1 to 10000")
+            server.note(request, "chunk-name", "chunks must be named by numbers from 1 to 10000")
             throw NextcloudError.badRequest("Invalid chunk name, must be numeric between 1 and 10000")
         }
         let total = request.header("oc-total-length").flatMap { Int($0) } ?? 0
@@ -84,7 +85,7 @@ struct NextcloudUploads {
             isNumbered ? (Int(left.key) ?? 0) < (Int(right.key) ?? 0) : left.key < right.key
         }.map(\.value)
         if isNumbered, chunks.dropLast().contains(where: { $0.size < Self.smallestChunk }) {
-            server.note(request, "chunk-size", "chunks have at least 5 MB, except the last")
+            server.note(request, "chunk-size", "chunks must have at least 5 MB, except the last")
             if !server.breaks.contains(.acceptAnyChunk) { throw NextcloudError.badRequest("a chunk is too small") }
         }
         let size = chunks.reduce(0) { $0 + $1.size }
@@ -107,10 +108,10 @@ struct NextcloudUploads {
         return SandboxResponse(isNew ? 201 : 204, headers: NextcloudResources.headers(of: entry))
     }
 
-    /// The destination is part of every request of version 2.
+    /// Every request of version 2 contains the destination.
     private func check(_ request: SandboxRequest, _ upload: NextcloudUpload) throws {
         guard try upload.destination == nil || request.destination(of: upload.account) == upload.destination else {
-            server.note(request, "chunk-destination", "the destination differs from that of the upload's beginning")
+            server.note(request, "chunk-destination", "the destination differs from the one at the start of the upload")
             throw NextcloudError.badRequest("another destination")
         }
     }
@@ -124,7 +125,7 @@ extension ContentWriter {
         var position = 0
         while position < count {
             let read = try Self.read(source, &piece, at: position)
-            guard read > 0 else { throw StorageError(description: "a chunk has lost bytes: \(path)") }
+            guard read > 0 else { throw StorageError(description: "a chunk lost bytes: \(path)") }
             try append(piece[..<min(read, count - position)])
             position += read
         }

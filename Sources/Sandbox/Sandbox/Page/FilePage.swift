@@ -1,17 +1,17 @@
-/// The page of one file in a person's storage: a picture as a picture, text as text.
+/// The page of one file in a person's storage: displays pictures and text.
 struct FilePage {
     let server: SandboxServer
     let account: Account
-    /// Text shown of a file, in bytes.
+    /// The amount of text to display, in bytes.
     private static let shownBytes = 262_144
 
-    /// The page of the newest file of that name in the folder that `?folder=` names.
+    /// The page of the newest file with that name in the folder named by `?folder=`.
     /// - Throws: ``ControlError/notFound(_:)``.
     func response(to request: SandboxRequest, name: String) throws(ControlError) -> SandboxResponse {
         let folder = request.query["folder"] ?? ""
         let files = server.withState { $0.shownFiles(of: account)?.files } ?? []
         guard let file = files.last(where: { $0.name == name && $0.folder == folder }) else {
-            throw .notFound("no file \(name)")
+            throw .notFound("file \(name) does not exist")
         }
         let address = file.address(in: "files", of: account)
         var html = "<header><p><a href=\"/sandbox\">All people</a></p><h1>\(PageText.escape(name))</h1><p class=meta>"

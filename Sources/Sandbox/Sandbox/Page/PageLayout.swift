@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 
-/// What all pages for people have in common: the frame, the style, and the headers that keep scripts out.
+/// The common parts of all pages for people: the frame, the style, and the headers that block scripts.
 ///
-/// The pages have no scripts. What people stored is written into them as escaped text, or referred to as a picture, and
-/// the policy would stop a script that got in all the same.
+/// The pages have no scripts. People's contents are written as escaped text or referenced as pictures, and the policy
+/// would stop any script that got in nevertheless.
 enum PageLayout {
-    /// A page with this title and contents.
+    /// A page with this title and body.
     /// - Parameter body: markup.
     static func response(_ title: String, status: Int = 200, body: String) -> SandboxResponse {
         var html = "<!doctype html><html lang=en><meta charset=utf-8><title>\(PageText.escape(title))</title>\n"
@@ -26,7 +26,7 @@ enum PageLayout {
             ], body: Array(html.utf8))
     }
 
-    /// The address of an account's own pages, with a slash at its end.
+    /// The address of an account's own pages, with a trailing slash.
     static func address(of account: Account) -> String { "/sandbox/accounts/\(PercentEncoding.encode(account.id))/" }
 
     /// A provider's name in its colour.
@@ -84,7 +84,7 @@ extension Provider {
     /// The provider's own name.
     var title: String { self == .webdav ? "Nextcloud" : rawValue.capitalized }
 
-    /// Whether its accounts have storage, so that their people can sign up and own files.
+    /// Whether its accounts have storage, so that their users can sign up and own files.
     var hasStorage: Bool {
         switch self {
         case .google, .dropbox, .microsoft, .webdav: true

@@ -1,11 +1,12 @@
 internal import Posix
 
-/// Text and sizes as the pages for people write them.
+/// Formats texts and sizes for the pages for people.
 enum PageText {
-    /// Text, safe inside elements and quoted attributes; invisible characters, and those that reverse a line, by
-    /// number.
+    /// Text that is safe inside elements and quoted attributes; invisible and direction-changing characters are written
+    /// as numbers.
     ///
-    /// Goes by scalars: a quote before a combining accent is one `Character` with it, and still ends an attribute.
+    /// Works scalar by scalar: a quote before a combining accent forms one `Character` with it, but still ends an
+    /// attribute.
     static func escape(_ text: String) -> String {
         var output = ""
         for scalar in PrintableText.escaping(text).unicodeScalars {
@@ -21,7 +22,7 @@ enum PageText {
         return output
     }
 
-    /// Text of several lines, for `pre`: line ends and tabs stay.
+    /// Text of several lines, for `pre`: line ends and tabs are kept.
     static func escapeLines(_ text: String) -> String {
         text.unicodeScalars.split(omittingEmptySubsequences: false) { $0 == "\n" }.map { line in
             let line = line.last == "\r" ? line.dropLast() : line

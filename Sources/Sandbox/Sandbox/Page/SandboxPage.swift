@@ -1,16 +1,16 @@
 internal import FoundationEssentials
 
-/// The page for people: accounts, their folders, and what is in them, pictures as pictures and text as text.
+/// The page for people: accounts, their folders and files, with pictures and text displayed.
 struct SandboxPage {
     let server: SandboxServer
-    /// Files shown of one folder: the newest.
+    /// The number of files shown per folder: the newest ones.
     private static let shownPerFolder = 200
-    /// Text shown of a file, in bytes: as much as its tile holds.
+    /// The amount of text shown of a file, in bytes: what its tile can display.
     private static let excerptBytes = 600
-    /// Notifications shown: the newest.
+    /// The number of notifications shown: the newest ones.
     private static let shownPushes = 20
 
-    /// The page, complete in itself.
+    /// The complete page.
     func response() -> SandboxResponse {
         let (accounts, violations, faults, pushes) = server.withState { state in
             (
@@ -23,27 +23,27 @@ struct SandboxPage {
         html += "<a href=\"/sandbox/violations\">\(PageText.count(violations, "violation"))</a>, "
         html += "<a href=\"/sandbox/requests\">requests</a>.</p></header><main>"
         html += server.appServer == nil ? Self.withoutServer : Self.welcome(accounts)
-        if accounts.isEmpty { html += "<p class=empty>There is nobody yet.</p>" }
+        if accounts.isEmpty { html += "<p class=empty>There are no accounts yet.</p>" }
         for account in accounts.reversed() { html += section(account) }
         html += Self.section(pushes)
         return PageLayout.response("Sandbox", body: html + "</main>")
     }
 
-    /// Whom the form suggests, one after the other.
+    /// The people that the form suggests, one after the other.
     private static let suggestions: [(name: String, provider: Provider)] = [
         ("Alice", .google), ("Bob", .facebook), ("Carol", .dropbox), ("Dave", .apple),
     ]
 
-    /// What a newcomer can do here, and the form to begin with.
+    /// Instructions for newcomers, and the form to begin with.
     private static func welcome(_ accounts: [Account]) -> String {
         let suggestion = suggestions.first { suggested in !accounts.contains { $0.name == suggested.name } }
         var html = """
             <section><h2>Try it</h2><ol>
-            <li>Add two people, such as Alice, who has storage at Google, and Bob, who has none, at Facebook. \
+            <li>Add two people, such as Alice, with storage at Google, and Bob, at Facebook and without storage. \
             Each gets a phone.</li>
-            <li>On the first phone sign up, share a text and a picture, and invite the other person.</li>
-            <li>On the second phone accept the invitation, and download what was shared.</li>
-            <li>Come back here: the files are in the storage of the first person, as plain files.</li></ol>
+            <li>On the first phone, sign up, share a text and a picture, and invite the other person.</li>
+            <li>On the second phone, accept the invitation and download the shared files.</li>
+            <li>Return to this page: the first person's storage contains the shared files.</li></ol>
             <form method=post action="/sandbox/people"><div class=steps>
             <label>Name <input name=name value="\(suggestion?.name ?? "")" maxlength=100 required autocomplete=off></label>
             <label>Account at <select name=provider>
@@ -57,8 +57,8 @@ struct SandboxPage {
     }
 
     private static let withoutServer = """
-        <p class=empty>With <code>--server URL</code> people get phones here, which talk to that server. \
-        <code>POST /sandbox/accounts</code> makes an account.</p>
+        <p class=empty>With <code>--server URL</code>, each person has a phone here that uses that server. \
+        <code>POST /sandbox/accounts</code> creates an account.</p>
         """
 
     private func section(_ account: Account) -> String {
@@ -82,7 +82,7 @@ struct SandboxPage {
         return html + "</section>"
     }
 
-    /// What devices would show; empty if nothing.
+    /// The notifications that devices would show; empty if there are none.
     private static func section(_ pushes: [DeliveredPush]) -> String {
         guard !pushes.isEmpty else { return "" }
         var html = "<section><h2>Notifications</h2><ul class=files>"

@@ -1,12 +1,12 @@
 internal import Posix
 
-/// How a page shows the contents of a file.
+/// How a page displays the contents of a file.
 enum ShownContent: Equatable {
-    /// In an `img`, which runs no script, not even one inside an SVG; with the media type to serve it with.
+    /// In an `img`, which never runs scripts, not even one inside an SVG; with the media type of the response.
     case picture(String)
-    /// As it is, escaped: any UTF-8 without control characters, so markup too.
+    /// As escaped text: any UTF-8 without control characters, including markup.
     case text(String)
-    /// Not at all.
+    /// Not displayed.
     case bytes
 
     private static let drawing = "image/svg+xml"
@@ -15,10 +15,10 @@ enum ShownContent: Equatable {
         "image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp",
     ]
 
-    /// What is shown of a file of that type.
+    /// How to display a file of that type.
     /// - Parameters:
     ///   - beginning: its first bytes, or all of them.
-    ///   - isWhole: whether these are all; otherwise a character that is cut off at their end is left out.
+    ///   - isWhole: whether these are all bytes; if not, a character that is cut off at their end is omitted.
     init(mimeType: String, beginning: ArraySlice<UInt8>, isWhole: Bool) {
         let type = mimeType.prefix { $0 != ";" }.lowercased()
         if type == Self.drawing {
@@ -42,7 +42,7 @@ enum ShownContent: Equatable {
 }
 
 extension ShownFile {
-    /// How this file is shown, with at most `limit` bytes of text, and whether that is all of it.
+    /// How to display this file, with at most `limit` bytes of text, and whether that is all of it.
     func content(in directory: StateDirectory, of account: Account, limit: Int) -> (ShownContent, isWhole: Bool) {
         let count = min(limit, sizeBytes)
         var bytes = [UInt8](repeating: 0, count: count)
@@ -53,7 +53,7 @@ extension ShownFile {
             var span = bytes.mutableSpan
             read = try file.read(into: &span, at: 0)
         } catch {
-            // It was deleted just now.
+            // The file has just been deleted.
             return (.bytes, true)
         }
         let isWhole = count == sizeBytes

@@ -1,18 +1,18 @@
 internal import FoundationEssentials
 
-/// A file as the page shows it, from any provider.
+/// A file as displayed on the page, from any provider.
 struct ShownFile {
     let name: String
-    /// The folders down to it, joined by slashes; empty at the root.
+    /// The folders that contain it, joined by slashes; empty at the root.
     let folder: String
     let sizeBytes: Int
     let mimeType: String
     let modifiedAt: Date
-    /// What its contents are called in the account's directory.
+    /// The name of its contents in the account's directory.
     let object: String
     var isTrashed = false
 
-    /// Where the control interface has it, below `files` or `view`.
+    /// Its address in the control interface, below `files` or `view`.
     func address(in route: String, of account: Account) -> String {
         "\(PageLayout.address(of: account))\(route)/\(PercentEncoding.encode(name))"
             + "?folder=\(PercentEncoding.encode(folder))"
@@ -20,7 +20,7 @@ struct ShownFile {
 }
 
 extension Date {
-    /// For people, to the minute.
+    /// Formatted for people, to the minute.
     var shown: String { PageText.escape(String(text.prefix(16)).replacing("T", with: " ")) }
 }
 

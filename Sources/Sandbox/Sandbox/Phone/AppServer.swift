@@ -1,16 +1,16 @@
-/// The server under test, as the phones of the page for people reach it.
+/// The server under test, as used by the phones of the page for people.
 public struct AppServer: Sendable {
     /// A request of a phone.
     public struct Request: Sendable {
-        /// Method, in capitals.
+        /// Method, in capital letters.
         public let method: String
         /// Absolute URL, percent-encoded.
         public let url: String
         /// Headers, in order.
         public let headers: [(name: String, value: String)]
-        /// Contents of a file, or nothing.
+        /// Contents of a file, or empty.
         public let body: [UInt8]
-        /// Longest body of a reply that is accepted, in bytes.
+        /// The longest accepted body of a reply, in bytes.
         public let replyLimit: Int
     }
 
@@ -20,7 +20,7 @@ public struct AppServer: Sendable {
         public let status: Int
         /// Headers as received.
         public let headers: [(name: String, value: String)]
-        /// The body, complete as announced.
+        /// The complete body, of the announced length.
         public let body: [UInt8]
 
         /// A reply.
@@ -36,19 +36,19 @@ public struct AppServer: Sendable {
         }
     }
 
-    /// Why there is no reply.
+    /// The reason why there is no reply.
     public struct Unreachable: Error {
-        /// What failed, for the developer who reads the page.
+        /// The cause, for the developer who reads the page.
         public let reason: String
 
         /// A failure.
         public init(_ reason: String) { self.reason = reason }
     }
 
-    /// Sends one request and waits for the reply. Called by many threads at once.
+    /// Sends one request and waits for the reply. Many threads call it at once.
     public typealias Send = @Sendable (Request) throws(Unreachable) -> Reply
 
-    /// Its address without a slash at the end.
+    /// The server's address without a trailing slash.
     let address: String
     let send: Send
 

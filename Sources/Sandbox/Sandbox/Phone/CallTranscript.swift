@@ -1,9 +1,9 @@
-/// One request and its reply, folded to a line.
+/// One request and its reply, collapsed to a line.
 struct CallTranscript {
     let call: PhoneCall
-    /// Characters shown of a header's value: tokens are long.
+    /// The number of characters shown of a header's value: tokens are long.
     private static let shownValue = 60
-    /// Characters shown of a reply.
+    /// The number of characters shown of a reply.
     private static let shownBody = 4_000
 
     /// The markup.

@@ -1,19 +1,19 @@
 /// A form of one of the pages for people, sent by a browser.
 struct PageForm {
-    /// Value of each field.
+    /// The value of each field.
     private var values: [String: [UInt8]] = [:]
-    /// Media types of the fields that are files.
+    /// The media types of file fields.
     private var types: [String: String] = [:]
 
-    /// What may come beside a file's contents, in bytes.
+    /// The maximum size of everything except a file's contents, in bytes.
     private static let overhead = 65_536
     private static let types: Set<String> = ["application/x-www-form-urlencoded", "multipart/form-data"]
 
-    /// Whether the request sends a form.
+    /// Whether the request contains a form.
     static func isForm(_ request: SandboxRequest) -> Bool { types.contains(request.mediaType) }
 
-    /// Whether the form is from a page of this very origin. Browsers say so with every form (Fetch, section 3.2), and
-    /// no page can make them say otherwise.
+    /// Whether the form comes from a page of this very origin. Browsers report the origin with every form (Fetch,
+    /// section 3.2), and no page can change that.
     static func isFromOwnPage(_ request: SandboxRequest) -> Bool {
         guard let origin = request.header("origin"), let host = request.header("host") else { return false }
         return origin.lowercased() == "http://" + host.lowercased()
@@ -44,7 +44,7 @@ struct PageForm {
     }
 
     /// The trimmed text of a field.
-    /// - Throws: ``ControlError/badRequest(_:)`` if it is missing, empty or no text.
+    /// - Throws: ``ControlError/badRequest(_:)`` if it is missing, empty or not text.
     subscript(_ name: String) -> String {
         get throws(ControlError) {
             let text = values[name].flatMap { String(validating: $0, as: UTF8.self) }
@@ -57,7 +57,7 @@ struct PageForm {
         }
     }
 
-    /// The file of a field, as the browser names its type.
+    /// The file in a field, with the type reported by the browser.
     func file(_ name: String) throws(ControlError) -> (contents: [UInt8], type: String) {
         guard let contents = values[name], let type = types[name] else {
             throw .badRequest("no file was chosen")

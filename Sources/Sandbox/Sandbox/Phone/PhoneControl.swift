@@ -1,6 +1,6 @@
-/// The routes of the phones: `POST /sandbox/people`, and `/sandbox/accounts/ID/phone` with what is below.
+/// The routes of the phones: `POST /sandbox/people`, and `/sandbox/accounts/ID/phone` with everything below it.
 ///
-/// A form does what it says and redirects to the page, so that a reload repeats nothing.
+/// A form performs its action and redirects to the page, so that a reload repeats nothing.
 struct PhoneControl {
     let server: SandboxServer
     private let app: AppServer
@@ -8,11 +8,11 @@ struct PhoneControl {
     /// - Throws: ``ControlError/notFound(_:)`` if the sandbox was started without a server.
     init(server: SandboxServer) throws(ControlError) {
         self.server = server
-        guard let app = server.appServer else { throw .notFound("phones need syncsandbox --server") }
+        guard let app = server.appServer else { throw .notFound("phones require syncsandbox --server") }
         self.app = app
     }
 
-    /// Adds a person, and goes to the phone.
+    /// Adds a person, and redirects to their phone.
     func addPerson(_ request: SandboxRequest) throws -> SandboxResponse {
         let form = try PageForm(request)
         let account = try server.makeAccount(
@@ -20,7 +20,7 @@ struct PhoneControl {
         return Self.redirect(to: account)
     }
 
-    /// Answers a request; `path` is what follows `/phone`.
+    /// Handles a request; `path` follows `/phone`.
     func respond(to request: SandboxRequest, of account: Account, path: [String]) throws -> SandboxResponse {
         let phone = server.withState { state in
             let phone = state.phones[account.id] ?? Phone()
@@ -75,7 +75,7 @@ struct PhoneControl {
         }
     }
 
-    /// What was downloaded, if it is a picture, for an `img`.
+    /// The download, if it is a picture, for an `img`.
     private static func contents(of download: Phone.Download?) throws(ControlError) -> SandboxResponse {
         guard let download, case .picture(let type) = download.shown.content else {
             throw .notFound("no picture was downloaded")
@@ -94,10 +94,10 @@ struct PhoneControl {
 }
 
 extension Phone.Download {
-    /// Text shown of a download, in bytes.
+    /// The amount of text shown of a download, in bytes.
     private static let shownBytes = 65_536
 
-    /// How the page shows it, and whether that is all of it.
+    /// How the page displays it, and whether that is all of it.
     var shown: (content: ShownContent, isWhole: Bool) {
         let isWhole = bytes.count <= Self.shownBytes
         return (

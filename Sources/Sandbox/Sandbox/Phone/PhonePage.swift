@@ -1,13 +1,13 @@
-/// A phone of the page for people: what its person can do, what came of it, and every request with its reply.
+/// A phone of the page for people: the available actions, the latest outcome, and every request with its reply.
 struct PhonePage {
     let app: AppServer
     let account: Account
     let phone: Phone
-    /// The person's groups, as the server told them for this page.
+    /// The person's groups, as reported by the server for this page.
     let groups: Result<[PhoneSession.Group]?, any Error>
-    /// The requests that told them.
+    /// The requests that obtained them.
     let calls: [PhoneCall]
-    /// The invitation that was made last, by anybody.
+    /// The latest invitation, by anybody.
     let invitation: String?
 
     private var address: String { PageLayout.address(of: account) + "phone" }
@@ -17,7 +17,7 @@ struct PhonePage {
         let name = PageText.escape(account.name)
         var html = "<header><p><a href=\"/sandbox\">All people and their storage</a></p>"
         html += "<h1>\(name)’s phone \(PageLayout.badge(account.provider))</h1>"
-        html += "<p class=meta>It talks to <code>\(PageText.escape(app.address))</code> as the app would, "
+        html += "<p class=meta>It uses <code>\(PageText.escape(app.address))</code> as the app would, "
         html += "as device <code>\(phone.device)</code>.</p></header><main>"
         html += outcome
         switch groups {
@@ -41,7 +41,7 @@ struct PhonePage {
             let (content, isWhole) = download.shown
             switch content {
             case .picture:
-                html += "<img class=whole src=\"\(address)/download\" alt=\"The picture that was downloaded\">"
+                html += "<img class=whole src=\"\(address)/download\" alt=\"The downloaded picture\">"
             case .text(let text): html += "<pre>\(PageText.escapeLines(text))</pre>"
             case .bytes: html += "<p class=empty>Neither a picture nor text.</p>"
             }
@@ -50,7 +50,7 @@ struct PhonePage {
         return html + "</section>"
     }
 
-    /// What somebody sees whom the server does not know.
+    /// The section for a person whom the server does not know.
     private var newcomer: String {
         var html = "<section><h2>The server does not know \(PageText.escape(account.name)) yet</h2><div class=steps>"
         if account.provider.hasStorage {
@@ -67,8 +67,8 @@ struct PhonePage {
         form(
             "redeem", "Accept an invitation",
             account.provider.hasStorage
-                ? "Shared files of others stay in their storage." : "Files will be in the storage of whoever invites.",
-            fields: Self.field("invitation", "Code of the invitation", value: invitation ?? ""))
+                ? "Shared files of others stay in their storage." : "Files will be in the inviter's storage.",
+            fields: Self.field("invitation", "Invitation code", value: invitation ?? ""))
     }
 
     private func section(_ group: PhoneSession.Group) -> String {
@@ -91,7 +91,7 @@ struct PhonePage {
             html += form(
                 "file", "Share a file", nil, isFile: true,
                 fields: field
-                    + "<label>Picture (JPEG) or text, \(PageText.size(PhoneSession.longestFile)) at most"
+                    + "<label>Picture (JPEG) or text, at most \(PageText.size(PhoneSession.longestFile))"
                     + " <input type=file name=file accept=\"image/jpeg,text/plain\" required></label>")
             if permission == "admin" {
                 html += form(
@@ -130,7 +130,7 @@ struct PhonePage {
     }
 
     private var conversation: String {
-        var html = "<section id=conversation><h2>What the phone and the server said</h2>"
+        var html = "<section id=conversation><h2>Requests and replies</h2>"
         if !phone.calls.isEmpty {
             html += "<h3>For the last action</h3>"
             for call in phone.calls { html += CallTranscript(call: call).html }

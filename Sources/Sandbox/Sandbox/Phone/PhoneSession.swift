@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// What a person does with the phone: each action is a few requests to the server, as an app sends them
-/// (docs/protocol.md), and ends with a sentence. The requests are kept, for the page to show.
+/// The actions of a person with a phone: each consists of a few requests to the server, as an app sends them
+/// (docs/protocol.md), and ends with a sentence. The requests are kept for display on the page.
 struct PhoneSession {
-    /// Longest file that is sent or received, in bytes: it is held in memory.
+    /// The longest file that is sent or received, in bytes: it is held in memory.
     static let longestFile = 20_000_000
 
     let server: SandboxServer
@@ -21,12 +21,12 @@ struct PhoneSession {
         self.device = device
     }
 
-    /// An action that did not end as it should: a sentence for the person.
+    /// A failed action, with a sentence for the person.
     struct Failure: Error {
         let sentence: String
     }
 
-    /// A group of the person, with its files.
+    /// One of the person's groups, with its files.
     struct Group {
         let json: JSONValue
         let masterVersion: Int
@@ -49,31 +49,31 @@ struct PhoneSession {
         }
     }
 
-    /// Makes the person a user with storage, and with a first group.
+    /// Makes the person a user with storage and a first group.
     mutating func signUp(group name: String, folder: String) throws -> String {
         _ = try ask(
             "POST", "AddUser",
             ["sharingGroupUUID": UUID().uuidString, "sharingGroupName": name, "cloudFolderName": folder])
-        return "\(account.name) is signed up. Files go to the storage at \(account.provider.title)."
+        return "\(account.name) has signed up. Files are stored at \(account.provider.title)."
     }
 
-    /// Makes the person a member of the group of an invitation, and a user if needed.
+    /// Makes the person a member of the invitation's group, and a user if necessary.
     mutating func redeem(_ invitation: String, folder: String) throws -> String {
         let offer = try ask("GET", "GetSharingInvitationInfo", ["sharingInvitationUUID": invitation])
         _ = try ask(
             "POST", "RedeemSharingInvitation",
             ["sharingInvitationUUID": invitation, "cloudFolderName": account.provider.hasStorage ? folder : nil])
         let permission = offer["permission"]?.string ?? ""
-        return "\(account.name) is a member of the group now, with the permission “\(permission)”."
+        return "\(account.name) is now a member of the group, with the permission “\(permission)”."
     }
 
-    /// Invites one person; the code is the second value.
+    /// Invites one person; returns a sentence and the code.
     mutating func invite(to group: String, permission: String) throws -> (sentence: String, code: String) {
         let reply = try ask("POST", "CreateSharingInvitation", ["sharingGroupUUID": group, "permission": permission])
         guard let code = reply["sharingInvitationUUID"]?.string else {
-            throw Failure(sentence: "The reply has no invitation.")
+            throw Failure(sentence: "The reply contains no invitation.")
         }
-        return ("The invitation is \(code). Other phones of this page suggest it.", code)
+        return ("The invitation is \(code). The other phones on this page suggest it.", code)
     }
 
     /// Uploads a new file and commits it, so that all members see it.
@@ -92,7 +92,7 @@ struct PhoneSession {
         let commit = try ask(
             "POST", "DoneUploads", ["masterVersion": "\(version)", "sharingGroupUUID": group])
         try Self.requireCurrent(commit)
-        return "\(PageText.size(contents.count)) are uploaded and committed: every member of the group sees the file."
+        return "\(PageText.size(contents.count)) uploaded and committed: every member of the group sees the file."
     }
 
     /// Downloads a file of a group.
@@ -114,22 +114,22 @@ struct PhoneSession {
         let bytes = try reply.outcome.get().body
         let expected = message["checkSum"]?.string ?? ""
         guard try checksum(of: bytes, message["cloudStorageType"]?.string).lowercased() == expected.lowercased() else {
-            throw Failure(sentence: "The bytes do not have the checksum that the server announced.")
+            throw Failure(sentence: "The checksum of the bytes differs from the one that the server announced.")
         }
         return (
-            "\(PageText.size(bytes.count)) arrived, and have the checksum that the server announced.",
+            "\(PageText.size(bytes.count)) arrived, with the checksum that the server announced.",
             Phone.Download(file: file, mimeType: listed["mimeType"]?.string ?? "", bytes: bytes)
         )
     }
 
-    /// A request that has to succeed: the reply's JSON.
+    /// A request that must succeed; returns the reply's JSON.
     private mutating func ask(
         _ method: String, _ endpoint: String, _ parameters: [String: String?] = [:], body: [UInt8] = []
     ) throws -> JSONValue {
         try Self.success(try call(method, endpoint, parameters, body: body))
     }
 
-    /// One request with the credentials of this moment; any status comes back.
+    /// One request with the current credentials; returns a reply with any status.
     private mutating func call(
         _ method: String, _ endpoint: String, _ parameters: [String: String?] = [:], body: [UInt8] = []
     ) throws -> PhoneCall {
@@ -154,22 +154,22 @@ struct PhoneSession {
     private static func success(_ call: PhoneCall) throws -> JSONValue {
         switch call.outcome {
         case .success(let reply) where reply.status == 200:
-            guard let json = call.json else { throw Failure(sentence: "The reply is no JSON.") }
+            guard let json = call.json else { throw Failure(sentence: "The reply is not JSON.") }
             return json
         case .success(let reply):
             let text = call.json?["message"]?.string ?? call.json?["code"]?.string
-            throw Failure(sentence: "The server answers \(reply.status)\(text.map { ": " + $0 } ?? "").")
+            throw Failure(sentence: "The server replied with \(reply.status)\(text.map { ": " + $0 } ?? "").")
         case .failure(let error): throw Failure(sentence: "The server cannot be reached: \(error.reason)")
         }
     }
 
     private static func requireCurrent(_ reply: JSONValue) throws {
         guard reply["masterVersionUpdate"] == nil else {
-            throw Failure(sentence: "The group has changed in this moment; nothing happened. Try again.")
+            throw Failure(sentence: "The group has just changed; nothing was done. Try again.")
         }
     }
 
-    /// The checksum of the kind that the owner's storage has: the person's own, or the one named.
+    /// The checksum of the kind that the owner's storage uses: the person's own, or the named one.
     private func checksum(of contents: [UInt8], _ storageType: String?) throws -> String {
         let own: String? =
             switch account.provider {
@@ -187,7 +187,7 @@ struct PhoneSession {
                 IncrementalDigest.digest(of: Array(contents[start...].prefix(blockBytes)), .sha256)
             }
             return IncrementalDigest.digest(of: digests, .sha256).hexLowercase
-        case let type: throw Failure(sentence: "The group has no storage of a known kind: \(type ?? "none").")
+        case let type: throw Failure(sentence: "The group's storage is of an unknown kind: \(type ?? "none").")
         }
     }
 }

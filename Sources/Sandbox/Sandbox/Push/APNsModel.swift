@@ -1,15 +1,15 @@
 internal import FoundationEssentials
 
-/// Apple Push Notification service, as far as requests and answers go; nginx speaks HTTP/2 for it.
+/// Requests and responses of the Apple Push Notification service; nginx handles HTTP/2.
 ///
 /// https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
 struct APNsModel {
-    /// Longest life of a provider token, in seconds.
+    /// The longest lifetime of a provider token, in seconds.
     static let tokenLifeSeconds = 3_600
     private static let longestPayload = 4_096
-    /// Of a call (`voip`).
+    /// The size limit of a call (`voip`).
     private static let longestCallPayload = 5_120
-    /// The push types, with what the topic has behind the app's identifier.
+    /// The push types, with the suffixes of their topics after the app's identifier.
     private static let topicEndings = [
         "alert": "", "background": "", "mdm": "", "controls": ".push-type.controls", "widgets": ".push-type.widgets",
         "voip": ".voip", "complication": ".complication", "fileprovider": ".pushkit.file-provider",
@@ -17,17 +17,17 @@ struct APNsModel {
     ]
     let server: SandboxServer
 
-    /// An error answer.
+    /// An error response.
     private struct Refusal: Error {
         var status: Int
         var reason: String
         var timestamp: Date?
     }
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         guard request.header("x-sandbox-protocol") == "HTTP/2.0" else {
-            server.note(request, "http-version", "APNs speaks nothing but HTTP/2")
+            server.note(request, "http-version", "APNs supports only HTTP/2")
             return .cut
         }
         let id = request.header("apns-id") ?? UUID().uuidString
@@ -57,7 +57,7 @@ struct APNsModel {
             throw refuse(request, 413, "PayloadTooLarge")
         }
         guard let json = try? JSONValue(parsing: body), json.object != nil else {
-            server.note(request, "payload", "the payload is no JSON object")
+            server.note(request, "payload", "the payload is not a JSON object")
             throw Refusal(status: 400, reason: "PayloadEmpty")
         }
         let alert = json["aps"]?["alert"]
@@ -93,7 +93,7 @@ struct APNsModel {
         guard topic.hasSuffix(ending), RegisteredApps.apnsTopics.contains(String(topic.dropLast(ending.count))) else {
             throw refuse(request, 400, "TopicDisallowed")
         }
-        // What wakes an app must not be urgent.
+        // A notification that wakes an app must not be urgent.
         let priorities = request.header("apns-push-type") == "background" ? ["1", "5"] : ["1", "5", "10", nil]
         guard priorities.contains(request.header("apns-priority")) else { throw refuse(request, 400, "BadPriority") }
         guard request.header("apns-expiration").map({ Int($0) != nil }) ?? true else {

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 
 /// A notification accepted by an emulated push service, as it would appear on a device.
 struct DeliveredPush: Sendable {
-    /// Maximum number kept: the newest.
+    /// The maximum number of notifications kept, the newest ones.
     static let capacity = 5_000
 
     let time: Date
@@ -39,9 +39,9 @@ struct PushTokenScript: Sendable, Equatable {
     }
 
     var outcome = Outcome.delivered
-    /// The only APNs environment that knows the token; both if `nil`.
+    /// The only APNs environment that knows the token; `nil` for both.
     var environment: String?
-    /// The app at Apple to which the token belongs; the main one if `nil`.
+    /// The app at Apple to which the token belongs; `nil` for the main one.
     var topic: String?
     /// When the device was unregistered; only used with `unregistered`.
     var since: Date

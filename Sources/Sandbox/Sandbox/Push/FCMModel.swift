@@ -5,7 +5,7 @@ internal import FoundationEssentials
 /// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send
 struct FCMModel {
     static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-    /// The scopes of which a message needs one.
+    /// A message requires one of these scopes.
     private static let scopes = [
         "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",
     ]
@@ -14,13 +14,13 @@ struct FCMModel {
     private static let longestBody = 4_096
     let server: SandboxServer
 
-    /// An error answer.
+    /// An error response.
     private struct Refusal: Error {
         var status: Int
-        /// As `google.rpc.Code` has it.
+        /// A name of `google.rpc.Code`.
         var name: String
         var message: String
-        /// FCM's own code, if the error is FCM's.
+        /// FCM's own code, if the error has one.
         var code: String?
         var retryAfter: Int?
     }
@@ -65,7 +65,7 @@ struct FCMModel {
 
     // MARK: Messages
 
-    /// Answers a request to `fcm.googleapis.com`.
+    /// Handles a request to `fcm.googleapis.com`.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do {
             let (push, isValidatedOnly) = try accept(request)
@@ -90,7 +90,7 @@ struct FCMModel {
         }
     }
 
-    /// - Returns: the message, and whether the sender only wants to know if it is valid.
+    /// - Returns: the message, and whether the sender only wants it validated.
     private func accept(_ request: SandboxRequest) throws -> (push: DeliveredPush, isValidatedOnly: Bool) {
         guard request.method == "POST", request.path == "/v1/projects/\(RegisteredApps.fcmProject)/messages:send" else {
             server.note(request, "unknown-route", "the sandbox's FCM has no \(request.method) \(request.path)")
@@ -109,7 +109,7 @@ struct FCMModel {
         guard body.count <= Self.longestBody, let message = json?["message"], let target = Self.target(of: message),
             message["data"]?.object?.members.allSatisfy({ $0.value.string != nil }) ?? true
         else {
-            server.note(request, "message", "the body is no message that FCM takes")
+            server.note(request, "message", "FCM does not accept the body as a message")
             throw Refusal(status: 400, name: "INVALID_ARGUMENT", message: "Invalid JSON payload received.")
         }
         var outcome = server.withState { $0.pushTokens[target] }?.outcome ?? .delivered
@@ -136,7 +136,8 @@ struct FCMModel {
         return (push, json?["validate_only"]?.bool ?? false)
     }
 
-    /// Whom a message is for: a device's token, `/topics/NAME`, or a condition about topics; `nil` unless it is just one.
+    /// The recipient of a message: a device's token, `/topics/NAME`, or a condition about topics; `nil` unless there is
+    /// exactly one.
     private static func target(of message: JSONValue) -> String? {
         let targets = ["token", "topic", "condition"].compactMap { name in
             message[name]?.string.map { (name, $0) }

@@ -21,16 +21,16 @@ struct PushControl {
 
     private func script(_ json: JSONValue) throws(ControlError) -> SandboxResponse {
         guard let token = json["token"]?.string, !token.isEmpty else {
-            throw .badRequest("token is a device's token")
+            throw .badRequest("token must be a device token")
         }
         let word = json["outcome"]?.string ?? PushTokenScript.Outcome.delivered.rawValue
         guard let outcome = PushTokenScript.Outcome(rawValue: word) else {
             let words = PushTokenScript.Outcome.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .badRequest("outcome is one of \(words)")
+            throw .badRequest("outcome must be one of \(words)")
         }
         let environment = json["environment"]?.string
         guard [nil, "production", "sandbox"].contains(environment) else {
-            throw .badRequest("environment is production or sandbox")
+            throw .badRequest("environment must be production or sandbox")
         }
         let since = json["sinceSecondsAgo"]?.double ?? 0
         let script = PushTokenScript(

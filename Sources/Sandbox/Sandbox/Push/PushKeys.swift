@@ -1,10 +1,10 @@
 internal import OpenSSLCrypto
 internal import Posix
 
-/// The app maker's keys for push, whose public halves the emulated services know.
+/// The app maker's push keys; the emulated services know their public halves.
 ///
-/// The operator of the sandbox puts the private keys into its directory: `apns-key.pem` (P-256) and `fcm-key.pem`
-/// (RSA). They are read again for each check, which is cheap enough here.
+/// The sandbox's operator puts the private keys into its directory: `apns-key.pem` (P-256) and `fcm-key.pem` (RSA).
+/// They are read again for each check, which is cheap enough here.
 struct PushKeys {
     let directory: StateDirectory
 
@@ -19,13 +19,13 @@ struct PushKeys {
     }
 }
 
-/// A signed token (RFC 7515), parsed and with its signature checked.
+/// A signed token (RFC 7515), parsed and with a verified signature.
 struct CheckedToken {
     let header: JSONValue
     let claims: JSONValue
 
-    /// `nil` if it is no token of `algorithm` signed by `key`.
-    /// - Parameter isAnySignatureGood: the signature is not checked; a deliberate defect.
+    /// `nil` if the text is not a token of `algorithm` signed by `key`.
+    /// - Parameter isAnySignatureGood: skips the signature check; a deliberate defect.
     init?(_ text: String, algorithm: String, key: PublicKey?, isAnySignatureGood: Bool) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let key, let header = Self.json(parts[0]), let claims = Self.json(parts[1]),

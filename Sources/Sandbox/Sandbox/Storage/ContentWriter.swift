@@ -2,13 +2,14 @@ internal import OpenSSLCrypto
 internal import Posix
 import Synchronization
 
-/// Writes a file's bytes as they arrive and computes their MD5 at the same time, and SHA-256 if wanted, in constant memory.
+/// Writes a file's bytes as they arrive and computes their MD5 and, on request, SHA-256 at the same time, in constant
+/// memory.
 struct ContentWriter: ~Copyable {
-    /// Chunk size for reading, hashing and writing; what a lost connection leaves behind is a multiple of it, as at
-    /// Google.
+    /// Chunk size for reading, hashing and writing; the number of bytes stored when a connection is lost is a multiple
+    /// of it, as with Google.
     static let pieceBytes = 262_144
 
-    /// Bytes written and hashed.
+    /// The number of bytes written and hashed.
     private(set) var count: Int
     private let file: RegularFile
     private var digest: IncrementalDigest
@@ -23,7 +24,7 @@ struct ContentWriter: ~Copyable {
         var position = 0
         while position < count {
             let read = try Self.read(file, &piece, at: position)
-            guard read > 0 else { throw StorageError(description: "an upload in progress has lost bytes: \(path)") }
+            guard read > 0 else { throw StorageError(description: "an unfinished upload lost bytes: \(path)") }
             let used = min(read, count - position)
             digest.update(piece[..<used])
             sha256?.update(piece[..<used])
@@ -51,18 +52,18 @@ struct ContentWriter: ~Copyable {
         count += bytes.count
     }
 
-    /// Ends the file: its MD5 in lower-case hexadecimal.
+    /// Finishes the file and returns its MD5 in lower-case hexadecimal.
     mutating func finish() -> String { digest.finishAndRestart().hexLowercase }
 
-    /// The SHA-256 of a file that has ended, in lower-case hexadecimal; `nil` if it was not wanted.
+    /// The SHA-256 of a finished file, in lower-case hexadecimal; `nil` if it was not requested.
     mutating func finishSHA256() -> String? { sha256.take()?.finish().hexLowercase }
 }
 
 /// Copies a request's body to its storage, piece by piece.
 enum BodyPump {
-    /// How it ended.
+    /// The outcome.
     enum Ending: Equatable {
-        /// The body has ended; the number of bytes received.
+        /// The whole body was received; the number of its bytes.
         case complete(received: Int)
         /// The connection was lost; whole pieces before that are stored.
         case cut
@@ -70,9 +71,9 @@ enum BodyPump {
 
     /// Reads the body to its end.
     /// - Parameters:
-    ///   - skip: bytes at the beginning that are stored already.
-    ///   - keep: store at most this many of the bytes after `skip`, and discard the rest.
-    ///   - store: takes each piece.
+    ///   - skip: the number of bytes at the beginning that are already stored.
+    ///   - keep: the maximum number of bytes to store after `skip`; the rest is discarded.
+    ///   - store: stores each piece.
     static func run(
         _ body: RequestBody, skip: Int = 0, keep: Int? = nil, store: (ArraySlice<UInt8>) throws(StorageError) -> Void
     ) throws(StorageError) -> Ending {
@@ -100,16 +101,16 @@ enum BodyPump {
 
 /// Checksums of stored files.
 enum StoredContent {
-    /// Largest file for which SHA-1 and SHA-256 are offered in lists and in replies to uploads; Drive also lacks them for
-    /// some files.
+    /// The size up to which lists and replies to uploads contain SHA-1 and SHA-256; Drive also lacks them for some
+    /// files.
     static let largestWithAllChecksums = 8 << 20
 
     private static let largestMemory = 4_096
-    /// Checksums that were computed, by revision and algorithm: providers have theirs ready, too.
+    /// Computed checksums, by revision and algorithm; providers also compute theirs only once.
     private static let known = Mutex<[String: String]>([:])
 
     /// A checksum of the file at `path`, in lower-case hexadecimal.
-    /// - Parameter revision: what its content is called, for as long as it does not change.
+    /// - Parameter revision: identifies the content while it is unchanged.
     static func checksum(
         _ algorithm: DigestAlgorithm, of path: String, revision: String? = nil
     ) throws(StorageError) -> String {
@@ -134,7 +135,7 @@ enum StoredContent {
         return checksum
     }
 
-    /// Keeps a checksum that is known already.
+    /// Stores a checksum that is already known.
     static func remember(_ checksum: String, _ algorithm: DigestAlgorithm, ofRevision revision: String) {
         known.withLock { known in
             if known.count >= largestMemory { known = [:] }

@@ -1,6 +1,6 @@
 internal import Posix
 
-/// The sandbox's storage: one directory, contents as plain files, metadata as JSON files next to them.
+/// The sandbox's storage: one directory, with contents as plain files and metadata as JSON files next to them.
 ///
 /// ```
 /// settings.json
@@ -10,7 +10,7 @@ internal import Posix
 /// uploads/SESSION.part, .json       resumable uploads in progress
 /// ```
 public struct StateDirectory: Sendable {
-    /// The directory, without a slash at the end.
+    /// The directory's path, without a trailing slash.
     public let path: String
 
     /// Uses the directory at `path`, which is created if it is missing.
@@ -41,7 +41,8 @@ public struct StateDirectory: Sendable {
         }
     }
 
-    /// The names of the entries of a folder below the state directory; those ending in `suffix`, without it.
+    /// The names of the entries in a folder below the state directory; with `suffix`, only names that end in it,
+    /// without it.
     func names(in folder: String, suffix: String = "") throws(StorageError) -> [String] {
         try StorageError.translating { () throws(PosixError) in
             try Directory.names(in: path + "/" + folder)
@@ -49,13 +50,13 @@ public struct StateDirectory: Sendable {
         }
     }
 
-    /// The JSON value in the file at `path`; `nil` if there is no such file or it is incomplete.
+    /// The JSON value in the file at `path`; `nil` if the file is missing or incomplete.
     func readJSON(_ path: String) -> JSONValue? {
         guard let bytes = try? TextFile.read(path) else { return nil }
         return try? JSONValue(parsing: bytes)
     }
 
-    /// Writes a JSON value to the file at `path` atomically: a reader sees the old or the new one, never a part.
+    /// Writes a JSON value to the file at `path` atomically: a reader sees the old or the new value, never a part.
     func write(_ value: JSONValue, to path: String) throws(StorageError) {
         try StorageError.translating { () throws(PosixError) in
             let temporary = path + ".new"
@@ -66,7 +67,7 @@ public struct StateDirectory: Sendable {
         }
     }
 
-    /// Size of the file at `path`, in bytes; 0 if there is none.
+    /// The size of the file at `path`, in bytes; 0 if it is missing.
     func size(_ path: String) -> Int {
         guard let file = try? RegularFile(path, for: .reading) else { return 0 }
         return (try? file.size()) ?? 0
@@ -82,13 +83,13 @@ public struct StateDirectory: Sendable {
         try StorageError.translating { () throws(PosixError) in try Directory.rename(old, to: new) }
     }
 
-    /// Makes a copy of a file's contents, which are replaced as a whole and never changed.
+    /// Copies a file's contents, which are only ever replaced as a whole.
     func copy(_ old: String, to new: String) throws(StorageError) {
         try StorageError.translating { () throws(PosixError) in try Directory.link(old, to: new) }
     }
 }
 
-/// The state directory cannot be used: the sandbox's disk is full, or not accessible.
+/// The state directory cannot be used: the sandbox's disk is full or not accessible.
 public struct StorageError: Error, CustomStringConvertible {
     /// The system's error message.
     public let description: String

@@ -14,7 +14,7 @@ extension Company {
                 let (region, arn) = (values.text(SNSSettings.region), values.text(SNSSettings.platformApplicationARN))
                 guard !region.isEmpty, let found = SNSSettings.region(ofARN: arn), found != region else { return [] }
                 return [
-                    (SNSSettings.platformApplicationARN, "is of the region \(found), and awssns.region is another")
+                    (SNSSettings.platformApplicationARN, "is in region \(found), which differs from awssns.region")
                 ]
             },
             install: { values, services, now in
@@ -30,7 +30,7 @@ extension Company {
 }
 
 extension ExternalService {
-    /// The Simple Notification Service.
+    /// Simple Notification Service.
     public static let sns = ExternalService("sns", hosts: [".amazonaws.com", ".amazonaws.com.cn"])
 }
 
@@ -38,8 +38,8 @@ private enum SNSSettings {
     static let accessKeyID = Setting.required(
         "awssns.accessKeyId",
         SetupQuestion(
-            "Push through Amazon's SNS, as older servers have it: the access key's id", form: .awsAccessKeyID))
-    /// The api registers devices; only the jobs role sends.
+            "Push through Amazon SNS, as older servers do: the access key ID", form: .awsAccessKeyID))
+    /// The api role registers devices; only the jobs role sends notifications.
     static let secretKey = Setting.secret(
         "awssns.secretKey", readers: [.api, .jobs], .secret(fileName: "aws-secret-key"))
     static let region = Setting.required(
@@ -48,7 +48,7 @@ private enum SNSSettings {
             let isName = text.utf8.allSatisfy {
                 ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x30...0x39).contains($0) || $0 == 0x2D
             }
-            return isName ? nil : "must be a region's name, such as us-west-2"
+            return isName ? nil : "must be the name of a region, such as us-west-2"
         })
     static let platformApplicationARN = Setting.required(
         "awssns.platformApplicationArn",
@@ -61,7 +61,7 @@ private enum SNSSettings {
                     + "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp" : nil
         })
 
-    /// The region in `arn:aws:sns:REGION:ACCOUNT:app/APNS/NAME`; `nil` if a text is no such name.
+    /// The region in `arn:aws:sns:REGION:ACCOUNT:app/APNS/NAME`; `nil` if `text` does not have that form.
     static func region(ofARN text: String) -> String? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 6, parts[0] == "arn", parts[2] == "sns", parts[5].hasPrefix("app/") else { return nil }

@@ -3,7 +3,7 @@ internal import HTTPTypes
 internal import OpenSSLCrypto
 import SyncProtocol
 
-/// Signs requests to Amazon's services, and to others with their interfaces, with an access key (AWS Signature
+/// Signs requests to Amazon's services, and to services with compatible interfaces, with an access key (AWS Signature
 /// Version 4).
 ///
 /// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
@@ -13,14 +13,14 @@ struct SignatureV4: Sendable {
     var region: String
     var service: String
 
-    /// The value of the header `Authorization`.
+    /// The value of the `Authorization` header.
     ///
     /// - Parameters:
     ///   - path: absolute and percent-encoded.
-    ///   - query: of the URL, as ``canonicalQuery(_:)`` has it.
-    ///   - headers: all that are to be signed, `host` and `x-amz-date` among them.
-    ///   - payloadHash: ``payloadHash(of:)``, or ``unsignedPayload``.
-    ///   - time: as `20150830T123600Z`, what `x-amz-date` says.
+    ///   - query: the URL's query in the form of ``canonicalQuery(_:)``.
+    ///   - headers: all headers to sign, including `host` and `x-amz-date`.
+    ///   - payloadHash: ``payloadHash(of:)`` or ``unsignedPayload``.
+    ///   - time: the value of `x-amz-date`, such as `20150830T123600Z`.
     func authorization(
         method: String, path: String, query: String = "", headers: [(name: String, value: String)],
         payloadHash: String, at time: String
@@ -40,9 +40,10 @@ struct SignatureV4: Sendable {
             + "Signature=\(signature)"
     }
 
-    /// Signs `request` at a time in seconds since 1970, with its host, its content type and all of its `x-amz-` headers.
+    /// Signs `request` at a time in seconds since 1970, including its host, its content type, and all its `x-amz-`
+    /// headers.
     ///
-    /// Its URL must have the query of ``canonicalQuery(_:)``.
+    /// The query of its URL must have the form of ``canonicalQuery(_:)``.
     func sign(_ request: inout OutgoingRequest, payloadHash: String, at seconds: Int64) {
         let time = Self.time(seconds)
         request.headers[.amzDate] = time
@@ -57,20 +58,20 @@ struct SignatureV4: Sendable {
             query: halves.count > 1 ? String(halves[1]) : "", headers: headers, payloadHash: payloadHash, at: time)
     }
 
-    /// A time as `20150830T123600Z`.
+    /// Formats a time as `20150830T123600Z`.
     static func time(_ secondsSince1970: Int64) -> String {
         let digits = WireDate(secondsSince1970: secondsSince1970).description.filter(\.isNumber)
         return digits.prefix(8) + "T" + digits.dropFirst(8) + "Z"
     }
 
-    /// The key of one day, region and service.
+    /// The signing key for one day, region and service.
     func signingKey(on date: String) -> [UInt8] {
         [date, region, service, "aws4_request"].reduce(Array("AWS4\(secretKey)".utf8)) { key, word in
             hmacSHA256(key: key, message: Array(word.utf8))
         }
     }
 
-    /// A query as it is signed: sorted by the encoded names, then values, byte by byte.
+    /// The query in the form that is signed: sorted bytewise by encoded name, then by value.
     static func canonicalQuery(_ query: [(name: String, value: String)]) -> String {
         query.map { (PercentEncoding.encode($0.name), PercentEncoding.encode($0.value)) }
             .sorted { $0.0 == $1.0 ? isBefore($0.1, $1.1) : isBefore($0.0, $1.0) }
@@ -81,10 +82,10 @@ struct SignatureV4: Sendable {
         left.utf8.lexicographicallyPrecedes(right.utf8)
     }
 
-    /// A header's value without blanks at its ends, and with inner blanks collapsed to one.
+    /// A header's value without surrounding blanks, and with inner blanks collapsed to one.
     private static func trimmed(_ value: String) -> String { value.split(separator: " ").joined(separator: " ") }
 
-    /// Stands for the hash of a payload that only TLS protects; for S3 alone.
+    /// Takes the place of the hash for a payload that only TLS protects; only S3 allows it.
     static let unsignedPayload = "UNSIGNED-PAYLOAD"
 
     static func payloadHash(of bytes: some Sequence<UInt8>) -> String {

@@ -3,7 +3,7 @@ import JSONWebTokens
 import SyncProtocol
 
 extension Company {
-    /// Apple: accounts, push.
+    /// Apple: accounts and push.
     static let apple = Company(
         name: "Apple", services: [.apple, .apns],
         signIn: SignInOffer(
@@ -15,9 +15,9 @@ extension Company {
             ],
             trial: TrialGuide(
                 [
-                    TrialGuide.Question(.accessToken, "Identity token from the app (is not shown): "),
+                    TrialGuide.Question(.accessToken, "Identity token from the app (hidden): "),
                     TrialGuide.Question(
-                        .authorizationCode, "Authorization code, at most five minutes old (is not shown): ",
+                        .authorizationCode, "Authorization code, at most five minutes old (hidden): ",
                         isOptional: true),
                 ], hasCodes: true, tokensNameTheirApp: true),
             account: { values, now in
@@ -59,43 +59,43 @@ extension ExternalService {
 }
 
 private enum SignInWithAppleSettings {
-    /// The app's identifier.
+    /// The app's bundle identifier.
     static let clientID = Setting.required(
         "appleSignIn.clientId", SetupQuestion("Sign in with Apple: the app's identifier", form: .appleIdentifier))
-    /// Services IDs for Android and the web, and identifiers of other apps of the team.
+    /// Services IDs for Android and the web, and bundle identifiers of the team's other apps.
     static let otherClientIDs = Setting("appleSignIn.otherClientIds", .texts)
     static let teamID = Setting.required(
-        "appleSignIn.teamId", SetupQuestion("Apple: the team's id", form: .appleTenCharacters))
+        "appleSignIn.teamId", SetupQuestion("Apple: the team ID", form: .appleTenCharacters))
     static let keyID = Setting.required(
-        "appleSignIn.keyId", SetupQuestion("Apple: the key's id", form: .appleTenCharacters))
+        "appleSignIn.keyId", SetupQuestion("Apple: the key ID", form: .appleTenCharacters))
     static let privateKey = Setting.secret(
         "appleSignIn.privateKey",
-        SetupQuestion("Apple: file of the key (.p8)", .file(fileName: "apple-private-key")), objection: p8Objection)
-    /// Older servers' files have an empty one where none is used.
+        SetupQuestion("Apple: the key file (.p8)", .file(fileName: "apple-private-key")), objection: p8Objection)
+    /// Older servers' files contain an empty string if no redirect URI is used.
     static let redirectURI = Setting("appleSignIn.redirectURI", .text)
 }
 
 private enum APNsSettings {
     static let teamID = Setting.required(
-        "apns.teamId", SetupQuestion("Push through Apple: the team's id", form: .appleTenCharacters))
+        "apns.teamId", SetupQuestion("Push through Apple: the team ID", form: .appleTenCharacters))
     static let keyID = Setting.required(
-        "apns.keyId", SetupQuestion("Apple: the id of the key for push", form: .appleTenCharacters))
+        "apns.keyId", SetupQuestion("Apple: the ID of the push key", form: .appleTenCharacters))
     static let privateKey = Setting.secret(
         "apns.privateKey", readers: [.jobs],
-        SetupQuestion("Apple: file of the key for push (.p8)", .file(fileName: "apns-private-key")),
+        SetupQuestion("Apple: the file of the push key (.p8)", .file(fileName: "apns-private-key")),
         objection: p8Objection)
     /// The app's bundle identifier.
     static let topic = Setting.required(
         "apns.topic", SetupQuestion("Apple: the app's bundle identifier", form: .appleIdentifier))
-    /// Bundle identifiers of other apps of the team.
+    /// Bundle identifiers of the team's other apps.
     static let otherTopics = Setting("apns.otherTopics", .texts)
-    /// That of devices that have not reported theirs.
+    /// The environment of devices that have not reported their own.
     static let environment = Setting(
         "apns.environment", .text,
         objection: { ["production", "sandbox"].contains($0) ? nil : "must be production or sandbox" })
 }
 
-/// What is wrong with the key that signs the tokens for Apple's services.
+/// Checks the key that signs the tokens for Apple's services.
 @Sendable private func p8Objection(_ text: String) -> String? {
     (try? SigningKey(es256PEM: text)) == nil ? "it must be a P-256 key in PEM, the .p8 file from Apple" : nil
 }

@@ -1,8 +1,8 @@
-/// The form that a company gives to its ids, by which `syncctl setup` recognises an answer that belongs elsewhere.
+/// The form of a company's IDs; `syncctl setup` uses it to recognize an answer to a different question.
 public struct AnswerForm: Sendable {
-    /// An answer as it might be.
+    /// An example of an answer.
     public let example: String
-    /// What an answer must be, as the end of a sentence.
+    /// The rule for an answer, as the end of a sentence.
     private let rule: String
     private let isMet: @Sendable (String) -> Bool
 
@@ -12,14 +12,14 @@ public struct AnswerForm: Sendable {
         self.isMet = isMet
     }
 
-    /// What is wrong with an answer, as the end of a sentence; `nil` if nothing is.
+    /// What is wrong with an answer, as the end of a sentence; `nil` if the answer is valid.
     public func objection(to text: String) -> String? {
         isMet(text) ? nil : "must be \(rule), such as \(example)"
     }
 
-    /// Google Cloud, "Setting up OAuth 2.0": the id ends in this domain.
+    /// Google Cloud, "Setting up OAuth 2.0": the ID ends in this domain.
     static let googleClientID = AnswerForm(
-        "an OAuth client id, which ends in .apps.googleusercontent.com",
+        "an OAuth client ID ending in .apps.googleusercontent.com",
         example: "123456789-abc.apps.googleusercontent.com"
     ) { text in
         let suffix = ".apps.googleusercontent.com"
@@ -28,21 +28,21 @@ public struct AnswerForm: Sendable {
     }
 
     /// Dropbox's app console shows it beside the secret.
-    static let dropboxAppKey = AnswerForm("an app key, of small letters and digits", example: "a1b2c3d4e5f6g7h") {
+    static let dropboxAppKey = AnswerForm("an app key of lower-case letters and digits", example: "a1b2c3d4e5f6g7h") {
         text in
         !text.isEmpty && text.utf8.allSatisfy { isLetterOrDigit($0) } && text == text.lowercased()
     }
 
     /// Microsoft Entra, "Register an application": a GUID.
     static let microsoftApplicationID = AnswerForm(
-        "an application (client) id", example: "11111111-2222-3333-4444-555555555555"
+        "an application (client) ID", example: "11111111-2222-3333-4444-555555555555"
     ) { text in
         text.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count) == [8, 4, 4, 4, 12]
             && text.allSatisfy { $0 == "-" || $0.isHexDigit }
     }
 
     /// Meta's app dashboard shows it as a number.
-    static let facebookAppID = AnswerForm("an app id, of digits", example: "123456789012345") { text in
+    static let facebookAppID = AnswerForm("an app ID of digits", example: "123456789012345") { text in
         !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
@@ -52,19 +52,19 @@ public struct AnswerForm: Sendable {
             && text.utf8.allSatisfy { isLetterOrDigit($0) || "-.".utf8.contains($0) }
     }
 
-    /// Of teams and keys in Apple's developer account.
+    /// IDs of teams and keys in Apple's developer account.
     static let appleTenCharacters = AnswerForm(
-        "an id of ten capital letters and digits", example: "A1B2C3D4E5"
+        "an ID of ten capital letters and digits", example: "A1B2C3D4E5"
     ) { text in
         text.utf8.count == 10 && text.utf8.allSatisfy { isLetterOrDigit($0) } && text == text.uppercased()
     }
 
     /// AWS, "AccessKey" in the IAM API reference: 16 to 128 word characters.
-    static let awsAccessKeyID = AnswerForm("an access key id", example: "AKIAIOSFODNN7EXAMPLE") { text in
+    static let awsAccessKeyID = AnswerForm("an access key ID", example: "AKIAIOSFODNN7EXAMPLE") { text in
         (16...128).contains(text.utf8.count) && text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "_") }
     }
 
-    /// Of which ``Setting/objection`` judges more.
+    /// Accepts every answer; ``Setting/objection`` checks more.
     static func any(example: String) -> AnswerForm { AnswerForm("", example: example) { _ in true } }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

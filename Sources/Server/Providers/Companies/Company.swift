@@ -3,7 +3,7 @@ public import HTTPTransport
 /// A company whose services the server uses. Each has a folder with its description and its adapters; ``all`` is the
 /// only list of companies.
 public struct Company: Sendable {
-    /// The name that people know it by.
+    /// The name as people know it.
     public let name: String
     /// The services that the adapters call.
     public let services: [ExternalService]

@@ -1,27 +1,27 @@
 public import FoundationEssentials
 public import SyncProtocol
 
-/// What is wrong with settings that do not fit together, each with the end of a sentence about it.
+/// Settings that contradict each other, each with the end of a sentence about the problem.
 public typealias SettingObjections = @Sendable (SettingValues) -> [(setting: Setting, text: String)]
 
-/// Sign-in with a company's accounts, and the storage that comes with them.
+/// Sign-in with a company's accounts, and the storage that they include.
 public struct SignInOffer: Sendable {
-    /// Makes the accounts' provider of what the configuration says; `now` is the clock of the database.
+    /// Creates the account provider from the configuration; `now` is the database's clock.
     public typealias AccountMaker =
         @Sendable (_ values: SettingValues, _ now: @escaping @Sendable () -> Date) -> (any AccountProvider)?
 
-    /// Makes the storage of what the configuration says, as far as it matters there.
+    /// Creates the storage from the relevant part of the configuration.
     public typealias StorageMaker = @Sendable (_ values: SettingValues) -> any CloudProvider
 
     public let accountType: AccountType
     public let settings: [Setting]
-    /// What is wrong with settings that do not fit together.
+    /// Finds settings that contradict each other.
     public let objections: SettingObjections
-    /// `nil` if the values cannot be used; their settings have objected to them then.
+    /// Returns `nil` if the values cannot be used; in that case their settings have raised objections.
     public let makeAccount: AccountMaker
-    /// Makes the storage of the accounts; `nil` for accounts without one.
+    /// Creates the storage of the accounts; `nil` for accounts without storage.
     public let makeStorage: StorageMaker?
-    /// How an operator tries the accounts.
+    /// How an operator tests the accounts.
     public let trial: TrialGuide
 
     init(
@@ -42,16 +42,16 @@ public struct SignInOffer: Sendable {
 
 /// Push through a company's service.
 public struct PushOffer: Sendable {
-    /// Adds the service to the others; `now` is seconds since 1970.
+    /// Adds the service to the others; `now` returns seconds since 1970.
     public typealias Installer =
         @Sendable (_ values: SettingValues, inout PushServices, _ now: @escaping @Sendable () -> Int64) -> Void
 
-    /// The object of the configuration file that holds its settings; its presence enables the service.
+    /// The configuration file's object that holds the settings of the service; its presence enables the service.
     public let section: String
     public let settings: [Setting]
-    /// What is wrong with settings that do not fit together.
+    /// Finds settings that contradict each other.
     public let objections: SettingObjections
-    /// Adds the service; as one of another process if its secret is not among the values.
+    /// Adds the service; if its secret is not among the values, as a service that another process runs.
     public let install: Installer
 
     init(

@@ -1,6 +1,6 @@
 /// A text that must never be printed.
 public struct Secret: Sendable, Equatable {
-    /// The text itself; hand it to the library that needs it, and to nobody else.
+    /// The text itself; pass it only to the library that needs it.
     public let value: String
 
     public init(_ value: String) { self.value = value }

@@ -1,33 +1,33 @@
 public import SyncProtocol
 
-/// A setting that a company's services need: its key in the configuration file, what it may contain, and how
-/// `syncctl setup` asks for it.
+/// A setting of a company's service: its key in the configuration file, its valid contents, and the question of
+/// `syncctl setup` about it.
 public struct Setting: Sendable {
-    /// What a setting contains.
+    /// The type of a setting's value.
     public enum Kind: Sendable, Equatable {
         /// A text.
         case text
         /// Any number of texts.
         case texts
-        /// Any number of addresses of servers, which may be in networks that are otherwise kept away.
+        /// Any number of server addresses, which may be in networks that are otherwise blocked.
         case servers
-        /// `true` or `false`; `false` if the file does not have it, unless said otherwise.
+        /// `true` or `false`; `default` applies if the file does not contain the setting.
         case bool(default: Bool)
-        /// A redirect URI that callers may name with their authorization codes, like those of `redirectURIs`.
+        /// A redirect URI that callers may send with their authorization codes, like those in `redirectURIs`.
         case redirectURI
-        /// A text that must never be printed: in the file itself, or in the file that the same key with the suffix
-        /// `File` names. Only these roles need it.
+        /// A text that must never be printed. It is in the configuration file, or in the file named by the same key
+        /// with the suffix `File`. Only these roles need it.
         case secret(readers: Set<ServerRole>)
     }
 
-    /// The name in the configuration file; a dot stands between an object and its member.
+    /// The name in the configuration file; a dot separates an object from its member.
     public let key: String
     public let kind: Kind
-    /// Whether the service cannot be used without it.
+    /// Whether the service requires it.
     public let isRequired: Bool
-    /// How `syncctl setup` asks for it; `nil` if it does not.
+    /// The question of `syncctl setup`; `nil` if setup does not ask for it.
     public let question: SetupQuestion?
-    /// What is wrong with a text, with one of several, or with a secret, as the end of a sentence; `nil` if nothing is.
+    /// What is wrong with a text, one of several texts, or a secret, as the end of a sentence; `nil` if it is valid.
     public let objection: @Sendable (String) -> String?
 
     /// - Parameter objection: see ``Setting/objection``; called for values that are not empty.
@@ -42,14 +42,14 @@ public struct Setting: Sendable {
         self.objection = objection
     }
 
-    /// A text without which the service cannot be used.
+    /// A text that the service requires.
     public static func required(
         _ key: String, _ question: SetupQuestion, objection: @escaping @Sendable (String) -> String? = { _ in nil }
     ) -> Setting {
         Setting(key, .text, isRequired: true, question: question, objection: objection)
     }
 
-    /// A secret without which the service cannot be used.
+    /// A secret that the service requires.
     public static func secret(
         _ key: String, readers: Set<ServerRole> = Set(ServerRole.allCases), _ question: SetupQuestion,
         objection: @escaping @Sendable (String) -> String? = { _ in nil }
@@ -60,9 +60,9 @@ public struct Setting: Sendable {
     /// Whether its value must never be printed.
     public var isSecret: Bool { if case .secret = kind { true } else { false } }
 
-    /// What is wrong with an answer of the operator, as the end of a sentence; `nil` if nothing is.
+    /// What is wrong with the operator's answer, as the end of a sentence; `nil` if it is valid.
     ///
-    /// Stricter than ``objection``: a form that a company gives to its ids is no reason to stop a server that runs.
+    /// Stricter than ``objection``: an unusual form of a company's ID must not stop a running server.
     public func objection(toAnswer text: String) -> String? { question?.form?.objection(to: text) ?? objection(text) }
 }
 
@@ -70,24 +70,24 @@ public struct Setting: Sendable {
 public struct SetupQuestion: Sendable {
     /// How the answer is given.
     public enum Answer: Sendable, Equatable {
-        /// By typing the value.
+        /// The operator types the value.
         case typed
-        /// By typing several values, with blanks between them.
+        /// The operator types several values, separated by blanks.
         case list
-        /// By typing the secret, which is not shown, or by naming a file that contains it.
-        /// - Parameter fileName: of the secret below `/etc/syncd/secrets`.
+        /// The operator types the secret, which is not shown, or names a file that contains it.
+        /// - Parameter fileName: the secret's file below `/etc/syncd/secrets`.
         case hidden(fileName: String)
-        /// By naming a file that contains the secret, which is copied.
-        /// - Parameter fileName: of the copy below `/etc/syncd/secrets`.
+        /// The operator names a file that contains the secret; setup copies it.
+        /// - Parameter fileName: the copy below `/etc/syncd/secrets`.
         case file(fileName: String)
     }
 
-    /// What the operator reads, without the example and the punctuation at its end.
+    /// The question without the example and the final punctuation.
     public let text: String
     public let answer: Answer
-    /// The form that an answer has, if the company gives it one.
+    /// The form of the answer, if the company defines one.
     public let form: AnswerForm?
-    /// The value with the sandbox's well-known registrations; `nil` if there is none.
+    /// The value for the sandbox's well-known registrations; `nil` if there is none.
     public let sandboxValue: String?
 
     public init(_ text: String, _ answer: Answer = .typed, form: AnswerForm? = nil, sandbox: String? = nil) {
@@ -97,12 +97,12 @@ public struct SetupQuestion: Sendable {
         sandboxValue = sandbox
     }
 
-    /// Asks for the secret that belongs to the value before.
+    /// Asks for the secret that belongs to the previous value.
     public static func secret(fileName: String, sandbox: String? = nil) -> SetupQuestion {
-        SetupQuestion("  Its secret (is not shown)", .hidden(fileName: fileName), sandbox: sandbox)
+        SetupQuestion("  Its secret (hidden)", .hidden(fileName: fileName), sandbox: sandbox)
     }
 
-    /// The name of the secret's file below `/etc/syncd/secrets`; `nil` if the answer is no secret.
+    /// The name of the secret's file below `/etc/syncd/secrets`; `nil` if the answer is not a secret.
     public var fileName: String? {
         switch answer {
         case .hidden(let name), .file(let name): name

@@ -1,10 +1,10 @@
 import HTTPTransport
 
-/// How the operator comes by what `syncctl try` needs of a test account.
+/// How the operator obtains the credentials of a test account for `syncctl try`.
 public struct TrialGuide: Sendable {
-    /// What the operator is asked for.
+    /// A question to the operator.
     public struct Question: Sendable {
-        /// What the answer is, named as in a file of credentials.
+        /// The kind of answer, named as in a file of credentials.
         public enum Answer: Sendable, Equatable {
             case accessToken, authorizationCode
             /// A member of ``PresentedCredentials/accountDetails``.
@@ -13,7 +13,7 @@ public struct TrialGuide: Sendable {
 
         public let answer: Answer
         public let text: String
-        /// Whether it is a secret, which is not shown.
+        /// Whether the answer is a secret, which is not shown.
         public var isSecret: Bool { if case .detail = answer { false } else { true } }
         /// Whether the answer may be empty.
         public let isOptional: Bool
@@ -25,14 +25,14 @@ public struct TrialGuide: Sendable {
         }
     }
 
-    /// A page on which the person lets the server use their storage, and which leads to an authorization code (RFC 6749,
-    /// section 4.1.1).
+    /// A page on which the person grants the server access to their storage; it returns an authorization code (RFC
+    /// 6749, section 4.1.1).
     public struct ConsentPage: Sendable {
         let address: String
         let clientID: Setting
         let scopes: [String]
         let parameters: [(name: String, value: String)]
-        /// Whether the page shows the code itself if no redirect URI is named.
+        /// Whether the page displays the code itself if the request has no redirect URI.
         public let showsCode: Bool
 
         init(
@@ -46,8 +46,8 @@ public struct TrialGuide: Sendable {
             self.showsCode = showsCode
         }
 
-        /// The page's address with everything that the provider wants to know.
-        /// - Parameter redirectURI: one that is registered with the provider; `nil` if the page shows the code.
+        /// The page's address with all parameters that the provider requires.
+        /// - Parameter redirectURI: one that is registered with the provider; `nil` if the page displays the code.
         public func url(_ values: SettingValues, redirectURI: String?) -> String {
             OutgoingRequest.url(
                 address,
@@ -57,7 +57,8 @@ public struct TrialGuide: Sendable {
         }
     }
 
-    /// `nil` if there is none, or its codes say too little (``AccountProvider/signIn(with:through:)``).
+    /// `nil` if there is no such page, or its codes do not identify the person
+    /// (``AccountProvider/signIn(with:through:)``).
     public let consent: ConsentPage?
     public let questions: [Question]
     /// Whether the provider exchanges codes.
@@ -65,19 +66,19 @@ public struct TrialGuide: Sendable {
     /// Whether access tokens expire and are renewed.
     public let renews: Bool
 
-    /// Whether the provider tells for which app a token was issued.
+    /// Whether the provider reports for which app a token was issued.
     public let tokensNameTheirApp: Bool
 
-    /// Accounts whose code says everything.
+    /// Accounts for which a code suffices.
     init(consent: ConsentPage, tokensNameTheirApp: Bool) {
         self.consent = consent
         self.tokensNameTheirApp = tokensNameTheirApp
-        questions = [Question(.authorizationCode, "The code (is not shown): ")]
+        questions = [Question(.authorizationCode, "The code (hidden): ")]
         hasCodes = true
         renews = true
     }
 
-    /// Accounts that are tried with a token, a password or a key.
+    /// Accounts tested with a token, a password, or a key.
     init(
         _ questions: [Question], hasCodes: Bool = false, renews: Bool = false, tokensNameTheirApp: Bool = false
     ) {

@@ -1,49 +1,52 @@
 public import HTTPTransport
 
-/// Why an account provider's reply does not let us continue.
+/// Why an account provider's reply does not allow us to continue.
 public enum AccountError: Error, Equatable {
     /// The presented token is not valid: expired, revoked, issued for another app, or not a token at all.
     case rejected
-    /// The same, where the provider says what is wrong with a key: the text is a sentence for the caller.
+    /// Like ``rejected``, if the provider reports what is wrong with a key: the text is a sentence for the caller.
     case keyRejected(String)
-    /// The presented key lacks a right that the storage needs; the text is a sentence for the caller that names it.
+    /// The presented key lacks a right that the storage requires; the text is a sentence for the caller that names it.
     case rightMissing(String)
-    /// Another error, of an address that somebody without a user has named: the server may fail, or the address may be wrong.
+    /// Any other error at an address named by a caller who is not yet a user: the server may have failed, or the
+    /// address may be wrong.
     indirect case addressDoubtful(AccountError)
-    /// The authorization code is used, expired, or not the caller's.
+    /// The authorization code has been used, has expired, or does not belong to the caller.
     case codeRejected
-    /// The person has not granted the permission that their storage needs.
+    /// The person has not granted the permission that the storage requires.
     case scopeMissing
-    /// The account has no storage at the provider, though its kind usually has; the detail is for the log only.
+    /// The account has no storage at the provider, although accounts of its kind usually do; the detail is for the log
+    /// only.
     case storageMissing(detail: String)
-    /// The stored refresh token no longer works; only the person can fix that, by signing in.
+    /// The stored refresh token no longer works; only a new sign-in by the person helps.
     case revoked
-    /// `X-account-details` is not what this kind of account needs; the text is the end of a sentence about it, for the
-    /// caller.
+    /// `X-account-details` is not what this kind of account requires; the text is the end of a sentence about it, for
+    /// the caller.
     case malformedDetails(String)
-    /// The person has named a server that the operator's settings, or the address guard, do not admit.
+    /// The operator's settings or the address guard do not allow the server that the person has named.
     case serverNotAllowed
-    /// The server that the person has named takes any password, or shows the folder to everybody, so that it cannot tell who
-    /// somebody is.
+    /// The server that the person has named accepts any password or shows the folder to everybody, so it cannot prove
+    /// who somebody is.
     case anyPasswordAccepted
-    /// No file can be kept in the storage that the person has named.
+    /// The storage that the person has named cannot store files.
     case storageUnusable(StorageObstacle)
-    /// The provider has certainly not handled a single-use request, so the same one may be sent again after that time: it
-    /// could not be reached, or asked for a pause. Of another request it may also have failed. The detail is for the log only.
+    /// The provider could not be reached, or asked for a pause. It has certainly not handled a single-use request, so
+    /// the same request may be sent again after that time; a request of another kind may also have failed in a
+    /// different way. The detail is for the log only.
     case notAsked(retryAfter: Duration, detail: String)
-    /// The provider was not asked, to protect all other users.
+    /// The request was withheld from the provider, to protect all other users.
     case withheld(WithheldCall)
-    /// The provider gave no answer that could be understood, or it is not known whether a single-use request took effect; the
-    /// detail is for the log only.
+    /// The provider's reply was missing or unintelligible, or it is unknown whether a single-use request took effect;
+    /// the detail is for the log only.
     case unavailable(detail: String)
     /// The provider did not answer by the deadline.
     case timedOut
-    /// The provider refuses us, not the user: the operator must look at client ids and secrets.
+    /// The provider rejects us, not the user: the operator must check client IDs and secrets.
     case misconfigured(detail: String)
 }
 
 extension AccountError {
-    /// Whether the provider has judged the credentials themselves, and refuses them.
+    /// Whether the provider has judged the credentials themselves and rejects them.
     public var isRejection: Bool {
         switch self {
         case .rejected, .keyRejected: true
@@ -66,7 +69,7 @@ extension AccountError: CustomStringConvertible {
         case .malformedDetails(let text): "X-account-details \(text)"
         case .serverNotAllowed: "the server is not allowed"
         case .anyPasswordAccepted: "the server accepts any password"
-        case .storageUnusable(let obstacle): "the storage is of no use: \(obstacle.sentence)"
+        case .storageUnusable(let obstacle): "the storage is unusable: \(obstacle.sentence)"
         case .notAsked(_, let detail): "not asked: \(detail)"
         case .withheld(let reason): "not asked: \(reason)"
         case .unavailable(let detail): "unavailable: \(detail)"
@@ -76,55 +79,56 @@ extension AccountError: CustomStringConvertible {
     }
 }
 
-/// Why no file can be kept in a storage that a person has named.
+/// Why a storage that a person has named cannot store files.
 public enum StorageObstacle: Equatable, Sendable {
-    /// The server does not show the folder to this user; or it says so in place of 401.
+    /// The server does not show the folder to this user; some servers report that instead of 401.
     case forbidden
-    /// The folder of another person of the same server.
+    /// The folder belongs to a different person on the same server.
     case ofSomebodyElse
-    /// No folder of files, but another one of a server that has several kinds.
+    /// Not a folder of files, but a folder of a different kind on a server with several kinds.
     case notAHome
-    /// The user may read the folder only.
+    /// The user may only read the folder.
     case readOnly
-    /// Nothing can be written there, for whatever reason; the status tells.
+    /// Writing fails for another reason; see the status.
     case notWritable(status: Int)
-    /// What was written cannot be deleted.
+    /// A written file cannot be deleted.
     case notDeletable
-    /// What was written cannot be read, or is something else.
+    /// A written file cannot be read back, or its contents differ.
     case notKept
-    /// The server refuses a body of the size of a photograph.
+    /// The server rejects a body the size of a photograph.
     case bodyLimit
-    /// There is no room left.
+    /// The storage is full.
     case full
-    /// The server offers Digest authentication only, and has refused Basic.
+    /// The server offers only Digest authentication and has rejected Basic.
     case digestOnly
-    /// The person has to accept the terms of service at the server.
+    /// The person must accept the server's terms of service.
     case termsNotAccepted
 
     /// Names the cause, for the caller.
     public var sentence: String {
         switch self {
         case .forbidden:
-            "the server does not show the folder at this address to this user: the password is wrong, or it is not the "
-                + "user's own folder"
-        case .ofSomebodyElse: "the address is that of another person's files"
+            "the server does not show the folder at this address to this user: the password is wrong, or the folder "
+                + "belongs to another user"
+        case .ofSomebodyElse: "the address belongs to another person's files"
         case .notAHome:
-            "the address is not that of a person's files, which at a Nextcloud is …/remote.php/dav/files/NAME/"
-        case .readOnly: "the user may read the folder at this address, but not write there"
-        case .notWritable(let status): "nothing can be written at this address (status \(status))"
-        case .notDeletable: "what was written at this address cannot be deleted"
-        case .notKept: "what was written at this address is not there, or is not what was written"
-        case .bodyLimit: "the server refuses files of 1 MiB; the limit is one of it, or of a proxy in front of it"
+            "this is not the address of a person's files, which in Nextcloud is …/remote.php/dav/files/NAME/"
+        case .readOnly: "the user may read the folder at this address but not write to it"
+        case .notWritable(let status): "the server does not allow writing at this address (status \(status))"
+        case .notDeletable: "a file written at this address cannot be deleted"
+        case .notKept: "a file written at this address cannot be read back, or its contents differ"
+        case .bodyLimit: "the server, or a proxy in front of it, rejects files of 1 MiB"
         case .full: "the storage at this address is full"
         case .digestOnly:
-            "the server refuses the password, and offers Digest authentication only; Basic authentication is needed"
-        case .termsNotAccepted: "the person has to sign in at the server itself, and accept its terms of service"
+            "the server rejects the password and offers only Digest authentication; Basic authentication is required"
+        case .termsNotAccepted: "the person must sign in to the server itself and accept its terms of service"
         }
     }
 }
 
 extension AccountError {
-    /// Whether the server has refused the password, which is to be counted as a wrong one, or cannot be told from one.
+    /// Whether the server has rejected the password, or its reply cannot be distinguished from a rejection; both count
+    /// as a wrong password.
     public var refusesPassword: Bool {
         switch self {
         case .rejected, .storageUnusable(.forbidden), .storageUnusable(.digestOnly): true

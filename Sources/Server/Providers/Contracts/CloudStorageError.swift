@@ -1,41 +1,41 @@
 public import HTTPTransport
 
-/// What a provider's failure means for the caller; adapters throw nothing else.
+/// The meaning of a provider's failure for the caller; adapters throw no other errors.
 public enum CloudStorageError: Error {
-    /// The object is definitely not there.
+    /// The object definitely does not exist.
     case notFound
-    /// The person's permission is gone and cannot be renewed: they must sign in again.
+    /// The person's permission has ended and cannot be renewed: they must sign in again.
     case authorizationRevoked
     /// The person's storage is full.
     case quotaExceeded
-    /// The provider asks us to slow down, for longer than the deadline allows.
+    /// The provider asks us to wait longer than the deadline allows.
     case rateLimited(retryAfter: Duration?)
-    /// The provider was not asked, to protect all other users.
+    /// The request was withheld from the provider, to protect all other users.
     case withheld(WithheldCall)
     /// The provider failed in a way that may be transient; the detail is for the log only.
     case unavailable(detail: String)
     /// The provider did not answer by the deadline.
     case timedOut
-    /// What the provider stored is not what we sent.
+    /// The stored contents differ from what we sent.
     case contentMismatch
-    /// The provider rejects the request for a permanent reason; the code is the provider's own, for the log.
+    /// The provider rejects the request for a permanent reason; the code is the provider's own and is for the log.
     case rejected(code: String)
-    /// The person has to sign in at their own server, and accept its terms of service.
+    /// The person must sign in at their own server and accept its terms of service.
     case termsNotAccepted
-    /// The person's server is not admitted any more, or its name leads to an address that is not.
+    /// The person's server is no longer allowed, or its name resolves to a forbidden address.
     case serverNotAllowed
-    /// The provider rejects this server, not the person: the operator must look at client ids and secrets.
+    /// The provider rejects this server, not the person: the operator must check client IDs and secrets.
     case misconfigured(detail: String)
-    /// The content that was to be uploaded ended early or was found wrong; nothing was published.
+    /// The content to upload ended early or was found to be wrong; nothing was published.
     case contentFailed(any Error)
     /// The receiver of a download ended it.
     case downloadCancelled
-    /// Something on our own side failed, such as the database that holds the tokens.
+    /// A local component failed, such as the database that holds the tokens.
     case localFailure(any Error)
 }
 
 extension CloudStorageError {
-    /// Whether a later retry may succeed without the person intervening.
+    /// Whether a later retry may succeed without any action by the person.
     public var isTransient: Bool {
         switch self {
         case .rateLimited, .withheld, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled,
@@ -47,7 +47,7 @@ extension CloudStorageError {
 }
 
 extension CloudStorageError: CustomStringConvertible, CustomDebugStringConvertible {
-    /// A few words that contain nothing of what the provider wrote, except for the code of a permanent refusal.
+    /// A few words that contain none of the provider's text, except for the code of a permanent rejection.
     public var description: String {
         switch self {
         case .notFound: "not found"
@@ -67,7 +67,7 @@ extension CloudStorageError: CustomStringConvertible, CustomDebugStringConvertib
         }
     }
 
-    /// The same with details and causes: for operators' logs only.
+    /// Includes details and causes: for operators' logs only.
     public var debugDescription: String {
         switch self {
         case .withheld(let reason): "not asked: \(reason)"

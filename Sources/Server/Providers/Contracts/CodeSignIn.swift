@@ -1,8 +1,8 @@
-/// A sign-in with nothing but an authorization code of the server's own client: the tokens that it brought, and what a
-/// phone would present that has the same tokens.
+/// The result of a sign-in with only an authorization code of the server's own client: the tokens obtained, and the
+/// credentials that a phone with these tokens would present.
 public struct CodeSignIn: Sendable {
     public var presented: PresentedCredentials
-    /// What the server keeps.
+    /// The tokens that the server keeps.
     public var stored: StoredCredentials
 
     init(presented: PresentedCredentials, tokens: OAuthTokens) {

@@ -3,7 +3,7 @@ import OpenSSLCrypto
 import StorageHashes
 public import SyncProtocol
 
-/// Computes, while bytes stream through, the checksum that clients compare.
+/// Computes the checksum that clients compare, while bytes stream through.
 public struct CheckSumHasher: Sendable {
     private enum Computation {
         case digest(StorableDigest, CheckSum.Flavour)
@@ -12,7 +12,7 @@ public struct CheckSumHasher: Sendable {
 
     private var computation: Computation
 
-    /// - Parameter storageType: where the bytes go or come from; determines the algorithm.
+    /// - Parameter storageType: the source or destination of the bytes; determines the algorithm.
     public init(for storageType: CloudStorageType) { self.init(flavour: storageType.checkSumFlavour) }
 
     public init(flavour: CheckSum.Flavour) {
@@ -24,8 +24,8 @@ public struct CheckSumHasher: Sendable {
     /// Continues a computation.
     /// - Parameters:
     ///   - state: ``state`` of another hasher of the same flavour.
-    ///   - length: how many bytes it had taken in.
-    /// - Returns: `nil` if it is not one.
+    ///   - length: the number of bytes that it had processed.
+    /// - Returns: `nil` if `state` is invalid.
     public init?(flavour: CheckSum.Flavour, state: [UInt8], length: Int64) {
         if flavour == .dropboxContentHash {
             guard let hash = DropboxContentHash(state: state, length: length) else { return nil }
@@ -36,7 +36,7 @@ public struct CheckSumHasher: Sendable {
         }
     }
 
-    /// What is needed to continue the computation elsewhere, besides the number of bytes: at most 224 bytes.
+    /// The state needed to continue the computation elsewhere, in addition to the number of bytes: at most 224 bytes.
     public var state: [UInt8] {
         switch computation {
         case .digest(let digest, _): digest.state
@@ -44,7 +44,7 @@ public struct CheckSumHasher: Sendable {
         }
     }
 
-    /// Takes in the next bytes.
+    /// Processes the next bytes.
     public mutating func update(_ bytes: Span<UInt8>) {
         switch computation {
         case .digest(var digest, let flavour):
@@ -56,7 +56,7 @@ public struct CheckSumHasher: Sendable {
         }
     }
 
-    /// The checksum of everything so far; more may be added afterwards.
+    /// The checksum of all bytes so far; more may be added afterwards.
     public func finish() -> CheckSum {
         let checkSum =
             switch computation {
@@ -69,7 +69,7 @@ public struct CheckSumHasher: Sendable {
 }
 
 extension CheckSum.Flavour {
-    /// Of the digest that the checksum is, or is composed of.
+    /// The algorithm of the digest that is the checksum or that the checksum is composed of.
     fileprivate var algorithm: DigestAlgorithm {
         switch self {
         case .md5: .md5
@@ -79,15 +79,15 @@ extension CheckSum.Flavour {
     }
 }
 
-/// Computes, while bytes stream through, every hash that is kept with a file version.
+/// Computes all hashes that are stored with a file version, while bytes stream through.
 public struct ContentHasher: Sendable {
     private var checkSum: CheckSumHasher
     /// Only for OneDrive, whose own hash differs from the checksum that clients compare.
     private var quickXor: QuickXorHash?
-    /// How many bytes have been taken in.
+    /// The number of bytes processed so far.
     public private(set) var lengthBytes: Int64 = 0
 
-    /// - Parameter storageType: where the bytes go.
+    /// - Parameter storageType: the destination of the bytes.
     public init(for storageType: CloudStorageType) {
         checkSum = CheckSumHasher(for: storageType)
         quickXor = storageType == .microsoft ? QuickXorHash() : nil
@@ -96,8 +96,8 @@ public struct ContentHasher: Sendable {
     /// Continues a computation.
     /// - Parameters:
     ///   - state: ``state`` of another hasher for the same storage.
-    ///   - lengthBytes: how many bytes it had taken in.
-    /// - Returns: `nil` if it is not one.
+    ///   - lengthBytes: the number of bytes that it had processed.
+    /// - Returns: `nil` if `state` is invalid.
     public init?(for storageType: CloudStorageType, state: [UInt8], lengthBytes: Int64) {
         self.init(for: storageType)
         let size = checkSum.state.count
@@ -115,20 +115,20 @@ public struct ContentHasher: Sendable {
         self.lengthBytes = lengthBytes
     }
 
-    /// What is needed to continue the computation elsewhere, besides ``lengthBytes``: at most 256 bytes.
+    /// The state needed to continue the computation elsewhere, in addition to ``lengthBytes``: at most 256 bytes.
     public var state: [UInt8] { checkSum.state + (quickXor?.state ?? []) }
 
-    /// Takes in the next bytes.
+    /// Processes the next bytes.
     public mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
 
-    /// Takes in the next bytes.
+    /// Processes the next bytes.
     public mutating func update(_ bytes: Span<UInt8>) {
         checkSum.update(bytes)
         quickXor?.update(bytes)
         lengthBytes += Int64(bytes.count)
     }
 
-    /// The hashes of everything so far; more may be added afterwards.
+    /// The hashes of all bytes so far; more may be added afterwards.
     public func finish() -> ContentHashes {
         let providerHash = quickXor.map { Data($0.digest()).base64EncodedString() }
         let checkSum = checkSum.finish()
@@ -140,7 +140,8 @@ public struct ContentHasher: Sendable {
 public struct ContentHashes: Equatable, Sendable {
     /// In the storage's format, in its canonical letter case.
     public var checkSum: CheckSum
-    /// What the provider must report for these bytes, in its own spelling: the checksum, or OneDrive's quickXorHash.
+    /// The hash that the provider must report for these bytes, in its own spelling: the checksum, or OneDrive's
+    /// quickXorHash.
     public var providerHash: String
 
     public init(checkSum: CheckSum, providerHash: String) {

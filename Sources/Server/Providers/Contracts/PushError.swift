@@ -1,22 +1,22 @@
-/// Why a notification was not accepted, by what the caller can do about it.
+/// Why a notification was not accepted, classified by what the caller can do.
 ///
-/// `detail` is for operators' logs; it holds no token, no key and nothing that a person wrote.
+/// `detail` is for operators' logs; it contains no token, no key, and no text written by a person.
 public enum PushError: Error, Equatable, Sendable {
-    /// The service no longer knows the address: forget it. `since`: the latest registration time, in seconds since 1970, for
-    /// which this holds; `nil` if the service does not say.
+    /// The service no longer knows the address: delete it. `since`: the latest registration time, in seconds since
+    /// 1970, for which this holds; `nil` if the service does not report one.
     case gone(since: Int64?)
-    /// Rate limited: retry later, after `retryAfter` if the service says so.
+    /// Rate limited: retry later, after `retryAfter` if the service specifies it.
     case rateLimited(retryAfter: Duration?)
-    /// The service fails at the moment, or cannot be reached: retry later.
+    /// The service is failing or cannot be reached: retry later.
     case unavailable(detail: String)
     /// The service is too slow; the notification may have been accepted: retry later.
     case timedOut
     /// The service rejects the address or the message, and no other device has accepted the same message: the server's
-    /// settings may be wrong. Keep the address, retry later.
+    /// settings may be wrong. Keep the address and retry later.
     case doubtful(detail: String)
     /// The service rejects this server (keys, topic, account): the operator must investigate.
     case misconfigured(detail: String)
-    /// The service rejects this notification: our defect; a retry does not help.
+    /// The service rejects this notification because of a defect of ours; a retry does not help.
     case rejected(detail: String)
 }
 
@@ -36,7 +36,7 @@ extension PushError: CustomStringConvertible {
 }
 
 extension PushError {
-    /// A service's code for a kind of error, if it looks like one: nothing else of what it writes is passed on.
+    /// A service's error code, if it looks like one; no other text of the service is passed on.
     static func word(_ text: String?) -> String {
         guard let text, (1...64).contains(text.utf8.count),
             text.utf8.allSatisfy({ byte in

@@ -1,16 +1,17 @@
 internal import OpenSSLCrypto
 
-/// What appears on a screen.
+/// A notification that a device displays.
 public struct PushNotification: Equatable, Sendable {
-    /// A UUID in lower case: the same in every attempt, so that a device that receives it twice shows it once.
+    /// A UUID in lower case; every attempt has the same one, so that a device that receives the notification twice
+    /// shows it once.
     public var id: String
-    /// Identifies the event of which the notification tells. Notifications of one event to several devices share it.
+    /// Identifies the reported event. Notifications of one event to several devices share it.
     public var event: String
     public var text: String
-    /// Until when a service may keep it for a device that is off, in seconds since 1970.
+    /// How long a service may keep it for a device that is off, in seconds since 1970.
     public var expiresAt: Int64
 
-    /// - Parameter origin: distinguishes this notification from every other one; not shown to anybody.
+    /// - Parameter origin: distinguishes this notification from every other one; never displayed.
     public init(origin: String, event: String, text: String, expiresAt: Int64) {
         id = Self.uuid(from: IncrementalDigest.digest(of: Array(origin.utf8), .sha256))
         self.event = event
@@ -18,7 +19,7 @@ public struct PushNotification: Equatable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// A UUID made of a hash (RFC 9562, section 5.8).
+    /// A UUID derived from a hash (RFC 9562, section 5.8).
     private static func uuid(from hash: [UInt8]) -> String {
         var bytes = Array(hash.prefix(16))
         bytes[6] = bytes[6] & 0x0F | 0x80

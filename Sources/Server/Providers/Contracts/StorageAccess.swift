@@ -1,11 +1,11 @@
 public import HTTPTransport
 
-/// What a provider needs to act on one person's storage for the length of one request.
+/// What a provider needs to act on one person's storage for the duration of one request.
 public struct StorageAccess {
     public var transport: Transport
     /// The person's access token, and how to renew it.
     public var tokens: any AccessTokens
-    /// The folder in which the person's files lie, for providers that have one.
+    /// The folder that contains the person's files, for providers that have one.
     public var folder: any FolderMemory
     public var deadline: Deadline
     /// How to wait between attempts.
@@ -24,19 +24,19 @@ public struct StorageAccess {
 
 /// One person's access token.
 public protocol AccessTokens: AnyObject {
-    /// Distinguishes accounts, for caches of this process.
+    /// Distinguishes accounts for caches within this process.
     var accountKey: Int64 { get }
-    /// Where the storage is that the token returned last opens, as ``StoredCredentials/location`` has it; `nil` for
-    /// companies' storages, whose adapters know.
+    /// The location of the storage that the most recently returned token opens, in the form of
+    /// ``StoredCredentials/location``; `nil` for companies' storages, whose adapters know it.
     var location: String? { get }
     /// The token to try first.
     func current() throws(CloudStorageError) -> String
-    /// A token that is not `rejected`: another process may have renewed it already, otherwise it is renewed now.
+    /// A token that differs from `rejected`: another process may have renewed it already; otherwise it is renewed now.
     ///
-    /// - Parameter deadline: of the renewal; an operation that takes long may need it when the request's own has
-    ///   passed.
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the provider says that no renewal is possible; anything
-    ///   else if it could not be asked.
+    /// - Parameter deadline: the deadline of the renewal; a long operation may need a new token after the request's own
+    ///   deadline.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the provider reports that no renewal is possible; a
+    ///   different error if it could not be asked.
     func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String
 }
 
@@ -44,16 +44,16 @@ extension AccessTokens {
     public var location: String? { nil }
 }
 
-/// Remembers where a person's folder is, for all processes.
+/// Remembers the location of a person's folder for all processes.
 public protocol FolderMemory: AnyObject {
-    /// The name the person chose when they signed up; `nil` if their account type has no folder.
+    /// The name that the person chose when they signed up; `nil` if their account type has no folder.
     var name: String? { get }
     /// The identifier of the folder, once it is known.
     var folderID: String? { get }
-    /// Replaces `old` by `new` unless another process was faster, and returns what is remembered now.
+    /// Replaces `old` by `new` unless another process was faster, and returns the current value.
     func replace(_ old: String?, by new: String) throws(CloudStorageError) -> String
-    /// Whether the folder should be looked at again before it is used; true at most once every few minutes.
+    /// Whether the folder should be verified before it is used; true at most once every few minutes.
     func isDueForVerification() -> Bool
-    /// Makes the next ``isDueForVerification()`` return true, since the provider cannot find the folder.
+    /// Called if the provider cannot find the folder: the next ``isDueForVerification()`` returns true.
     func markDoubtful()
 }

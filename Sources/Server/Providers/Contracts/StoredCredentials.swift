@@ -1,23 +1,24 @@
-/// The tokens that the server keeps for one user; at rest only in sealed form.
+/// The tokens that the server keeps for one user; sealed whenever they are stored.
 public struct StoredCredentials: Equatable, Sendable, Codable {
     public var accessToken: String?
     public var refreshToken: String?
     /// Whether ``accessToken`` is a password or a key, which works until somebody withdraws it.
     public var isLasting: Bool?
-    /// Where the storage is and in whose name it is used, for account types whose people name their server; in the form
-    /// of the adapter, which alone reads it.
+    /// The location of the storage and the user name for it, for account types whose users name their server; only the
+    /// adapter reads its format.
     public var location: String?
-    /// SHA-256, in hexadecimal digits, of the authorization code, or the presented token, that these tokens came from.
+    /// SHA-256, in hexadecimal digits, of the authorization code or the presented token from which these tokens were
+    /// obtained.
     public var codeHash: String?
-    /// The hashes of what earlier tokens came from, the latest last, at most ``maximumFormerCodes``: phones present theirs
-    /// again and again, and a person may have several.
+    /// The hashes of the codes and tokens from which earlier tokens were obtained, the latest last, at most
+    /// ``maximumFormerCodes``: phones present theirs repeatedly, and a person may have several phones.
     public private(set) var formerCodeHashes: [String]?
-    /// Apple: what is remembered of identity tokens.
+    /// Apple: the record of identity tokens.
     public var identity: IdentityRecord?
-    /// WebDAV: that the server refuses ``accessToken``.
+    /// WebDAV: set if the server rejects ``accessToken``.
     public var refusal: CredentialRefusal?
-    /// WebDAV: the digests of passwords that have proved who the person is (``PasswordClaim/digest``), the latest last, at most
-    /// ``maximumFormerCodes``: each of a person's devices may have one of its own.
+    /// WebDAV: the digests of passwords that have proved the person's identity (``PasswordClaim/digest``), the latest
+    /// last, at most ``maximumFormerCodes``: each of a person's devices may have its own password.
     public private(set) var provenPasswords: [String]?
 
     public init(
@@ -33,28 +34,28 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
         self.refusal = refusal
     }
 
-    /// The token with which the storage is opened; `nil` if there is none, or it is known to be withdrawn.
+    /// The token that opens the storage; `nil` if there is none, or if it is known to be withdrawn.
     public var usableToken: String? { isWithdrawn ? nil : accessToken }
 
     /// The limit of ``formerCodeHashes``.
     static let maximumFormerCodes = 8
 
-    /// Whether these tokens, or earlier ones, came from a code or token with this hash.
+    /// Whether these tokens, or earlier ones, were obtained from a code or token with this hash.
     public func knows(codeHash hash: String) -> Bool { hash == codeHash || formerCodeHashes?.contains(hash) == true }
 
-    /// Whether a password has proved who the person is, and has not been refused since.
+    /// Whether a password has proved the person's identity and has not been rejected since.
     public func isProven(_ digest: String) -> Bool { provenPasswords?.contains(digest) == true }
 
-    /// The same after a password has proved who the person is.
+    /// These credentials after a password has proved the person's identity.
     public func proven(by digest: String) -> StoredCredentials {
         var proven = self
         proven.provenPasswords = [digest]
         return proven
     }
 
-    /// The same after the server has refused a password.
+    /// These credentials after the server has rejected a password.
     /// - Parameters:
-    ///   - isStored: whether it is the stored one, which rests then.
+    ///   - isStored: whether it is the stored password, which is then not used for a while.
     ///   - time: in seconds since 1970.
     public func refusing(_ digest: String, isStored: Bool, at time: Int64) -> StoredCredentials {
         var refused = self
@@ -63,21 +64,22 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
         return refused
     }
 
-    /// Whether the storage can be used while its owner is away, for longer than an access token lives.
+    /// Whether the storage can be used while its owner is away, for longer than the lifetime of an access token.
     public var hasOfflineAccess: Bool { refreshToken != nil || isLasting == true }
 
     private var isWithdrawn: Bool { refusal?.isFinal == true }
 
-    /// Whether these credentials are worth more than newer ones of the same person: a phone's access token, which expires,
-    /// replaces neither tokens that can be renewed nor a password.
+    /// Whether these credentials are worth more than newer ones of the same person: a phone's access token, which
+    /// expires, replaces neither renewable tokens nor a password.
     public func outlasts(_ newer: StoredCredentials) -> Bool {
         hasOfflineAccess && !newer.hasOfflineAccess && !isWithdrawn
     }
 
-    /// These credentials updated with newer ones: what the newer ones lack is kept, unless it was withdrawn, or belongs to
-    /// what a password replaces. A password stays if the newer ones only have a token that expires.
+    /// These credentials updated with newer ones: values missing from the newer ones are kept, unless they were
+    /// withdrawn or belong to credentials that a password replaces. A password stays if the newer ones only have a
+    /// token that expires.
     ///
-    /// Google, for one, sends a refresh token only at the first consent.
+    /// Google, for example, sends a refresh token only at the first consent.
     public func updated(with newer: StoredCredentials) -> StoredCredentials {
         if isLasting == true, newer.accessToken != nil, outlasts(newer) {
             var kept = self
@@ -93,14 +95,15 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
         return updated
     }
 
-    /// What is left when all tokens were withdrawn: what they came from, so that it is not tried again.
+    /// The remainder after all tokens were withdrawn: the hashes of the codes they came from, so that these are not
+    /// tried again.
     public var withoutTokens: StoredCredentials {
         var empty = StoredCredentials(codeHash: codeHash)
         empty.formerCodeHashes = formerCodeHashes
         return empty
     }
 
-    /// Takes over what `earlier` came from and what `newer` came from, which replaces it.
+    /// Records the origins of `earlier` and of `newer`, which replaces it.
     private mutating func remember(_ newer: StoredCredentials, after earlier: StoredCredentials) {
         let proven = (earlier.provenPasswords ?? []).filter { newer.provenPasswords?.contains($0) != true }
         let passwords = (proven + (newer.provenPasswords ?? [])).suffix(Self.maximumFormerCodes)
@@ -112,11 +115,11 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
         formerCodeHashes = former.isEmpty ? nil : former.suffix(Self.maximumFormerCodes)
     }
 
-    /// These credentials, which are stored now, updated with what renewing `old` brought.
+    /// These credentials, which are currently stored, updated with the result of renewing `old`.
     ///
-    /// - Returns: `nil` if they stay as they are: they come from a new sign-in, which has another refresh token, or another
-    ///   password where there are no refresh tokens, or from a renewal that was faster. With anything else the new tokens
-    ///   are merged, so that a refresh token that is issued only once is not lost.
+    /// - Returns: `nil` if they stay unchanged, because they come from a new sign-in (which has a different refresh
+    ///   token, or a different password where there are no refresh tokens) or from a faster renewal. In all other cases
+    ///   the new tokens are merged, so that a refresh token that is issued only once is not lost.
     public func updated(with fresh: StoredCredentials, renewedFrom old: StoredCredentials) -> StoredCredentials? {
         guard refreshToken == old.refreshToken, refreshToken != nil || accessToken == old.accessToken else {
             return nil
@@ -125,11 +128,11 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     }
 }
 
-/// That a server refuses credentials, where nothing but repeated refusal shows that they were withdrawn.
+/// Records that a server rejects credentials, for servers where only repeated rejection shows that they were withdrawn.
 public struct CredentialRefusal: Equatable, Sendable, Codable {
-    /// When it was noticed first, in seconds since 1970, by the clock of the database.
+    /// When it was first noticed, in seconds since 1970, by the database's clock.
     public var firstAt: Int64
-    /// Whether they count as withdrawn, and are not tried any more.
+    /// Whether the credentials count as withdrawn and are no longer tried.
     public var isFinal: Bool
 
     public init(firstAt: Int64, isFinal: Bool = false) {
@@ -138,7 +141,7 @@ public struct CredentialRefusal: Equatable, Sendable, Codable {
     }
 }
 
-// Never print what is inside.
+// Hides the contents.
 extension StoredCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "<redacted>" }
     public var debugDescription: String { "<redacted>" }

@@ -1,48 +1,49 @@
 public import HTTPTransport
 public import SyncProtocol
 
-/// The bytes of an upload, handed to a provider part by part while they arrive.
+/// The bytes of an upload, handed to a provider part by part as they arrive.
 ///
-/// A part stays in memory until the next one is requested, so that it can be sent again.
+/// A part stays in memory until the next one is requested, so it can be sent again.
 public protocol UploadContent: AnyObject {
-    /// The exact number of bytes that all parts have together.
+    /// The exact total length of all parts, in bytes.
     var lengthBytes: Int64 { get }
 
-    /// Sets memory aside for parts of `partBytes`, until the content is no longer needed.
-    /// - Returns: whether there is enough. If not, ``rest()`` needs none; parts of that size are possible nevertheless,
+    /// Reserves memory for parts of `partBytes` until the content is no longer needed.
+    /// - Returns: whether there is enough. If not, use ``rest()``, which needs none; parts of that size remain possible
     ///   at the expense of other uploads.
     func reserveMemory(partBytes: Int) -> Bool
 
-    /// The next part: a multiple of `granularity` bytes unless it is the last one or has `limit` bytes. The one before it
-    /// becomes invalid.
+    /// The next part: a multiple of `granularity` bytes, unless it is the last one or has `limit` bytes. The previous
+    /// part becomes invalid.
     ///
-    /// The end of the last part arrives only after the whole content has arrived and its checksum is right; this
-    /// prevents corrupt or truncated uploads from becoming objects. Empty content has one empty part, which is the last.
-    /// - Throws: whatever made the content unusable, or that the rest will come later (``UploadResumption``); the provider
-    ///   wraps it in ``CloudStorageError/contentFailed(_:)``.
+    /// The end of the last part arrives only after the whole content has arrived with the correct checksum, so that
+    /// corrupt or truncated uploads never become objects. Empty content has one empty part, which is the last.
+    /// - Throws: the error that made the content unusable, or an error that means that the rest will come later
+    ///   (``UploadResumption``); the provider wraps it in ``CloudStorageError/contentFailed(_:)``.
     func nextPart(granularity: Int, atMost limit: Int) throws -> UploadPart
 
-    /// The rest of the content as a last part of any size, which keeps little in memory, and can therefore be sent only
-    /// once: for providers that take large content in one request.
+    /// The rest of the content as a last part of any size. It uses little memory and can therefore be sent only once:
+    /// for providers that accept large content in one request.
     func rest() throws -> UploadPart
 
-    /// The hash of the whole content in the provider's format, as far as it is known: before the last part has arrived
-    /// only where it is the announced checksum.
+    /// The hash of the whole content in the provider's format, if known: before the last part has arrived, only if it
+    /// is the announced checksum.
     var providerHash: String { get }
 
-    /// How far the upload got earlier, and where to record how far it gets, if it may go on later; `nil` if not.
+    /// The earlier progress of the upload, and the place to record further progress, if it may be continued later;
+    /// otherwise `nil`.
     var resumption: (any UploadResumption)? { get }
 }
 
 extension UploadContent {
     public var resumption: (any UploadResumption)? { nil }
 
-    /// The next part, as large as suits the content.
+    /// The next part, in the best size for the content.
     public func nextPart(granularity: Int) throws -> UploadPart {
         try nextPart(granularity: granularity, atMost: .max)
     }
 
-    /// Waits for `part` and everything after it without sending it, so that the content is known to be right.
+    /// Waits for `part` and everything after it without sending it, to verify the content.
     func verifyRest(from part: UploadPart, granularity: Int) throws(CloudStorageError) {
         var part = part
         while true {
@@ -52,13 +53,13 @@ extension UploadContent {
         }
     }
 
-    /// ``nextPart(granularity:atMost:)`` with the errors of storages.
+    /// ``nextPart(granularity:atMost:)`` with storage errors.
     func part(granularity: Int, atMost limit: Int = .max) throws(CloudStorageError) -> UploadPart {
         do { return try nextPart(granularity: granularity, atMost: limit) } catch { throw .contentFailed(error) }
     }
 }
 
-/// Consecutive bytes of an upload, some of which may still be on their way.
+/// Consecutive bytes of an upload, some of which may still have to arrive.
 public struct UploadPart {
     /// Position of the first byte in the whole content.
     public let offset: Int64
@@ -71,7 +72,7 @@ public struct UploadPart {
         self.isLast = isLast
     }
 
-    /// A part whose bytes are all there.
+    /// A part whose bytes have all arrived.
     public init(bytes: ArraySlice<UInt8>, offset: Int64, isLast: Bool) {
         self.init(ReadyBytes(bytes), offset: offset, isLast: isLast)
     }
@@ -81,30 +82,30 @@ public struct UploadPart {
     /// Position after the last byte in the whole content.
     public var end: Int64 { offset + Int64(count) }
 
-    /// Waits until all bytes have arrived; those of a last part then prove that the whole content is right.
+    /// Waits until all bytes have arrived; the arrival of a last part proves that the whole content is correct.
     /// - Throws: ``CloudStorageError/contentFailed(_:)``.
     public func arrive() throws(CloudStorageError) {
         do { try bytes.arrive() } catch { throw .contentFailed(error) }
     }
 
-    /// The bytes, once all of them have arrived; not for ``UploadContent/rest()``.
+    /// The bytes after all of them have arrived; not for ``UploadContent/rest()``.
     /// - Throws: ``CloudStorageError/contentFailed(_:)``.
     public func whole() throws(CloudStorageError) -> ArraySlice<UInt8> {
         do { return try bytes.whole() } catch { throw .contentFailed(error) }
     }
 
-    /// The bytes from a position in the whole content on, as the body of a request, which sends them as they arrive.
+    /// The bytes from a position in the whole content onwards, as the body of a request that sends them as they arrive.
     public func body(from position: Int64? = nil) -> OutgoingBody {
         .arriving(bytes, from: Int((position ?? offset) - offset))
     }
 
-    /// The same with other bytes around it.
+    /// The bytes with a prefix and a suffix, as a request body.
     public func body(after prefix: [UInt8], before suffix: [UInt8]) -> OutgoingBody {
         .arriving(FramedBytes(bytes, after: prefix, before: suffix))
     }
 
-    /// When a request that sends the part, or concerns it, must have ended: a provider has `patience` from the moment
-    /// when all of it has arrived, however long the phone needs.
+    /// The deadline of a request that sends the part or concerns it: `patience` after all of it has arrived, however
+    /// long the phone takes.
     public func deadline(within patience: Duration) -> Deadline {
         .after(patience, from: bytes.arrival ?? .now)
     }
@@ -122,7 +123,7 @@ public protocol PartBytes: ArrivingBytes {
     var arrival: ContinuousClock.Instant? { get }
 }
 
-/// Bytes that are all there.
+/// Bytes that have all arrived.
 private final class ReadyBytes: PartBytes {
     private let bytes: ArraySlice<UInt8>
     let arrival: ContinuousClock.Instant? = .now
@@ -141,7 +142,7 @@ private final class ReadyBytes: PartBytes {
     func whole() -> ArraySlice<UInt8> { bytes }
 }
 
-/// Bytes with other ones before and after them.
+/// Bytes with a prefix and a suffix.
 private final class FramedBytes: ArrivingBytes {
     private let prefix: [UInt8]
     private let inner: any ArrivingBytes
@@ -165,11 +166,11 @@ private final class FramedBytes: ArrivingBytes {
 }
 
 extension MutableSpan<UInt8> {
-    /// Copies as much of `bytes` as there is room for into the beginning.
+    /// Copies as many of `bytes` as fit to the beginning.
     /// - Returns: the number of bytes copied.
     public mutating func copyPrefix(of bytes: ArraySlice<UInt8>) -> Int {
         let count = Swift.min(count, bytes.count)
-        // As memory: element by element, the bounds of each are checked.
+        // Copies memory, since copying element by element would check the bounds of each element.
         unsafe withUnsafeMutableBytes { target in
             unsafe bytes.withUnsafeBytes { source in
                 unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: source.prefix(count)))
@@ -180,18 +181,18 @@ extension MutableSpan<UInt8> {
 }
 
 extension [UInt8] {
-    /// Appends the bytes as memory, as ``Swift/MutableSpan/copyPrefix(of:)`` copies them.
+    /// Appends the bytes as one memory copy, like ``Swift/MutableSpan/copyPrefix(of:)``.
     public mutating func append(copying bytes: Span<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 }
 
-/// Content that is in memory already, such as the warning file: a single part, however small parts are to be.
+/// Content that is already in memory, such as the warning file: a single part, even if smaller parts are requested.
 public final class BytesContent: UploadContent {
     private let bytes: [UInt8]
     public let providerHash: String
 
-    /// - Parameter storageType: where the bytes will go.
+    /// - Parameter storageType: the destination of the bytes.
     public init(_ bytes: [UInt8], for storageType: CloudStorageType) {
         self.bytes = bytes
         var hasher = ContentHasher(for: storageType)

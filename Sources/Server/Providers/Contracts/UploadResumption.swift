@@ -1,37 +1,37 @@
-/// An upload whose bytes come in several requests, perhaps to several processes, while the provider keeps those that have
-/// come.
+/// An upload whose bytes come in several requests, perhaps to several processes, while the provider keeps the bytes
+/// received so far.
 ///
-/// A provider that can keep the bytes of an unfinished upload goes on with ``session``, and after each part records what the
-/// next request needs. If the content fails within a part, the bytes that have arrived are sent nevertheless
+/// A provider that can keep the bytes of an unfinished upload continues with ``session``, and after each part records
+/// what the next request needs. If the content fails within a part, the bytes that have arrived are sent nevertheless
 /// (``arrived(granularity:)``), so that the phone need not send them again.
 public protocol UploadResumption: AnyObject {
-    /// Content of at most this size may be sent in one request, since not much is lost if that is interrupted.
+    /// Content of at most this size may be sent in one request, since an interruption loses little.
     static var smallBytes: Int { get }
 
-    /// What was recorded last; `nil` if the provider has nothing yet.
+    /// The latest record; `nil` if the provider has nothing yet.
     var session: String? { get }
 
-    /// Up to where the provider has the bytes; the next part begins there.
+    /// The number of bytes that the provider has; the next part begins at this position.
     var position: Int64 { get }
 
-    /// Whether ``position`` is all that the provider has. If not, the provider is asked: the request before this one did not
-    /// end properly.
+    /// Whether ``position`` is certain. If not, the provider must be asked, because the previous request did not end
+    /// properly.
     var isPositionCertain: Bool { get }
 
-    /// Takes in the bytes before `position`, which the provider has already; the next part begins there.
-    /// - Throws: as ``UploadContent/nextPart(granularity:)``.
+    /// Consumes the bytes before `position`, which the provider already has; the next part begins there.
+    /// - Throws: like ``UploadContent/nextPart(granularity:)``.
     func skip(to position: Int64) throws
 
-    /// Records that the provider keeps all bytes up to the end of the part handed out last.
-    /// - Parameter session: what the provider's adapter needs to go on; it is kept secret.
-    /// - Throws: whatever prevents the upload from going on.
+    /// Records that the provider keeps all bytes up to the end of the most recent part.
+    /// - Parameter session: what the provider's adapter needs to continue; secret.
+    /// - Throws: the error that prevents the upload from continuing.
     func record(session: String) throws
 
-    /// What has arrived of the part handed out last, whole multiples of `granularity`; it takes the place of that part.
-    /// - Returns: `nil` if nothing has, or the bytes are known to be wrong.
+    /// The arrived bytes of the most recent part, in whole multiples of `granularity`; they replace that part.
+    /// - Returns: `nil` if none have arrived, or if they are known to be wrong.
     func arrived(granularity: Int) -> UploadPart?
 
-    /// Records that the provider has lost the bytes: all of them must come again.
+    /// Records that the provider has lost the bytes; the phone must send all of them again.
     func startOver()
 }
 
@@ -46,12 +46,12 @@ extension UploadResumption {
 }
 
 extension UploadContent {
-    /// Sends the part handed out last; if the content fails within it, what has arrived of it, before the failure is
-    /// passed on.
+    /// Sends the most recent part. If the content fails within it, sends the bytes that have arrived before passing on
+    /// the failure.
     /// - Parameters:
-    ///   - granularity: what the provider keeps multiples of.
-    ///   - send: sends the part; or, after a failure, another one in its place, when it is not known how much of the first
-    ///     one has come.
+    ///   - granularity: the provider keeps multiples of this.
+    ///   - send: sends the part or, after a failure, a replacement for it, when it is unknown how much of the first one
+    ///     was received.
     func salvaging<Outcome>(
         _ part: UploadPart, granularity: Int,
         _ send: (UploadPart, _ isRepetition: Bool) throws(CloudStorageError) -> Outcome,

@@ -42,8 +42,8 @@ private enum DropboxSettings {
         SetupQuestion("Dropbox: the app key", form: .dropboxAppKey, sandbox: "sandboxdropboxkey"))
     static let appSecret = Setting.secret(
         "DropboxAppSecret", .secret(fileName: "dropbox-app-secret", sandbox: "sandbox-dropbox-secret"))
-    /// Of callers that request codes without naming one.
+    /// For callers that request codes without naming a redirect URI.
     static let redirectURI = Setting("DropboxRedirectURI", .redirectURI)
-    /// Whether a token without a code is enough.
+    /// Whether a token without a code suffices.
     static let allowsBareTokens = Setting("allowDropboxBareTokens", .bool(default: true))
 }

@@ -8,7 +8,7 @@ extension Company {
         signIn: SignInOffer(
             .facebook, settings: [FacebookSettings.appID, FacebookSettings.appSecret, FacebookSettings.graphVersion],
             trial: TrialGuide(
-                [TrialGuide.Question(.accessToken, "Access token, or token of Limited Login (is not shown): ")],
+                [TrialGuide.Question(.accessToken, "Access token, or Limited Login token (hidden): ")],
                 tokensNameTheirApp: true),
             account: { values, _ in
                 FacebookAccount(
@@ -26,8 +26,8 @@ extension ExternalService {
 private enum FacebookSettings {
     static let appID = Setting.required(
         "FacebookClientId",
-        SetupQuestion("Facebook: the app id", form: .facebookAppID, sandbox: "123456789012345"))
-    /// The jobs role, which signs nobody in, does not need it.
+        SetupQuestion("Facebook: the app ID", form: .facebookAppID, sandbox: "123456789012345"))
+    /// The jobs role does not need it, because it signs nobody in.
     static let appSecret = Setting.secret(
         "FacebookClientSecret", readers: [.api, .transfer],
         .secret(fileName: "facebook-client-secret", sandbox: "sandbox-facebook-secret"))

@@ -2,7 +2,7 @@ public import HTTPTransport
 import SyncProtocol
 
 extension Company {
-    /// Google: accounts with Drive, push through Firebase.
+    /// Google: accounts with Drive, and push through Firebase.
     static let google = Company(
         name: "Google", services: [.google, .fcm],
         signIn: SignInOffer(
@@ -12,7 +12,7 @@ extension Company {
                 consent: TrialGuide.ConsentPage(
                     "https://accounts.google.com/o/oauth2/v2/auth", clientID: GoogleSettings.clientID,
                     scopes: ["openid", "profile", "https://www.googleapis.com/auth/drive.file"],
-                    // A refresh token is issued with the first consent only, or when the person is asked again.
+                    // Google issues a refresh token only with the first consent, or when the person is asked again.
                     parameters: [("access_type", "offline"), ("prompt", "consent")]),
                 tokensNameTheirApp: true),
             storage: { _ in GoogleDrive() },
@@ -49,7 +49,7 @@ private enum GoogleSettings {
     static let clientID = Setting.required(
         "GoogleServerClientId",
         SetupQuestion(
-            "Google: the server's OAuth client id", form: .googleClientID,
+            "Google: the server's OAuth client ID", form: .googleClientID,
             sandbox: "1234567890-server.apps.googleusercontent.com"))
     static let clientSecret = Setting.secret(
         "GoogleServerClientSecret",
@@ -57,13 +57,13 @@ private enum GoogleSettings {
     static let appClientIDs = Setting(
         "googleClientIds", .texts,
         question: SetupQuestion(
-            "Google: client ids of the apps, if they are of another project, with blanks between", .list,
+            "Google: client IDs of apps in other projects, separated by blanks", .list,
             form: .googleClientID, sandbox: "1234567890-ios.apps.googleusercontent.com"))
-    /// JSON, as Google's console hands it out.
+    /// JSON as issued by Google's console.
     static let serviceAccount = Setting.secret(
         "fcm.serviceAccount", readers: [.jobs],
         SetupQuestion(
-            "Push through Firebase: file of the service account (JSON)", .file(fileName: "fcm-service-account")),
+            "Push through Firebase: the file of the service account (JSON)", .file(fileName: "fcm-service-account")),
         objection: { text in
             do throws(ServiceAccount.Unusable) {
                 _ = try ServiceAccount(json: text)

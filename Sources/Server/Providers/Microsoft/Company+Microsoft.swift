@@ -31,7 +31,7 @@ extension Company {
 }
 
 extension ExternalService {
-    /// Accounts and Graph; after these hosts come those to which OneDrive redirects uploads and downloads.
+    /// Accounts and Graph, followed by the hosts to which OneDrive redirects uploads and downloads.
     public static let microsoft = ExternalService(
         "microsoft",
         hosts: [
@@ -45,13 +45,13 @@ private enum MicrosoftSettings {
     static let clientID = Setting.required(
         "MicrosoftClientId",
         SetupQuestion(
-            "Microsoft: the application id", form: .microsoftApplicationID,
+            "Microsoft: the application ID", form: .microsoftApplicationID,
             sandbox: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"))
     static let clientSecret = Setting.secret(
         "MicrosoftClientSecret",
         .secret(fileName: "microsoft-client-secret", sandbox: "sandbox~microsoft+secret/="))
-    /// Of callers that request codes without naming one.
+    /// For callers that request codes without naming a redirect URI.
     static let redirectURI = Setting("MicrosoftRedirectURI", .redirectURI)
-    /// Whether id tokens are exchanged.
+    /// Whether ID tokens are exchanged.
     static let allowsIDTokens = Setting("allowMicrosoftIdTokens", .bool(default: true))
 }

@@ -20,7 +20,7 @@ public struct PushClient {
             case .interrupted: throw .unavailable(detail: "connection lost")
             case .withheld(.circuitOpen(let delay)), .withheld(.paused(let delay)):
                 throw .rateLimited(retryAfter: delay)
-            case .withheld(.busy): throw .unavailable(detail: "as many calls as allowed are under way")
+            case .withheld(.busy): throw .unavailable(detail: "the limit of concurrent calls is reached")
             case .timedOut: throw .timedOut
             case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")
             case .refused(let reason): throw .misconfigured(detail: reason)

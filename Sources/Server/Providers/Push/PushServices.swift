@@ -5,7 +5,7 @@ public struct PushServices: Sendable {
     public var apns: APNs?
     public var fcm: FCM?
     public var sns: SNS?
-    /// Services whose keys only other processes of this server have.
+    /// Services whose keys are available only to other processes of this server.
     public var elsewhere: Set<Service> = []
 
     public enum Service: Sendable {
@@ -20,7 +20,7 @@ public struct PushServices: Sendable {
         self.sns = sns
     }
 
-    /// Whether the server notifies through a service, possibly from another process.
+    /// Whether the server sends notifications through a service, possibly from a different process.
     public func has(_ service: Service) -> Bool {
         switch service {
         case .apns: apns != nil || elsewhere.contains(.apns)
@@ -29,21 +29,23 @@ public struct PushServices: Sendable {
         }
     }
 
-    /// Whether nobody can be notified.
+    /// Whether no service is available.
     public var isEmpty: Bool { apns == nil && fcm == nil && sns == nil && elsewhere.isEmpty }
 }
 
-/// The messages that a service has accepted for some device.
+/// The messages that a service has accepted for at least one device.
 ///
-/// A service may reject an address because it is invalid, or because of what we send to all of them: the message, or
-/// settings such as the app's identifier. If it accepts the same message for another device, the address is at fault.
+/// A service may reject an address because it is invalid, or because of something common to all devices: the message,
+/// or settings such as the app's identifier. If the service accepts the same message for another device, the address is
+/// at fault.
 final class AcceptedMessages: Sendable {
-    /// A message's devices are notified within minutes of each other; the oldest half is given up.
+    /// A message's devices are notified within minutes of each other; when the list is full, the oldest half is
+    /// dropped.
     private static let maximumCount = 2_048
 
     private let messages = Mutex<[String]>([])
 
-    /// - Parameter message: the event that it tells of, and the service's environment if it has several.
+    /// - Parameter message: the reported event, and the service's environment if it has several.
     func note(_ message: String) {
         messages.withLock { messages in
             guard messages.last != message else { return }
@@ -52,10 +54,10 @@ final class AcceptedMessages: Sendable {
         }
     }
 
-    /// What a rejection means that concerns the address, or else all devices.
+    /// The meaning of a rejection that concerns either the address or all devices.
     /// - Parameters:
-    ///   - messages: as ``note(_:)`` takes them; one for each environment that rejected the message.
-    ///   - detail: the service's word for it.
+    ///   - messages: in the format of ``note(_:)``, one for each environment that rejected the message.
+    ///   - detail: the service's error code.
     func judge(_ messages: [String], rejectedWith detail: String) -> PushError {
         self.messages.withLock { $0.contains(where: messages.contains) } ? .gone(since: nil) : .doubtful(detail: detail)
     }

@@ -2,7 +2,7 @@ public import HTTPTransport
 import SyncProtocol
 
 extension Company {
-    /// Whoever offers the interface of Amazon S3: accounts with storage, on servers that people name.
+    /// Services with the interface of Amazon S3: accounts with storage, on servers that people name.
     static let s3 = Company(
         name: "S3", services: [.s3],
         signIn: SignInOffer(
@@ -11,22 +11,22 @@ extension Company {
                 TrialGuide.Question(.detail("address"), "Address of the service (https://s3.example.com): "),
                 TrialGuide.Question(.detail("region"), "Region: "),
                 TrialGuide.Question(.detail("bucket"), "Bucket: "),
-                TrialGuide.Question(.detail("prefix"), "Prefix of all keys; may be empty: ", isOptional: true),
-                TrialGuide.Question(.detail("accessKeyID"), "Id of the access key: "),
-                TrialGuide.Question(.accessToken, "Its secret (is not shown): "),
+                TrialGuide.Question(.detail("prefix"), "Prefix of all keys (may be empty): ", isOptional: true),
+                TrialGuide.Question(.detail("accessKeyID"), "Access key ID: "),
+                TrialGuide.Question(.accessToken, "Its secret (hidden): "),
             ]),
             storage: { values in S3(servers: NamedServers(S3Settings.servers, values)) },
             account: { values, _ in S3Account(servers: NamedServers(S3Settings.servers, values)) }))
 }
 
 extension ExternalService {
-    /// All services with the interface of Amazon S3 together: they are told apart by ``OutgoingRequest/server``.
+    /// All services with the interface of Amazon S3 together; ``OutgoingRequest/server`` distinguishes them.
     public static let s3 = ExternalService("s3", hosts: [])
 }
 
 private enum S3Settings {
     static let servers = NamedServers.Settings(
         servers: "s3.endpoints", anyPublicServer: "s3.anyPublicServer",
-        question: "S3: the addresses of the services that people may use, with blanks between them",
+        question: "S3: the addresses of the services that people may use, separated by blanks",
         example: "https://s3.example.com/")
 }

@@ -4,21 +4,21 @@ import OpenSSLCrypto
 import SyncProtocol
 import UntrustedInput
 
-/// Where a person's objects are in a service with the interface of Amazon S3, and the access key that opens it, without
-/// its secret.
+/// The location of a person's objects in a service with the interface of Amazon S3, and the ID of the access key that
+/// opens it, without the secret.
 struct S3Location: Codable, Equatable, Sendable {
     /// The service's address, in canonical form.
     let address: String
-    /// Such as `eu-central-1`; services without regions take any.
+    /// Such as `eu-central-1`; services without regions accept any value.
     let region: String
     let bucket: String
     let accessKeyID: String
-    /// How the keys of all objects begin: empty, or with a slash at its end.
+    /// The prefix of all objects' keys: empty, or with a slash at its end.
     let prefix: String
 }
 
 extension S3Location {
-    /// The form in which it is stored (``StoredCredentials/location``).
+    /// Reads the stored form (``StoredCredentials/location``).
     init(stored text: String) throws(CloudStorageError) {
         do { self = try JSONDecoder().decode(Self.self, from: Data(text.utf8)) } catch { throw .localFailure(error) }
     }
@@ -26,7 +26,7 @@ extension S3Location {
     /// Contains only texts, so it can always be encoded.
     var stored: String? { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } }
 
-    /// What tells one person's storage from another's: not the key, which may be replaced by another one.
+    /// Distinguishes one person's storage from another's. Excludes the key, which may be replaced.
     var identity: String {
         // Amazon has several addresses for each bucket.
         let server = server.flatMap(AmazonEndpoint.init)?.partition.rawValue ?? address
@@ -37,21 +37,21 @@ extension S3Location {
 
     var server: ServerAddress? { ServerAddress(address) }
 
-    /// How the URLs of all objects begin: with the bucket in the host's name at Amazon, where the certificate allows it,
-    /// else in the path ("Virtual hosting of buckets").
+    /// The prefix of all objects' URLs: at Amazon, with the bucket in the host name if the certificate allows it;
+    /// otherwise with the bucket in the path ("Virtual hosting of buckets").
     func baseURL(on server: ServerAddress) -> String {
         AmazonEndpoint(server) != nil && !bucket.contains(".")
             ? "\(server.scheme.rawValue)://\(bucket).\(server.authority)/" : "\(server.text)\(bucket)/"
     }
 
-    /// The prefix as it is in URLs.
+    /// The prefix as encoded in URLs.
     var encodedPrefix: String {
         prefix.split(separator: "/", omittingEmptySubsequences: false).map { PercentEncoding.encode(String($0)) }
             .joined(separator: "/")
     }
 }
 
-// What a phone sends.
+// Presented by a phone.
 extension S3Location {
     /// The members of `X-account-details`.
     private struct Details: Decodable {
@@ -64,8 +64,8 @@ extension S3Location {
 
     private static let longestPrefix = 512
 
-    /// Reads what a phone presents.
-    /// - Throws: ``AccountError/malformedDetails(_:)``; ``AccountError/serverNotAllowed`` for an address that is none.
+    /// Reads the details that a phone presents.
+    /// - Throws: ``AccountError/malformedDetails(_:)``; ``AccountError/serverNotAllowed`` for an invalid address.
     init(details text: String?) throws(AccountError) {
         guard let text, let details = try? UntrustedJSON.decode(Details.self, from: Array(text.utf8)) else {
             throw .malformedDetails("must be JSON with address, region, bucket and accessKeyID")
@@ -73,14 +73,14 @@ extension S3Location {
         guard details.address.contains("://") else {
             throw .malformedDetails("has an address that does not begin with https://")
         }
-        // No reason is given why an address is not accepted.
+        // The caller does not learn why an address is not accepted.
         guard let server = ServerAddress(details.address) else { throw .serverNotAllowed }
         guard server.path == "/" else { throw .malformedDetails("must have the address of a server, without a path") }
         guard details.region.isMade(of: "-", upTo: 64) else {
             throw .malformedDetails("must have a region of letters, digits and hyphens")
         }
         guard Self.isBucketName(details.bucket) else {
-            throw .malformedDetails("must have a bucket of 3 to 63 small letters, digits, dots and hyphens")
+            throw .malformedDetails("must have a bucket of 3 to 63 lower-case letters, digits, dots and hyphens")
         }
         guard details.accessKeyID.isMade(of: "-._", upTo: 128) else {
             throw .malformedDetails("must have an accessKeyID of letters, digits, hyphens, dots and underscores")
@@ -111,7 +111,7 @@ extension S3Location {
 }
 
 extension String {
-    /// Whether it has 1 to `maximum` ASCII letters, digits and characters of `others`.
+    /// Whether the text consists of 1 to `maximum` ASCII letters, digits and characters of `others`.
     fileprivate func isMade(of others: String, upTo maximum: Int) -> Bool {
         (1...maximum).contains(utf8.count)
             && utf8.allSatisfy { byte in

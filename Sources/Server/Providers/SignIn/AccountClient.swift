@@ -1,18 +1,19 @@
 public import HTTPTransport
 
-/// Sends the requests of account providers and retries those that failed for a transient reason, where ``Backoff`` allows a
-/// wait. A thread that answers requests does not wait; the server tells the caller when to come again.
+/// Sends the requests of account providers and retries transient failures, where ``Backoff`` allows waiting. A thread
+/// that serves requests does not wait; the server tells the caller when to retry.
 public struct AccountClient {
     private let transport: Transport
     private let deadline: Deadline
     private let backoff: Backoff
     private let background: Background?
-    /// Gets a sentence about a storage that is accepted, though it has a property that its owner should know.
+    /// Receives a sentence about a storage that is accepted despite a property that its owner should know about.
     let remark: @Sendable (String) -> Void
 
     /// - Parameters:
-    ///   - background: where the second of two requests is sent that need not wait for each other.
-    ///   - remark: gets a sentence about a storage that is accepted, though it has a property that its owner should know.
+    ///   - background: sends the second of two independent requests.
+    ///   - remark: receives a sentence about a storage that is accepted despite a property that its owner should know
+    ///     about.
     public init(
         transport: Transport, deadline: Deadline, backoff: Backoff, background: Background? = nil,
         remark: @escaping @Sendable (String) -> Void = { _ in }
@@ -24,15 +25,15 @@ public struct AccountClient {
         self.remark = remark
     }
 
-    /// The means of a storage with credentials that nobody has stored yet, to try them out.
-    /// - Parameter folderName: of storages whose folders have no identifiers.
+    /// Access to a storage with credentials that are not stored yet, for testing them.
+    /// - Parameter folderName: for storages whose folders have no identifiers.
     func access(tokens: any AccessTokens, folderName: String? = nil) -> StorageAccess {
         StorageAccess(
             transport: transport, tokens: tokens, folder: UnknownFolder(name: folderName), deadline: deadline,
             backoff: backoff)
     }
 
-    /// The same for a server at which nobody is known to be a user (``OutgoingRequest/isUnproved``).
+    /// The client for a server that has no known users yet (``OutgoingRequest/isUnproved``).
     public var ofUnprovedServer: AccountClient {
         AccountClient(
             transport: transport.markingUnproved(), deadline: deadline, backoff: backoff, background: background,
@@ -41,11 +42,11 @@ public struct AccountClient {
 
     /// The reply to `request`, whatever its status, except 429 and 5xx, which are retried.
     ///
-    /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only a
-    ///   request that was certainly not handled is sent again, which 429 and 503 indicate (RFC 9110, section 15.6.4)
-    ///   and other errors do not.
-    /// - Throws: ``AccountError/notAsked(retryAfter:detail:)`` if a request that works once was certainly never handled, or
-    ///   another one has failed.
+    /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code. Such a request is
+    ///   sent again only if it was certainly not handled, which 429 and 503 indicate (RFC 9110, section 15.6.4) and
+    ///   other errors do not.
+    /// - Throws: ``AccountError/notAsked(retryAfter:detail:)`` if a request that works once was certainly never
+    ///   handled, or if any other request has failed.
     func send(_ request: OutgoingRequest, isRepeatable: Bool = true) throws(AccountError) -> Reply {
         var request = request
         request.isRepeatable = isRepeatable
@@ -69,7 +70,7 @@ public struct AccountClient {
                 case .withheld(let reason): throw .withheld(reason)
                 case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")
                 case .forbiddenAddress: throw .serverNotAllowed
-                // Only the certificate of a server that a person names is not the operator's business.
+                // Only a certificate of a server named by a person is not the operator's responsibility.
                 case .refused(let reason) where request.destination == .named: throw .unavailable(detail: reason)
                 case .refused(let reason): throw .misconfigured(detail: reason)
                 }
@@ -85,30 +86,30 @@ public struct AccountClient {
 }
 
 extension AccountClient {
-    /// Whether the same request may have another reply later.
+    /// Whether the same request may get a different reply later.
     private static func mayPass(_ reply: Reply) -> Bool { reply.status == 429 || reply.status >= 500 }
 
-    /// Sends two requests at the same time, or, if there is no other thread or the provider's share of calls is half used,
-    /// one after the other.
+    /// Sends two requests at the same time; or one after the other, if there is no free thread or half of the
+    /// provider's share of calls is in use.
     ///
-    /// The second one is sent early just once: if that fails for a transient reason, it follows the first one, so that a
-    /// provider that is down is not asked twice as often.
-    /// - Parameter judge: reads the first reply; if it throws, the second reply does not count.
-    /// - Returns: what `judge` has read, and the second reply.
-    /// - Throws: the first one's failure before the second one's.
+    /// The second request is sent early only once: if it fails for a transient reason, it is repeated after the first
+    /// one, so that a provider that is down is not asked twice as often.
+    /// - Parameter judge: reads the first reply; if it throws, the second reply is ignored.
+    /// - Returns: the result of `judge`, and the second reply.
+    /// - Throws: the first request's failure before the second one's.
     func send<Reading>(
         _ first: OutgoingRequest, beside second: OutgoingRequest, judge: (Reply) throws(AccountError) -> Reading
     ) throws(AccountError) -> (Reading, Reply) {
         let early = begin(second)
         let reading = Result { () throws(AccountError) in try judge(try send(first)) }
-        // Waited for also if it does not count: threads would add up.
+        // Waits even if the reply will be ignored; otherwise threads would accumulate.
         let reply = early?.outcome()
         let value = try reading.get()
         if let reply { return (value, reply) }
         return (value, try send(second))
     }
 
-    /// - Returns: a call without an outcome if it fails for a transient reason.
+    /// - Returns: a call that has no outcome if it fails for a transient reason.
     private func begin(_ request: OutgoingRequest) -> PendingCall<Reply?>? {
         guard let background else { return nil }
         var early = request
@@ -123,7 +124,7 @@ extension AccountClient {
 }
 
 extension Transport {
-    /// The same transport, whose requests to servers that people name are those to unproved ones.
+    /// A transport that marks requests to servers named by people as requests to unproved servers.
     fileprivate func markingUnproved() -> Transport {
         func marked(_ request: OutgoingRequest) -> OutgoingRequest {
             var request = request
@@ -138,7 +139,7 @@ extension Transport {
     }
 }
 
-/// Of storages that need no folder to be remembered.
+/// For storages whose folder need not be remembered.
 private final class UnknownFolder: FolderMemory {
     let name: String?
     let folderID: String? = nil

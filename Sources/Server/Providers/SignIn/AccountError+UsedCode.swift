@@ -1,5 +1,5 @@
 extension AccountError {
-    /// What the failure of a call means after the one that has used up a code: not that the code may be sent again.
+    /// The meaning of a call's failure after an earlier call has used up a code: the code must not be sent again.
     var afterUseOfCode: AccountError {
         switch self {
         case .notAsked(_, let detail), .misconfigured(let detail): .unavailable(detail: detail)

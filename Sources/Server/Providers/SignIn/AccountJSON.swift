@@ -4,7 +4,7 @@ import UntrustedInput
 
 /// Reads the JSON bodies of account providers.
 enum AccountJSON {
-    /// - Throws: ``AccountError/unavailable(detail:)``: a provider that sends something else is not working.
+    /// - Throws: ``AccountError/unavailable(detail:)``: a provider that sends anything else is not working.
     static func decode<T: Decodable>(_ type: T.Type, _ reply: Reply) throws(AccountError) -> T {
         do {
             return try UntrustedJSON.decode(type, from: reply.body, keys: .convertFromSnakeCase)

@@ -1,14 +1,15 @@
 public import FoundationEssentials
 import UntrustedInput
 
-/// What an identity token must contain to be accepted (OpenID Connect Core, section 3.1.3.7), once its signature has
-/// been checked.
+/// The conditions under which an identity token with a verified signature is accepted (OpenID Connect Core, section
+/// 3.1.3.7).
 public struct IDTokenPolicy: Sendable {
-    /// Whose tokens are accepted.
+    /// The issuers whose tokens are accepted.
     public enum Issuer: Sendable {
-        /// Exactly one of these.
+        /// Any of these.
         case oneOf(Set<String>)
-        /// This text with `{tenantid}` replaced by the token's own claim `tid` (Microsoft identity platform, "ID tokens").
+        /// This text with `{tenantid}` replaced by the token's own `tid` claim (Microsoft identity platform, "ID
+        /// tokens").
         case perTenant(template: String)
     }
 
@@ -16,10 +17,10 @@ public struct IDTokenPolicy: Sendable {
     private let audiences: Set<String>
     /// How long after its expiry a token is still accepted, to allow for clock skew.
     private let expiryLeeway: Duration
-    /// How far in the future it may have been issued, likewise.
+    /// How far in the future the issue time may be, to allow for clock skew.
     private let futureLeeway: Duration
 
-    /// - Parameter audiences: our client ids; a token for anybody else is rejected.
+    /// - Parameter audiences: our client IDs; a token for any other audience is rejected.
     public init(
         issuer: Issuer, audiences: Set<String>, expiryLeeway: Duration = .seconds(60),
         futureLeeway: Duration = .seconds(120)
@@ -30,7 +31,7 @@ public struct IDTokenPolicy: Sendable {
         self.futureLeeway = futureLeeway
     }
 
-    /// The claims of a payload, if they satisfy the policy in everything but the token's expiry.
+    /// The claims of a payload if they satisfy every part of the policy except the token's expiry.
     ///
     /// The caller must check whether the token has expired: ``isExpired(_:at:)``.
     /// - Throws: ``AccountError/rejected``.
@@ -54,13 +55,13 @@ public struct IDTokenPolicy: Sendable {
         switch issuer {
         case .oneOf(let issuers): return issuers.contains(claims.iss)
         case .perTenant(let template):
-            // A tenant id is a UUID; nothing else may become part of a URL.
+            // A tenant ID is a UUID; nothing else may become part of a URL.
             guard let tenant = claims.tid, tenant.allSatisfy({ $0.isHexDigit || $0 == "-" }) else { return false }
             return claims.iss == template.replacing("{tenantid}", with: tenant)
         }
     }
 
-    /// With several audiences, the authorized party must be named, and be us.
+    /// A token with several audiences must name us as the authorized party.
     private func isForUs(_ claims: IDTokenClaims) -> Bool {
         guard claims.audience.contains(where: audiences.contains) else { return false }
         if let party = claims.azp { return audiences.contains(party) }
@@ -68,23 +69,23 @@ public struct IDTokenPolicy: Sendable {
     }
 }
 
-/// The claims of an identity token that matter to us (OpenID Connect Core, section 2).
+/// The claims of an identity token that we use (OpenID Connect Core, section 2).
 public struct IDTokenClaims: Sendable, Decodable {
     public let iss: String
     public let sub: String
     /// `aud`, which is a string or a list of strings.
     public let audience: [String]
     public let azp: String?
-    /// Expiry, time of issue and start of validity, in seconds since 1970.
+    /// Expiry, issue time and start of validity, in seconds since 1970.
     public let exp: Double
     public let iat: Double?
     public let nbf: Double?
-    /// Microsoft: the tenant and, within it, the person.
+    /// Microsoft: the tenant, and the person within it.
     public let tid: String?
     public let oid: String?
     /// The person's name.
     public let name: String?
-    /// Microsoft: the scopes of an access token; id tokens have none.
+    /// Microsoft: the scopes of an access token; ID tokens have none.
     public let scp: String?
 
     private enum Member: CodingKey {

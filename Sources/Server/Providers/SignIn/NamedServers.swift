@@ -1,10 +1,10 @@
 public import HTTPTransport
 
-/// The servers that people may name when they sign in with an account type that has no company's servers.
+/// The servers that people may name when they sign in with an account type without company servers.
 ///
-/// An address that a person names makes this server send requests there, from inside the operator's network. So by
-/// default none is admitted. The operator lists servers, and is trusted with what they list; or admits any server, of
-/// which only those with public addresses are reached (``OutgoingRequest/Destination/named``).
+/// This server sends requests to an address that a person names, from inside the operator's network. Therefore no
+/// server is allowed by default. The operator lists servers, and is responsible for them; or allows any server, in
+/// which case only public addresses are reached (``OutgoingRequest/Destination/named``).
 public struct NamedServers: Sendable {
     private let listed: [ServerAddress]
     private let admitsAnyPublic: Bool
@@ -14,9 +14,9 @@ public struct NamedServers: Sendable {
         self.admitsAnyPublic = admitsAnyPublic
     }
 
-    /// How requests to an address that a person has named are sent; `nil` if they are not.
+    /// The destination of requests to an address that a person has named; `nil` if such requests are not allowed.
     ///
-    /// Asked for each request, not only when the person signs in: what the operator no longer lists is no longer used.
+    /// Checked for each request, not only at sign-in: a server that the operator no longer lists is no longer used.
     public func destination(of address: ServerAddress) -> OutgoingRequest.Destination? {
         if listed.contains(where: { address.isWithin($0) }) { return .listed }
         guard admitsAnyPublic, address.scheme == .https, address.port == nil, address.hostKind == .domainName else {
@@ -27,7 +27,7 @@ public struct NamedServers: Sendable {
 }
 
 extension NamedServers {
-    /// The two settings about servers of one account type.
+    /// The two settings for the servers of one account type.
     struct Settings: Sendable {
         let servers: Setting
         let anyPublicServer: Setting
@@ -35,8 +35,8 @@ extension NamedServers {
         /// - Parameters:
         ///   - servers: the key of the list.
         ///   - anyPublicServer: the key of the flag.
-        ///   - question: how setup asks for the list.
-        ///   - example: of an address.
+        ///   - question: the question with which setup asks for the list.
+        ///   - example: an example of an address.
         init(servers: String, anyPublicServer: String, question: String, example: String) {
             self.servers = Setting(
                 servers, .servers, question: SetupQuestion(question, .list, form: .any(example: example)),
@@ -50,7 +50,7 @@ extension NamedServers {
         var all: [Setting] { [servers, anyPublicServer] }
     }
 
-    /// The servers that a configuration admits; addresses that are none have been objected to.
+    /// The servers that a configuration allows; invalid addresses have already raised objections.
     init(_ settings: Settings, _ values: SettingValues) {
         self.init(
             listed: values.list(settings.servers).compactMap { ServerAddress($0) },

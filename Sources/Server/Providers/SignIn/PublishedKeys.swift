@@ -3,19 +3,19 @@ import HTTPTypes
 public import JSONWebTokens
 import Synchronization
 
-/// The public keys with which one issuer signs its tokens, fetched when they are needed and remembered.
+/// The public keys with which one issuer signs its tokens, fetched when needed and cached.
 ///
-/// One per issuer and process, shared by its threads; the lock is never held while the issuer is asked. The last good
-/// set is kept if a later fetch fails, so that an unreachable issuer locks out nobody whose key is known.
+/// One instance per issuer and process, shared by its threads; no lock is held while the issuer is asked. If a fetch
+/// fails, the last good set remains in use, so that an unreachable issuer locks out nobody whose key is known.
 public final class PublishedKeys: Sendable {
-    /// A set is cached for as long as the issuer says, but within these bounds (OpenID Connect Core, section 10.1.1).
+    /// A set is cached for as long as the issuer allows, within these bounds (OpenID Connect Core, section 10.1.1).
     static let shortestLife: Duration = .seconds(300)
     static let longestLife: Duration = .seconds(86_400)
-    /// An unknown key makes us ask again, but not more often: anybody can make up key names.
+    /// An unknown key causes a new fetch, at most once in this interval, since anybody can invent key names.
     static let unknownKeyInterval: Duration = .seconds(300)
-    /// After a failed fetch the old set is used for this long before the issuer is asked again.
+    /// After a failed fetch, the old set is used for this long before the issuer is asked again.
     static let retryInterval: Duration = .seconds(30)
-    /// Issuers' sets have 1 to 20 KB.
+    /// Sets of issuers have 1 to 20 KB.
     private static let replyLimitBytes = 256 << 10
 
     private struct Memory {
@@ -32,10 +32,10 @@ public final class PublishedKeys: Sendable {
     private let memory = Mutex(Memory())
 
     /// - Parameters:
-    ///   - service: the issuer's.
+    ///   - service: the issuer's service.
     ///   - url: the issuer's `jwks_uri`.
-    ///   - algorithms: what the issuer signs with; tokens signed otherwise are rejected.
-    ///   - now: the clock; tests pass one that they control.
+    ///   - algorithms: the issuer's signature algorithms; tokens signed with others are rejected.
+    ///   - now: the clock, for tests to control.
     public init(
         of service: ExternalService, at url: String, algorithms: Set<JSONWebToken.Algorithm> = [.rs256],
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -46,10 +46,11 @@ public final class PublishedKeys: Sendable {
         self.now = now
     }
 
-    /// Checks the signature of `token` and hands out the bytes of its payload; the caller must check the claims.
+    /// Verifies the signature of `token` and returns the bytes of its payload; the caller must check the claims.
     ///
-    /// - Throws: ``AccountError/rejected`` if the token is not the issuer's; ``AccountError/unavailable(detail:)`` or
-    ///   ``AccountError/timedOut`` if that cannot be determined because the issuer does not provide its keys.
+    /// - Throws: ``AccountError/rejected`` if the token was not signed by the issuer;
+    ///   ``AccountError/unavailable(detail:)`` or ``AccountError/timedOut`` if that cannot be determined because the
+    ///   issuer does not provide its keys.
     public func verifiedPayload(of token: String, through client: AccountClient) throws(AccountError) -> [UInt8] {
         let (keys, isFresh) = try presentKeys(through: client)
         do throws(JSONWebTokenError) {
@@ -65,7 +66,7 @@ public final class PublishedKeys: Sendable {
         }
     }
 
-    /// The keys to use, and whether they were fetched just now.
+    /// The current keys, and whether they have just been fetched.
     private func presentKeys(through client: AccountClient) throws(AccountError) -> (JSONWebKeySet, isFresh: Bool) {
         let now = now()
         let (known, isDue) = memory.withLock { memory in
@@ -84,8 +85,8 @@ public final class PublishedKeys: Sendable {
         }
     }
 
-    /// Whether an unknown key is reason enough to fetch; counts as an attempt if it is.
-    /// - Throws: ``AccountError/unavailable(detail:)`` if it would be, but the issuer could not be asked a moment ago.
+    /// Whether an unknown key justifies a new fetch; if so, this counts as an attempt.
+    /// - Throws: ``AccountError/notAsked(retryAfter:detail:)`` if it does, but the issuer has just been unreachable.
     private func mayAskAgain() throws(AccountError) -> Bool {
         enum Answer { case yes, keysAreRecent, attemptIsRecent }
         let now = now()

@@ -2,52 +2,52 @@ import OpenSSLCrypto
 import SyncProtocol
 import Synchronization
 
-/// Remembers for a short time which token belongs to whom, and which is invalid, so that providers are not asked for
-/// every request; and while a provider is being asked about a token, lets other requests with the same token wait for
-/// that answer, most of them without a thread.
+/// Remembers briefly to whom a token belongs, or that it is invalid, so that providers are not asked for every request.
+/// While a provider is being asked about a token, other requests with the same token wait for that answer, most of them
+/// without a thread.
 ///
-/// An answer that is about to be forgotten is renewed while it is still valid (``beginRenewal(of:)``), so that only the
-/// first request with a token waits for the provider, and not one of somebody who is there all the time.
+/// An answer that is about to expire is renewed while it is still valid (``beginRenewal(of:)``), so only the first
+/// request with a token waits for the provider; later requests of an active user do not.
 ///
-/// One per process, shared by its threads. Keys are hashes: a token is not kept. No lock is held while a provider is
-/// asked.
+/// One cache per process, shared by its threads. Keys are hashes; tokens are not stored. No lock is held while a
+/// provider is asked.
 public final class SignInCache: Sendable {
-    /// What a provider said about a token.
+    /// A provider's answer about a token.
     public enum Answer: Equatable, Sendable {
         case accepted(SignInProfile)
-        /// With the error that said so.
+        /// With the error that rejected it.
         case rejected(AccountError)
     }
 
-    /// How long a rejection is cached: long enough against a phone that asks again and again, and short for a token
-    /// that came too early, because a clock is ahead of the provider's.
+    /// How long a rejection is cached: long enough to absorb a phone's repeated requests, and short enough for a token
+    /// that came too early because a clock is ahead of the provider's.
     public static let rejectionTimeToLive: Duration = .seconds(30)
 
-    /// How old a question may get while others wait for its answer. After that they ask themselves, subject to the
-    /// limits of the `Bulkhead`: a provider that hangs must not hold every thread that has the same token.
+    /// How long others wait for the answer to a pending question. After that they ask the provider themselves, subject
+    /// to the limits of the `Bulkhead`: a provider that hangs must not hold every thread with the same token.
     public static let patience: Duration = .seconds(1)
     private static let pollInterval: Duration = .milliseconds(5)
 
     private struct Entry {
         var answer: Answer
         var expires: ContinuousClock.Instant
-        /// From when on it may be renewed; `nil` if that would not prolong it, or if somebody has begun.
+        /// When the answer may be renewed; `nil` if a renewal would not prolong it, or if it has already begun.
         var renewable: ContinuousClock.Instant?
-        /// Until when nobody need ask about it: until then it is neither forgotten nor renewed.
+        /// Until this time, the answer is neither dropped nor renewed, so nobody needs to ask about it.
         let settledUntil: ContinuousClock.Instant
     }
 
-    /// Requests that wait without a thread for one answer, and for all answers.
+    /// Limits of requests that wait without a thread: for one answer, and for all answers.
     private static let maximumParked = 256
     private static let maximumParkedOfAll = 1_024
 
-    /// Continues a request that waits without a thread, with what was found out; `nil` if nobody was asked.
+    /// Continues a request that waits without a thread, with the outcome; `nil` if nobody was asked.
     public typealias Continuation = @Sendable (Result<SignInProfile, AccountError>?) -> Void
 
-    /// Thrown to a request that waits without a thread: it is continued once there is an answer.
+    /// Thrown to a request that waits without a thread; it continues when there is an answer.
     public struct Parked: Error {}
 
-    /// A provider is being asked about a token.
+    /// A pending question to a provider about a token.
     private final class Question: Sendable {
         enum Outcome {
             case answered(Result<SignInProfile, AccountError>)
@@ -61,7 +61,7 @@ public final class SignInCache: Sendable {
         }
 
         let start: ContinuousClock.Instant
-        /// Whether the thread that asks looks after those that wait without one.
+        /// Whether the asking thread continues the requests that wait without a thread.
         private let isParkingPlace: Bool
         private let state = Mutex(State())
 
@@ -72,7 +72,8 @@ public final class SignInCache: Sendable {
 
         var outcome: Outcome? { state.withLock { $0.outcome } }
 
-        /// - Returns: whether `goOn` will be called; not if there is an outcome, or if too many wait.
+        /// - Returns: whether `goOn` will be called; `false` if there is an outcome already, or if too many requests
+        ///   wait.
         func park(_ goOn: @escaping Continuation) -> Bool {
             state.withLock { state in
                 guard isParkingPlace, state.outcome == nil, state.parked.count < maximumParked else { return false }
@@ -81,7 +82,7 @@ public final class SignInCache: Sendable {
             }
         }
 
-        /// - Returns: those that were waiting without a thread.
+        /// - Returns: the requests that were waiting without a thread.
         func end(_ outcome: Outcome) -> [Continuation] {
             state.withLock { state in
                 state.outcome = outcome
@@ -102,11 +103,11 @@ public final class SignInCache: Sendable {
     private let questions = Mutex<[[UInt8]: Question]>([:])
 
     /// - Parameters:
-    ///   - timeToLive: how long an answer is cached; never longer than the token is valid.
-    ///   - maximumEntries: beyond it, the entries that expire first are evicted.
-    ///   - maximumWaiting: how many threads may wait for the answer that another one has asked for.
-    ///   - pause: blocks the calling thread; tests pass one that does not.
-    ///   - now: the clock; tests pass one that they control.
+    ///   - timeToLive: how long an answer is cached, but never longer than the token is valid.
+    ///   - maximumEntries: the size limit; if it is exceeded, the entries that expire first are evicted.
+    ///   - maximumWaiting: the number of threads that may wait for another thread's question.
+    ///   - pause: blocks the calling thread; tests pass a function that does not.
+    ///   - now: the clock, for tests to control.
     public init(
         timeToLive: Duration, maximumEntries: Int = 20_000, maximumWaiting: Int = .max,
         pause: @escaping @Sendable (Duration) -> Void,
@@ -119,7 +120,7 @@ public final class SignInCache: Sendable {
         self.now = now
     }
 
-    /// What was recently found out about `presented`; `nil` if nothing.
+    /// The recent answer about `presented`; `nil` if there is none.
     public func answer(for presented: PresentedCredentials) -> Answer? {
         let now = now()
         let keys = [Self.key(presented), Self.rejectionKey(presented)]
@@ -133,8 +134,8 @@ public final class SignInCache: Sendable {
         }
     }
 
-    /// For how long what was accepted will neither be forgotten nor renewed: so long another process may rely on it
-    /// without asking this one. `nil` if that is not known, or no time.
+    /// How long an acceptance will be neither dropped nor renewed; another process may rely on it for this long without
+    /// asking this one. `nil` if that is unknown or zero.
     public func settledTime(of presented: PresentedCredentials) -> Duration? {
         let now = now()
         return entries.withLock { entries in
@@ -143,8 +144,8 @@ public final class SignInCache: Sendable {
         }
     }
 
-    /// Whether the caller is to ask the provider about the token again, with ``profile(for:asking:)``, though what was
-    /// accepted is still valid: true once for each answer, in its last quarter.
+    /// Whether the caller should ask the provider about the token again, with ``profile(for:asking:)``, although the
+    /// acceptance is still valid: true once for each answer, in its last quarter.
     public func beginRenewal(of presented: PresentedCredentials) -> Bool {
         let now = now()
         let key = Self.key(presented)
@@ -156,14 +157,14 @@ public final class SignInCache: Sendable {
         }
     }
 
-    /// Finds out who presents the token, by `ask` unless another thread is already asking the same.
+    /// Determines who presents the token: calls `ask`, unless another thread is already asking about the same token.
     ///
-    /// A burst of requests with a token that is new to the process thus causes one question to its provider, and they
-    /// share its outcome; what it says about the token is remembered. If `ask` throws anything but an ``AccountError``,
-    /// that is not shared.
-    /// - Parameter goOn: called when another thread has an answer, if the request is to wait for it without a thread; the
-    ///   thread that calls it then looks after it. `nil` for work that is no request: nobody waits in that way for what
-    ///   its thread asks.
+    /// A burst of requests with a token that is new to the process thus causes one question to its provider, and the
+    /// requests share its outcome; the answer about the token is cached. If `ask` throws an error that is not an
+    /// ``AccountError``, the error is not shared.
+    /// - Parameter goOn: called when another thread has an answer, if the request is to wait for it without a thread;
+    ///   the calling thread then takes charge of the request. `nil` for background work; no request waits without a
+    ///   thread for a question of such work.
     /// - Throws: ``Parked`` if `goOn` will be called; ``AccountError``; what `ask` throws.
     public func profile(
         for presented: PresentedCredentials, goOn: Continuation? = nil,
@@ -215,7 +216,7 @@ public final class SignInCache: Sendable {
 
     private enum Waiting {
         case answered(Result<SignInProfile, AccountError>)
-        /// As many threads wait as may.
+        /// The limit of waiting threads is reached.
         case noPlace
         /// There is no answer, or none in time.
         case none
@@ -237,13 +238,13 @@ public final class SignInCache: Sendable {
         }
     }
 
-    /// Remembers what another process knows, for as long as it may be relied on (``settledTime(of:)``).
+    /// Caches the answer of another process for as long as it may be relied on (``settledTime(of:)``).
     public func remember(_ profile: SignInProfile, for presented: PresentedCredentials, during time: Duration) {
         remember(.accepted(profile), under: Self.key(presented), during: time, isRenewable: false)
     }
 
     public func remember(_ profile: SignInProfile, for presented: PresentedCredentials) {
-        // Asking again does not make a token valid for longer.
+        // A new question does not extend the token's validity.
         let isBoundByToken = profile.tokenLifetime.map { $0 <= timeToLive } ?? false
         remember(
             .accepted(profile), under: Self.key(presented),
@@ -251,7 +252,7 @@ public final class SignInCache: Sendable {
             isRenewable: !isBoundByToken)
     }
 
-    /// What was accepted before no longer is: the token was revoked meanwhile.
+    /// Replaces an earlier acceptance: the token has been revoked meanwhile.
     public func rememberRejection(of presented: PresentedCredentials, _ error: AccountError = .rejected) {
         entries.withLock { $0[Self.key(presented)] = nil }
         remember(
@@ -281,13 +282,13 @@ public final class SignInCache: Sendable {
         }
     }
 
-    /// Where a bare token proves nothing, the same token with another code may be accepted.
+    /// Where a bare token proves nothing, the same token may be accepted with a different code.
     private static func rejectionKey(_ presented: PresentedCredentials) -> [UInt8] {
         let text = presented.identifyingText + "\nrejected\n" + (presented.authorizationCode ?? "")
         return IncrementalDigest.digest(of: Array(text.utf8), .sha256)
     }
 
-    /// All that a provider may be asked about.
+    /// Identifies everything about which a provider may be asked.
     private static func questionKey(_ presented: PresentedCredentials) -> [UInt8] { rejectionKey(presented) }
 
     private static func key(_ presented: PresentedCredentials) -> [UInt8] {

@@ -1,18 +1,18 @@
 import FoundationEssentials
 public import OpenSSLCrypto
 
-/// What one role passes to another, through the web server, about a sign-in that it has just checked: the provider is
-/// then asked only once for a request that passes both.
+/// Passes a sign-in that one role has just checked to another role, through the web server, so that a request that
+/// passes through both asks the provider only once.
 ///
-/// A ticket is sealed with the server's key and bound to the credentials that were presented; whoever takes the web
-/// server's place between the roles can neither forge one nor use it for other credentials. It is valid for a short
-/// time. Whoever opens it may remember the sign-in, but no longer than the issuer relies on it without asking the provider
-/// again: a sign-in must not last longer because it is passed on.
+/// A ticket is sealed with the server's key and bound to the presented credentials; an attacker in place of the web
+/// server between the roles can neither forge a ticket nor use it for other credentials. It is valid for a short time.
+/// Its receiver may cache the sign-in, but no longer than the issuer relies on it without asking the provider again:
+/// passing a sign-in on must not make it last longer.
 public struct SignInTickets: Sendable {
-    /// What a ticket says.
+    /// The contents of a ticket.
     public struct Contents: Equatable, Sendable {
         public let profile: SignInProfile
-        /// For how long the sign-in may be remembered; zero if not at all.
+        /// How long the sign-in may be cached; zero to not cache it.
         public let settledTime: Duration
 
         public init(profile: SignInProfile, settledTime: Duration) {
@@ -21,7 +21,7 @@ public struct SignInTickets: Sendable {
         }
     }
 
-    /// What is sealed.
+    /// The sealed data.
     private struct Sealed: Codable {
         var issued: Int64
         var settledSeconds: Int64
@@ -29,7 +29,7 @@ public struct SignInTickets: Sendable {
         var displayName: String
     }
 
-    /// How long a ticket is valid, in seconds; the clocks of two hosts may differ by a fraction of it.
+    /// How long a ticket is valid, in seconds; the clocks of two hosts may differ by a fraction of this.
     private static let lifetimeSeconds: Int64 = 120
 
     private let keys: KeyRing
@@ -38,10 +38,11 @@ public struct SignInTickets: Sendable {
         self.keys = keys
     }
 
-    /// A ticket in ASCII; `nil` where a sign-in is proved by a token that every role can verify by itself (Apple).
+    /// Issues a ticket in ASCII; `nil` if the sign-in is proved by a token that every role can verify by itself
+    /// (Apple).
     /// - Parameters:
-    ///   - settledTime: for how long the sign-in need not be checked again; `nil` if that is not known.
-    ///   - now: in seconds since 1970.
+    ///   - settledTime: how long the sign-in need not be checked again; `nil` if that is unknown.
+    ///   - now: the time in seconds since 1970.
     public func issue(
         _ profile: SignInProfile, for presented: PresentedCredentials, settledTime: Duration?, at now: Int64
     ) -> String? {
@@ -56,7 +57,8 @@ public struct SignInTickets: Sendable {
         return sealed?.base64URL
     }
 
-    /// Who presented the credentials, if the ticket is one of ours for exactly these credentials, and not too old.
+    /// The person who presented the credentials, if the ticket is ours, was issued for exactly these credentials, and
+    /// is not too old.
     public func contents(of ticket: String, for presented: PresentedCredentials, at now: Int64) -> Contents? {
         guard let sealed = [UInt8](base64URL: ticket),
             let opened = try? SealedBox.open(sealed, keys: keys, additionalData: Self.additionalData(presented)),

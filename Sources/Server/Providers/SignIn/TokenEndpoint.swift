@@ -4,26 +4,27 @@ import HTTPTypes
 import SyncProtocol
 import UntrustedInput
 
-/// The token endpoint of one provider (RFC 6749, section 3.2), asked as the client that the app maker registered there.
+/// The token endpoint of one provider (RFC 6749, section 3.2), called as the client that the app maker registered
+/// there.
 struct TokenEndpoint: Sendable {
-    /// What tokens are requested for.
+    /// The purpose of a token request.
     enum Purpose: Sendable {
-        /// For the first time, with what a phone sent.
+        /// The first tokens, in exchange for a value that a phone sent.
         case exchange
-        /// For the first time, with a code that a browser took to a redirect URI, which the caller names.
+        /// The first tokens, in exchange for a code that a browser delivered to a redirect URI, which the caller names.
         case exchangeAfterRedirect
-        /// With a refresh token.
+        /// New tokens, in exchange for a refresh token.
         case renewal
     }
 
     /// The meaning of an unsuccessful reply.
     typealias RefusalReader = @Sendable (_ reply: Reply, _ purpose: Purpose) -> AccountError
 
-    /// How the client proves who it is (RFC 6749, section 2.3.1).
+    /// How the client authenticates itself (RFC 6749, section 2.3.1).
     enum ClientAuthentication: Sendable {
-        /// By parameters of the form; without a secret if there is none.
+        /// By form parameters; without a secret if there is none.
         case parameters
-        /// By the header `Authorization`, which every server understands, but only with a secret.
+        /// By the `Authorization` header, which every server supports; requires a secret.
         case basic
     }
 
@@ -36,9 +37,9 @@ struct TokenEndpoint: Sendable {
 
     /// - Parameters:
     ///   - provider: the provider's name, for the log.
-    ///   - destination: whose word the host in `url` is.
+    ///   - destination: who determined the host in `url`.
     ///   - clientSecret: `nil` for a public client.
-    ///   - refusal: interprets refusals; `nil` if they follow RFC 6749, section 5.2.
+    ///   - refusal: interprets rejections; `nil` if they follow RFC 6749, section 5.2.
     init(
         of service: ExternalService, named provider: String, at url: String,
         _ destination: OutgoingRequest.Destination = .company, clientID: String, clientSecret: String?,
@@ -62,7 +63,8 @@ struct TokenEndpoint: Sendable {
     /// Exchanges an authorization code, which works once (RFC 6749, section 4.1.3).
     ///
     /// - Parameter details: further parameters, such as the redirect URI.
-    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(retryAfter:detail:)`` if the code was surely not used.
+    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(retryAfter:detail:)`` if the code was certainly
+    ///   not used.
     func exchange(
         code: String, _ details: [(name: String, value: String)] = [], through client: AccountClient
     ) throws(AccountError) -> OAuthTokens {
@@ -71,13 +73,13 @@ struct TokenEndpoint: Sendable {
             through: client)
     }
 
-    /// Exchanges an authorization code with the parameters of its authorization request, as far as the caller names
-    /// them.
+    /// Exchanges an authorization code with those parameters of its authorization request that the caller names.
     ///
     /// - Parameters:
-    ///   - standardRedirectURI: sent if the caller names none; `nil` to leave the parameter out.
+    ///   - standardRedirectURI: sent if the caller names none; `nil` to omit the parameter.
     ///   - details: further parameters.
-    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(retryAfter:detail:)`` if the code was surely not used.
+    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(retryAfter:detail:)`` if the code was certainly
+    ///   not used.
     func exchange(
         _ code: PresentedCode, standardRedirectURI: String?, _ details: [(name: String, value: String)] = [],
         through client: AccountClient
@@ -88,7 +90,7 @@ struct TokenEndpoint: Sendable {
             for: code.redirectURI == nil ? .exchange : .exchangeAfterRedirect, isRepeatable: false, through: client)
     }
 
-    /// Exchanges something that works more than once, by an extension grant (RFC 6749, section 4.5).
+    /// Exchanges a credential that works more than once, by an extension grant (RFC 6749, section 4.5).
     func exchange(
         grant type: String, _ details: [(name: String, value: String)], through client: AccountClient
     ) throws(AccountError) -> OAuthTokens {
@@ -105,8 +107,9 @@ struct TokenEndpoint: Sendable {
             through: client)
     }
 
-    /// The tokens that replace those stored: a new access token, and a new refresh token if there is one.
-    /// - Throws: ``AccountError/revoked`` if the refresh token no longer works, or there is none.
+    /// Renewed tokens to replace the stored ones: a new access token and, if the provider sent one, a new refresh
+    /// token.
+    /// - Throws: ``AccountError/revoked`` if the refresh token no longer works or is missing.
     func renew(
         _ stored: StoredCredentials, _ details: [(name: String, value: String)] = [], through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
@@ -115,12 +118,12 @@ struct TokenEndpoint: Sendable {
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
-    /// Whether the provider knows this client: a client that it knows is told that an invented refresh token is none
-    /// (`invalid_grant`), another one that it is not known (`invalid_client`; RFC 6749, section 5.2).
+    /// Checks whether the provider knows this client, by sending an invented refresh token: for a known client the
+    /// reply is `invalid_grant`, for an unknown one `invalid_client` (RFC 6749, section 5.2).
     ///
-    /// A provider that looked at the form of the token first would say `invalid_grant` to both; the RFC leaves the order
-    /// open.
-    /// - Throws: ``AccountError/misconfigured(detail:)`` if it does not.
+    /// A provider that checked the token's format first would reply `invalid_grant` in both cases; the RFC leaves the
+    /// order open.
+    /// - Throws: ``AccountError/misconfigured(detail:)`` if the client is unknown.
     func checkClient(through client: AccountClient) throws(AccountError) {
         do throws(AccountError) {
             _ = try refresh("invented-by-syncctl-doctor", through: client)
@@ -142,15 +145,15 @@ struct TokenEndpoint: Sendable {
         return try AccountJSON.decode(OAuthTokens.self, reply)
     }
 
-    /// RFC 6749, section 5.2: only `invalid_grant` is about the person; everything else is about us.
+    /// RFC 6749, section 5.2: only `invalid_grant` concerns the person; every other code concerns us.
     static func standardRefusal(_ reply: Reply, _ purpose: Purpose, of provider: String) -> AccountError {
         let word: String
-        // A reply that says nothing, such as a proxy's page, concludes nothing, neither about the person nor about us.
+        // A meaningless reply, such as a proxy's page, proves nothing about the person or about us.
         do { word = try AccountJSON.decode(OAuthErrorBody.self, reply).error } catch { return error }
-        // Google's code for a redirect URI that is not registered, or not the code's own.
+        // Google's code for a redirect URI that is not registered, or that differs from the code's own.
         if purpose == .exchangeAfterRedirect, word == "redirect_uri_mismatch" { return .codeRejected }
         guard reply.status == 400, word == "invalid_grant" else {
-            return .misconfigured(detail: "\(provider)'s token endpoint says \(word)")
+            return .misconfigured(detail: "\(provider)'s token endpoint replied \(word)")
         }
         return switch purpose {
         case .exchange, .exchangeAfterRedirect: .codeRejected
@@ -162,21 +165,21 @@ struct TokenEndpoint: Sendable {
 /// Reply of a token endpoint (RFC 6749, section 5.1); members are named as on the wire, but in camel case.
 struct OAuthTokens: Decodable, PlausibilityChecked {
     var accessToken: String
-    /// Google: only at the first consent. Dropbox: only for codes requested with `token_access_type=offline`. Apple:
-    /// only for a code. Microsoft: a new one each time; the previous one keeps working for a while.
+    /// Google: sent only at the first consent. Dropbox: only for codes requested with `token_access_type=offline`.
+    /// Apple: only for a code. Microsoft: a new one each time; the previous one keeps working for a while.
     var refreshToken: String?
-    /// Granted scopes, separated by blanks; may be fewer than requested.
+    /// Granted scopes, separated by blanks; possibly fewer than requested.
     var scope: String?
-    /// Who signed in (OpenID Connect Core, section 3.1.3.3).
+    /// Identifies the person who signed in (OpenID Connect Core, section 3.1.3.3).
     var idToken: String?
-    /// Dropbox: whose tokens these are; not with a refresh.
+    /// Dropbox: the account to which the tokens belong; absent after a refresh.
     var accountId: String?
 
-    /// All of them together, sealed, must fit into their column; providers' have up to 4,000 characters.
+    /// All tokens together, sealed, must fit into their column; providers' tokens have up to 4,000 characters.
     private static let maximumLength = 6_000
 
-    /// Tokens are visible ASCII (RFC 6749, appendix A.12) and go into headers. Scopes that nobody has are no statement about
-    /// what a person has granted.
+    /// Tokens are visible ASCII (RFC 6749, appendix A.12) and become headers. An implausibly long scope says nothing
+    /// about the person's grant.
     var isPlausible: Bool {
         [accessToken, refreshToken].compactMap(\.self).allSatisfy { $0.isIdentifier(upTo: Self.maximumLength) }
             && scope?.utf8.count ?? 0 <= Self.maximumLength

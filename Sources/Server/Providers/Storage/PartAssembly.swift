@@ -1,35 +1,35 @@
-/// Parts of equal size from which a provider assembles an object, of an upload whose bytes come in pieces of any size.
+/// Parts of equal size from which a provider assembles an object, for an upload whose bytes come in pieces of any size.
 ///
-/// S3 demands a least size, and Cloudflare R2 that only the last part differs, and is smaller ("Multipart upload" in its
-/// documentation).
+/// S3 requires a minimum size, and Cloudflare R2 requires that only the last part differ and that it be smaller
+/// ("Multipart upload" in its documentation).
 ///
-/// What an interruption leaves of a part is kept in an object of its own, the tail, and becomes the beginning of the next part
-/// when the upload goes on.
+/// When an upload is interrupted within a part, the bytes of that part are stored in a separate object, the tail, and
+/// become the beginning of the next part when the upload continues.
 protocol PartAssembly {
-    /// The size of every part that is not the last.
+    /// The size of every part except the last.
     var partBytes: Int { get }
-    /// Sends the next part; the same part again has the same effect.
+    /// Sends the next part; a repetition has the same effect.
     mutating func add(_ bytes: [UInt8]) throws(CloudStorageError)
     /// Replaces the tail.
     func storeTail(_ bytes: [UInt8]) throws(CloudStorageError)
-    /// The tail's first bytes; `nil` if it is not there.
+    /// The tail's first bytes; `nil` if there is no tail.
     func tail(bytes: Int) throws(CloudStorageError) -> [UInt8]?
-    /// What another request needs to go on.
+    /// The state that another request needs to continue.
     func saved(tailBytes: Int) throws(CloudStorageError) -> String
 }
 
 extension PartAssembly {
-    /// Sends everything but the last part.
+    /// Sends everything except the last part.
     /// - Parameters:
-    ///   - tailBytes: the size of the tail that was recorded.
-    ///   - first: the content's first part, if it was handed out already; not longer than ``partBytes``.
-    /// - Returns: the last part, all of which has arrived and is right.
+    ///   - tailBytes: the recorded size of the tail.
+    ///   - first: the content's first part, if it has already been handed out; not longer than ``partBytes``.
+    /// - Returns: the last part, whose bytes have all arrived and been verified.
     mutating func send(
         _ content: any UploadContent, _ resumption: any UploadResumption, tailBytes: Int, _ first: UploadPart? = nil
     ) throws(CloudStorageError) -> [UInt8] {
         guard var bytes = try tail(bytes: tailBytes) else { throw Self.lost(resumption) }
         var first = first
-        // Not while a part is sent and recorded: then nothing of the next one has arrived.
+        // False while a part is being sent and recorded, since nothing of the next one has arrived.
         var mayHaveTail = true
         do throws(CloudStorageError) {
             while true {

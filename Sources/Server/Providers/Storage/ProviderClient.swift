@@ -1,28 +1,28 @@
 import HTTPTransport
 import HTTPTypes
 
-/// The action that a provider's reply requires, at a sign-in as at a storage. Each company has one table.
+/// The action that a provider's reply requires, at sign-in and for a storage. Each company has one table.
 enum ReplyVerdict {
-    /// The reply is a success or a failure that the caller understands.
+    /// The reply is a success, or a failure that the caller handles.
     case answer
-    /// The provider itself, in its own format, says that the access token is not valid.
+    /// The provider itself, in its own format, reports that the access token is invalid.
     case tokenRejected
-    /// A 401 that is not in the provider's format, such as a proxy's page: a new token is worth a try, but nobody has judged
-    /// the present one.
+    /// A 401 that is not in the provider's format, such as a proxy's page: a new token may help, but nobody has judged
+    /// the current one.
     case tokenDoubted
-    /// The request took no effect, because something in its authorization other than the token was wrong, which has been
-    /// corrected: it is sent again at once.
+    /// The request took no effect because a part of its authorization other than the token was wrong. That part has
+    /// been corrected, and the request is sent again at once.
     case authorizationCorrected
     /// A retry may help, after the given time if the provider named one.
     case tryAgain(after: Duration?, detail: String)
-    /// The same, since there were too many requests.
+    /// Like ``tryAgain(after:detail:)``, because of too many requests.
     case throttled(after: Duration?, detail: String)
     case failure(CloudStorageError)
 }
 
 extension ReplyVerdict {
-    /// What the reply to a request with a token that somebody presents means; `nil` for an answer. Only the provider's own
-    /// word rejects the token.
+    /// The meaning of the reply to a request with a presented token; `nil` for an answer. Only the provider's own
+    /// verdict rejects the token.
     var accountError: AccountError? {
         switch self {
         case .answer: nil
@@ -48,30 +48,31 @@ extension ReplyVerdict {
 }
 
 extension CloudStorageError {
-    /// What it means that a server could not prove its identity (``TransportError/refused(_:)``): nobody has judged the person,
-    /// and a certificate that has expired is replaced by and by.
+    /// The meaning of a server's failure to prove its identity (``TransportError/refused(_:)``): nobody has judged the
+    /// person, and an expired certificate will be replaced eventually.
     init(ofRefusal reason: String, _ request: OutgoingRequest) {
         self = request.server == nil ? .misconfigured(detail: reason) : .unavailable(detail: reason)
     }
 }
 
-/// The outcome of one request that must not be retried without asking the provider first.
+/// The outcome of one request that must not be retried before asking the provider.
 enum SingleOutcome {
     case answer(Reply)
-    /// The request failed or its reply was lost: how much of it took effect is unknown. The error is the one to report
-    /// if no other attempt follows.
+    /// The request failed or its reply was lost: how much of it took effect is unknown. If no other attempt follows,
+    /// this error is reported.
     case unknown(after: Duration?, CloudStorageError)
 }
 
-/// Sends a provider's requests with the person's token, renews it when it is rejected, and retries what may be retried.
+/// Sends a provider's requests with the person's token, renews a rejected token, and retries requests that may be
+/// retried.
 ///
-/// One value serves one operation. A token that is rejected right after it was renewed ends it with a transient
-/// failure; one that was accepted in between may simply have expired, since an operation may take longer than a token's
-/// lifetime.
+/// One value serves one operation. If a token is rejected right after it was renewed, the operation ends with a
+/// transient failure; a token that was accepted in between may simply have expired, since an operation may take longer
+/// than a token's lifetime.
 struct ProviderClient {
-    /// Adds to a request what shows that it is the person's: by default the token, as a bearer token.
-    /// - Parameter location: ``StoredCredentials/location``, of the same record as the token; `nil` for a token that was known
-    ///   at the beginning.
+    /// Adds the person's authorization to a request: by default the token, as a bearer token.
+    /// - Parameter location: ``StoredCredentials/location`` from the same record as the token; `nil` for a token that
+    ///   was known at the beginning.
     typealias Authorizer = (inout OutgoingRequest, _ token: String, _ location: String?) throws(CloudStorageError) ->
         Void
 
@@ -81,15 +82,15 @@ struct ProviderClient {
     /// `false` for addresses that are themselves the authorization: the token must not be sent to them.
     var presentsToken = true
     private var token: String?
-    /// Of the same record as the token; `nil` for one that was known at the beginning.
+    /// From the same record as the token; `nil` for a token that was known at the beginning.
     private var location: String?
     private var hasJustRenewed = false
-    /// Whom the last request was for: the name of a service, or the address of a server.
+    /// The receiver of the last request: the name of a service, or the address of a server.
     private var asked = ""
-    /// Whether a request was sent again because it was not known what had become of it: it may have been carried out twice.
+    /// Whether a request with an unknown outcome was sent again: it may have been carried out twice.
     private(set) var hasRepeated = false
 
-    /// - Parameter token: the one to begin with, if it is known already.
+    /// - Parameter token: the token to begin with, if it is already known.
     init(
         _ access: StorageAccess, token: String? = nil, authorize: @escaping Authorizer = Self.presentBearerToken,
         classify: @escaping (Reply) -> ReplyVerdict
@@ -101,7 +102,7 @@ struct ProviderClient {
     }
 
     /// Sends `request`, with retries if necessary, until there is an answer; for idempotent requests.
-    /// - Parameter deadline: that of the access if `nil`.
+    /// - Parameter deadline: `nil` for the deadline of the access.
     mutating func send(_ request: OutgoingRequest, by deadline: Deadline? = nil) throws(CloudStorageError) -> Reply {
         let deadline = deadline ?? access.deadline
         var attempt = 0
@@ -116,7 +117,7 @@ struct ProviderClient {
         }
     }
 
-    /// The same for a request that sends `part`: how long it may take counts from the arrival of all of the part.
+    /// Sends a request with `part`, as above; its time limit counts from the arrival of all of the part.
     mutating func send(
         _ request: OutgoingRequest, with part: UploadPart, within patience: Duration
     ) throws(CloudStorageError) -> Reply {
@@ -178,7 +179,7 @@ struct ProviderClient {
     }
 
     /// Waits before attempt number `attempt`.
-    /// - Throws: if no time or no attempt is left: `error`, or that we were asked to slow down.
+    /// - Throws: `error`, or the rate limit that was reported, if no time or no attempt is left.
     func wait(
         before attempt: Int, retryAfter: Duration?, by deadline: Deadline, orThrow error: CloudStorageError
     ) throws(CloudStorageError) {
@@ -189,7 +190,7 @@ struct ProviderClient {
         throw retryAfter == nil ? error : .rateLimited(retryAfter: retryAfter)
     }
 
-    /// Adds the authorization to `request`, if the token is to be sent.
+    /// Adds the authorization to `request`, if the token may be sent.
     mutating func authorized(_ request: OutgoingRequest) throws(CloudStorageError) -> OutgoingRequest {
         guard presentsToken else { return request }
         let token: String
@@ -201,7 +202,7 @@ struct ProviderClient {
         }
         self.token = token
         var request = request
-        // Not what the tokens say now: another client of theirs may have renewed them.
+        // Uses the remembered location, because a different user of the tokens may have renewed them.
         try authorize(&request, token, location)
         return request
     }
@@ -213,15 +214,15 @@ struct ProviderClient {
     }
 
     private mutating func renewToken(by deadline: Deadline) throws(CloudStorageError) {
-        // Only a rejection by the token endpoint itself means that a permission is gone
+        // Only a rejection by the token endpoint itself proves that a permission is gone
         // (``AccessTokens/renewed(insteadOf:by:)``).
         guard !hasJustRenewed, let rejected = token else {
-            throw .unavailable(detail: "a token that was just renewed is refused")
+            throw .unavailable(detail: "a token that was just renewed was rejected")
         }
         hasJustRenewed = true
         let renewed = try access.tokens.renewed(insteadOf: rejected, by: deadline)
-        // Nobody has said yet that the token is revoked, but it is not to be tried again either.
-        guard renewed != rejected else { throw .unavailable(detail: "the token is refused") }
+        // Nobody has reported the token as revoked, but it must not be tried again.
+        guard renewed != rejected else { throw .unavailable(detail: "the token was rejected") }
         token = renewed
         location = access.tokens.location
     }

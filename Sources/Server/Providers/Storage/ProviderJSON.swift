@@ -3,7 +3,7 @@ import UntrustedInput
 
 /// Reads and writes the JSON bodies of storage providers.
 enum ProviderJSON {
-    /// - Throws: ``CloudStorageError/unavailable(detail:)``: a provider that sends something else is not working.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)``: a provider that sends anything else is not working.
     static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
         do {
             return try UntrustedJSON.decode(type, from: bytes)
@@ -16,7 +16,7 @@ enum ProviderJSON {
         do {
             return [UInt8](try JSONEncoder().encode(value))
         } catch {
-            throw .rejected(code: "unencodable request")
+            throw .rejected(code: "cannot encode the request")
         }
     }
 }

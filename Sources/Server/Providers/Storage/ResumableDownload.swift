@@ -1,22 +1,22 @@
 import HTTPTransport
 import HTTPTypes
 
-/// Downloads a body, or a range of it, and if the connection breaks, resumes where it broke off (RFC 9110, section 14).
+/// Downloads a body or a range of it; if the connection breaks, resumes at the same position (RFC 9110, section 14).
 ///
-/// A server that ignores the range, as it may, sends everything: what is not wanted, or was received before, is dropped.
+/// A server may ignore the range and send everything: bytes outside the range, or received before, are dropped.
 ///
-/// The access's deadline holds until the first byte has arrived. After that a body may take as long as data keeps
+/// The access's deadline applies until the first byte has arrived. After that, a body may take as long as data keeps
 /// flowing; each interruption must end within the time that was available at the beginning.
 struct ResumableDownload {
     private static let errorBodyLimitBytes = 64 * 1024
-    /// How long a body may take to arrive that is kept in memory.
+    /// The time limit for a body that is kept in memory.
     private static let prefixTime: Duration = .seconds(120)
     private var client: ProviderClient
     private let access: StorageAccess
     private let patience: Duration
-    /// The template of each request, except for its address and range: GET unless the provider wants another method.
+    /// The template of each request, without its address and range: GET unless the provider requires another method.
     var form: OutgoingRequest
-    /// The bytes that are wanted; `nil`: all of them.
+    /// The range to download; `nil` for all bytes.
     var range: ClosedRange<Int64>?
 
     private var hasBegun = false
@@ -36,7 +36,7 @@ struct ResumableDownload {
         patience = access.deadline.remaining
     }
 
-    /// Fetches `url` and hands its body over in order, each byte once.
+    /// Fetches `url` and hands over its body in order, each byte once.
     /// - Parameter begin: receives the length of the whole body, whatever the range, if the first reply announces it.
     mutating func run(
         _ url: String, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
@@ -45,9 +45,9 @@ struct ResumableDownload {
     }
 
     /// Fetches the first `count` bytes of a body into memory.
-    /// - Returns: `nil` if it is not there, or shorter.
-    /// - Throws: ``CloudStorageError``; ``CloudStorageError/timedOut`` if the bytes come too slowly, since nobody else shows that
-    ///   the thread is alive.
+    /// - Returns: `nil` if the body does not exist or is shorter.
+    /// - Throws: ``CloudStorageError``; ``CloudStorageError/timedOut`` if the bytes arrive too slowly, since the thread
+    ///   reports no progress meanwhile.
     mutating func prefix(_ count: Int, of url: String) throws(CloudStorageError) -> [UInt8]? {
         guard count > 0 else { return [] }
         let deadline = Deadline.after(Self.prefixTime)
@@ -71,8 +71,8 @@ struct ResumableDownload {
         return bytes
     }
 
-    /// The same where the body is at an address that is itself the authorization and may be short-lived: the address is
-    /// requested before each attempt, and our token is not sent to it.
+    /// Downloads from an address that is itself the authorization and may be short-lived: the address is requested
+    /// before each attempt, and our token is not sent to it.
     mutating func run(
         locating: (Deadline) throws(CloudStorageError) -> String, begin: (Int64?) -> Void,
         receive: (Span<UInt8>) -> Bool
@@ -108,12 +108,12 @@ struct ResumableDownload {
         case interrupted(after: Duration?, CloudStorageError)
     }
 
-    /// One request for what is still missing.
+    /// One request for the missing bytes.
     private mutating func attemptOnce(
         _ url: String, by deadline: Deadline, _ begin: (Int64?) -> Void, _ receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) -> Outcome {
         while true {
-            // Of a range that is complete only the end of the transfer was lost.
+            // The range is complete; only the end of the transfer was lost.
             if let range, received == range.count { return .complete }
             var request = form
             request.url = url
@@ -154,7 +154,7 @@ struct ResumableDownload {
                         received += Int64(wanted.count)
                         isCancelled = !wanted.isEmpty && !receive(wanted)
                         hasEverything = range.map { received == $0.count } ?? false
-                        // A reply that goes on beyond the range is cut off; others are read to their end.
+                        // Ends a reply that extends beyond the range; reads other replies to their end.
                         return !isCancelled && wanted.count == rest.count
                     })
             } catch {
@@ -163,7 +163,7 @@ struct ResumableDownload {
                 if case .refused(let reason) = error { throw CloudStorageError(ofRefusal: reason, request) }
                 if case .forbiddenAddress = error { throw .serverNotAllowed }
                 if case .withheld(let reason) = error { throw .withheld(reason) }
-                // The status of a refusal counts even if its body is truncated or too long.
+                // The status of a rejection counts even if its body is truncated or too long.
                 if isContent || head == nil {
                     return .interrupted(
                         after: nil, error == .timedOut ? .timedOut : .unavailable(detail: "connection lost"))
@@ -189,7 +189,8 @@ struct ResumableDownload {
         }
     }
 
-    /// The length of the whole body as the reply announces it (RFC 9110, sections 8.6 and 14.4), unless it is encoded.
+    /// The length of the whole body as announced by the reply (RFC 9110, sections 8.6 and 14.4), unless the body is
+    /// encoded.
     private static func length(of head: ReplyHead) -> Int64? {
         guard head.headers[.contentEncoding] == nil else { return nil }
         let text =
@@ -198,8 +199,9 @@ struct ResumableDownload {
         return text.flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
     }
 
-    /// Whether the reply has a part of the body. Only 206 gives a meaning to `Content-Range` (RFC 9110, section 14.4), but
-    /// `rclone serve s3` answers a range with 200: then the announced length must be that of the range.
+    /// Whether the reply contains a part of the body. Only 206 gives `Content-Range` a meaning (RFC 9110, section
+    /// 14.4), but `rclone serve s3` answers a range with 200; in that case, the announced length must be that of the
+    /// range.
     private static func isPartial(_ head: ReplyHead) -> Bool {
         if head.status == 206 { return true }
         guard head.status == 200, let range = head.headers[.contentRange], range.hasPrefix("bytes "),
@@ -212,7 +214,8 @@ struct ResumableDownload {
         return length != whole && last.subtractingReportingOverflow(first).partialValue == length - 1
     }
 
-    /// Where in the whole body the reply's begins: at `start`, or at 0 if it has everything; `nil` if it is neither.
+    /// The position in the whole body at which the reply's body begins: `start`, or 0 if it is complete; otherwise
+    /// `nil`.
     private static func position(of head: ReplyHead, for start: Int64) -> Int64? {
         guard isPartial(head) else { return head.status == 200 ? 0 : nil }
         return head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true ? start : nil

@@ -1,5 +1,5 @@
 extension String {
-    /// The text as character data of XML (XML 1.0, section 2.4).
+    /// The text as XML character data (XML 1.0, section 2.4).
     var asXML: String {
         var result = ""
         for character in self {

@@ -1,8 +1,8 @@
 import SyncProtocol
 
 extension WireDate {
-    /// A time in UTC as providers write it, `2026-11-24T18:45:13.250Z` (RFC 3339), without its fraction; `nil` for any
-    /// other form.
+    /// A time in UTC in the providers' format, `2026-11-24T18:45:13.250Z` (RFC 3339), without its fraction; `nil` for
+    /// any other format.
     init?(internetText text: String) {
         guard text.utf8.count <= 40, text.hasSuffix("Z") else { return nil }
         let whole = text.utf8.dropLast().prefix { $0 != UInt8(ascii: ".") }

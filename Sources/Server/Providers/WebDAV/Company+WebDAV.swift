@@ -2,7 +2,7 @@ public import HTTPTransport
 import SyncProtocol
 
 extension Company {
-    /// Servers that people own, or that their own providers run for them: accounts with storage.
+    /// Servers that people own, or that a hosting provider runs for them: accounts with storage.
     static let webDAV = Company(
         name: "WebDAV", services: [.webDAV],
         signIn: SignInOffer(
@@ -15,8 +15,8 @@ extension Company {
                     TrialGuide.Question(
                         .detail("address"),
                         "Address of the account's files (https://cloud.example.com/remote.php/dav/files/NAME/): "),
-                    TrialGuide.Question(.detail("user"), "User; empty for a bearer token: ", isOptional: true),
-                    TrialGuide.Question(.accessToken, "Password, best an app password (is not shown): "),
+                    TrialGuide.Question(.detail("user"), "User (empty for a bearer token): ", isOptional: true),
+                    TrialGuide.Question(.accessToken, "Password, preferably an app password (hidden): "),
                 ], renews: true),
             storage: { values in WebDAV(servers: NamedServers(WebDAVSettings.servers, values)) },
             account: { values, now in
@@ -34,9 +34,9 @@ extension ExternalService {
 private enum WebDAVSettings {
     static let servers = NamedServers.Settings(
         servers: "webdav.servers", anyPublicServer: "webdav.anyPublicServer",
-        question: "WebDAV: the addresses of the servers that people may name, with blanks between them",
+        question: "WebDAV: the addresses of the servers that people may name, separated by blanks",
         example: "https://cloud.example.com/")
-    /// Of the server, at the listed servers.
+    /// The OAuth client at the listed servers.
     static let oauthClientID = Setting("webdav.oauthClientId", .text)
     static let oauthClientSecret = Setting(
         "webdav.oauthClientSecret", .secret(readers: Set(ServerRole.allCases)))
@@ -55,9 +55,9 @@ private enum WebDAVSettings {
         let hasMore = [oauthClientSecret, oauthTokenEndpoint].contains { values.optionalText($0) != nil }
         return [
             values.optionalText(oauthClientID) == nil && hasMore
-                ? (oauthClientID, "is missing, to which the other settings of OAuth belong") : nil,
+                ? (oauthClientID, "is missing, but the other OAuth settings require it") : nil,
             values.optionalText(oauthClientID) != nil && values.list(servers.servers).isEmpty
-                ? (oauthClientID, "is of no use: no server is listed in \(servers.servers.key)") : nil,
+                ? (oauthClientID, "has no effect: no server is listed in \(servers.servers.key)") : nil,
         ].compactMap(\.self)
     }
 }

@@ -95,7 +95,7 @@ struct SetupChangesTests {
         #expect(run.status == 0, "\(run.output)")
         #expect(run.output.contains("gogle is none of these; did you mean Google?"))
         #expect(run.output.contains("the server's OAuth client id [\(SetupScratchHost.google)]: "))
-        #expect(run.output.contains("Its secret (is not shown) [the present one]: "))
+        #expect(run.output.contains("Its secret (hidden) [the present one]: "))
         #expect(try host.members()["DropboxAppKey"] as? String == "dropkey")
         #expect(try host.text("/etc/syncd/secrets/google-client-secret") == "very secret of google\n")
         #expect(!host.exists("/etc/syncd/secrets/google-client-secret.previous"))

@@ -182,13 +182,13 @@ struct SetupCommandTests {
         #expect(run.status == 64)
         for (option, reason) in [
             ("--host", "must be a name alone, without https://, port and path"),
-            ("--google-client-id", "1-x must be an OAuth client id, which ends in .apps.googleusercontent.com"),
+            ("--google-client-id", "1-x must be an OAuth client ID ending in .apps.googleusercontent.com"),
             ("--google-client-secret-file", "which cannot be read"), ("--dropbox-app-key", "Key! must be an app key"),
-            ("--set MicrosoftClientId", "5 must be an application (client) id"),
-            ("--facebook-app-id", "app must be an app id, of digits"), ("--apple-team-id", "T must be an id of ten"),
+            ("--set MicrosoftClientId", "5 must be an application (client) ID"),
+            ("--facebook-app-id", "app must be an app ID of digits"), ("--apple-team-id", "T must be an ID of ten"),
             ("--apple-private-key-file", "cannot be used: it must be a P-256 key"),
             ("--certificate, --key", "old.key does not belong to"),
-            ("--sns-platform-application-arn", "is of the region eu-west-1"),
+            ("--sns-platform-application-arn", "is in region eu-west-1"),
         ] {
             let line = run.output.split(separator: "\n").first { $0.contains("- \(option)") && $0.contains(reason) }
             #expect(line != nil, "\(option): \(run.output)")

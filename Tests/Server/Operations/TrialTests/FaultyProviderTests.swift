@@ -159,7 +159,7 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "bytes that change on the way", provider: .webdav, step: "storage", words: "not what was written",
+            name: "bytes that change on the way", provider: .webdav, step: "storage", words: "its contents differ",
             prepare: { _, sandbox in
                 var fault = SandboxFault(host: "nextcloud.sandbox.test", method: "PUT")
                 fault.corruptAtByte = 100
@@ -298,7 +298,7 @@ extension PlantedFault {
 
     private static let farewell = [
         PlantedFault(
-            name: "a revocation that is refused", provider: .google, step: "revocation", words: "says not_allowed",
+            name: "a revocation that is refused", provider: .google, step: "revocation", words: "replied not_allowed",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .revoke ? .saying(Reply(400, #"{"error": "not_allowed"}"#)) : .none
@@ -306,7 +306,7 @@ extension PlantedFault {
             }),
         PlantedFault(
             name: "a revoked token that is refused in other words", provider: .google, step: "revoked",
-            words: "says token_withdrawn",
+            words: "replied token_withdrawn",
             deceptions: {
                 let isRevoked = Memory(false)
                 return Deceptions { request in

@@ -28,7 +28,7 @@ extension FaultOfRealServer {
         [
             FaultOfRealServer(
                 name: "a wrong secret", server: server, step: "identity",
-                words: server == .s3Rclone ? "not that of the access key" : "the token is rejected",
+                words: server == .s3Rclone ? "does not belong to the access key" : "the token is rejected",
                 prepare: { $0.password = "another-secret-of-the-tests" }),
             FaultOfRealServer(
                 name: "a page for people instead of data", server: server, step: "identity", words: "a page for people",

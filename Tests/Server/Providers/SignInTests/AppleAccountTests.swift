@@ -213,7 +213,7 @@ struct AppleAccountTests {
 
     @Test("Errors of ours or of Apple's are not the user's")
     func othersMistakes() throws {
-        #expect(throws: AccountError.misconfigured(detail: "Apple's token endpoint says invalid_client")) {
+        #expect(throws: AccountError.misconfigured(detail: "Apple's token endpoint replied invalid_client")) {
             try exchange(Reply(400, #"{"error":"invalid_client"}"#))
         }
         #expect(throws: AccountError.notAsked(retryAfter: Pauses.usual, detail: "status 503")) {

@@ -164,7 +164,7 @@ struct DropboxAccountTests {
             _ = try Self.account.exchange(code: "code", of: Self.profile, through: used.client)
         }
         let wrong = AccountScript(["token": Reply(400, #"{"error": "invalid_client"}"#)])
-        #expect(throws: AccountError.misconfigured(detail: "Dropbox's token endpoint says invalid_client")) {
+        #expect(throws: AccountError.misconfigured(detail: "Dropbox's token endpoint replied invalid_client")) {
             _ = try Self.account.exchange(code: "code", of: Self.profile, through: wrong.client)
         }
     }
@@ -202,7 +202,7 @@ struct DropboxAccountTests {
             try Self.account.refresh(StoredCredentials(accessToken: "sl.device"), through: gone.client)
         }
         let wrong = AccountScript(["token": Reply(401, #"{"error": "invalid_client"}"#)])
-        #expect(throws: AccountError.misconfigured(detail: "Dropbox's token endpoint says invalid_client")) {
+        #expect(throws: AccountError.misconfigured(detail: "Dropbox's token endpoint replied invalid_client")) {
             try Self.account.refresh(stored, through: wrong.client)
         }
         let down = AccountScript(["token": Reply(503)])

@@ -103,15 +103,15 @@ struct MicrosoftTokenTests {
             (400, "consent_required", 1, .revoked), (400, "invalid_grant", 12345, .revoked),
             (
                 401, "invalid_client", 7_000_215,
-                .misconfigured(detail: "Microsoft's token endpoint says invalid_client AADSTS7000215")
+                .misconfigured(detail: "Microsoft's token endpoint replied invalid_client AADSTS7000215")
             ),
             (
                 401, "invalid_client", 7_000_222,
-                .misconfigured(detail: "Microsoft's token endpoint says invalid_client AADSTS7000222")
+                .misconfigured(detail: "Microsoft's token endpoint replied invalid_client AADSTS7000222")
             ),
             (
                 400, "unauthorized_client", 700_016,
-                .misconfigured(detail: "Microsoft's token endpoint says unauthorized_client AADSTS700016")
+                .misconfigured(detail: "Microsoft's token endpoint replied unauthorized_client AADSTS700016")
             ),
             (400, "temporarily_unavailable", 90033, .unavailable(detail: "temporarily_unavailable AADSTS90033")),
             (400, "invalid_grant", 90033, .unavailable(detail: "invalid_grant AADSTS90033")),

@@ -43,7 +43,7 @@ struct RedirectedCodeTests {
                 code: Self.code, of: GoogleTokenTests.profile, through: AccountScript(["token": reply]).client)
         }
         #expect(
-            throws: AccountError.misconfigured(detail: "Google's token endpoint says redirect_uri_mismatch")
+            throws: AccountError.misconfigured(detail: "Google's token endpoint replied redirect_uri_mismatch")
         ) {
             try GoogleTokenTests.account.exchange(
                 code: "4/code", of: GoogleTokenTests.profile, through: AccountScript(["token": reply]).client)
@@ -144,7 +144,7 @@ struct RedirectedCodeTests {
             ("invalid_grant", 70000, .codeRejected), ("invalid_grant", 65001, .scopeMissing),
             (
                 "invalid_client", 700_025,
-                .misconfigured(detail: "Microsoft's token endpoint says invalid_client AADSTS700025")
+                .misconfigured(detail: "Microsoft's token endpoint replied invalid_client AADSTS700025")
             ),
         ])
     func microsoftRefusals(word: String, number: Int, expected: AccountError) {

@@ -40,7 +40,7 @@ struct RevocationTests {
         arguments: [
             (
                 400, "invalid_request",
-                AccountError.misconfigured(detail: "Google's revocation endpoint says invalid_request")
+                AccountError.misconfigured(detail: "Google's revocation endpoint replied invalid_request")
             ),
             (503, "backend", .notAsked(retryAfter: Pauses.usual, detail: "status 503")),
         ])
@@ -80,7 +80,7 @@ struct RevocationTests {
     func refusedByDropbox() {
         let script = AccountScript(inOrder: [DropboxAccountTests.tokens(refreshToken: nil), Reply(403, "")])
 
-        #expect(throws: AccountError.misconfigured(detail: "Dropbox's revocation says status 403")) {
+        #expect(throws: AccountError.misconfigured(detail: "Dropbox's revocation replied with status 403")) {
             try dropbox.revoke(stored, through: script.client)
         }
     }
@@ -112,7 +112,7 @@ struct RevocationTests {
         #expect(body.hasPrefix("client_id=com.example.app&client_secret=ey"))
         #expect(body.hasSuffix("&token=r.0&token_type_hint=refresh_token"))
         let refusing = AccountScript(["revoke": Reply(400, #"{"error": "invalid_client"}"#)])
-        #expect(throws: AccountError.misconfigured(detail: "Apple's revocation endpoint says invalid_client")) {
+        #expect(throws: AccountError.misconfigured(detail: "Apple's revocation endpoint replied invalid_client")) {
             try apple.revoke(StoredCredentials(refreshToken: "r.0"), through: refusing.client)
         }
     }

@@ -133,7 +133,7 @@ struct S3AccountTests {
         let (error, list) = (Self.error, Self.replies[0])
         let refusals: [(replies: [Reply], isRejection: Bool, words: String)] = [
             ([error("InvalidAccessKeyId", 403, "m")], true, "does not know the access key"),
-            ([error("SignatureDoesNotMatch", 403, "m")], true, "secret is not that of the access key"),
+            ([error("SignatureDoesNotMatch", 403, "m")], true, "secret does not belong to the access key"),
             ([error("ExpiredToken", 400, "m")], true, "has expired"),
             ([error("AccessDenied", 403, "Forbidden: Invalid signature")], true, "access key or its secret"),
             ([error("AccessDenied", 403, "Forbidden: No such key: GK1")], true, "access key or its secret"),
@@ -142,10 +142,10 @@ struct S3AccountTests {
             ([list, error("AccessDenied", 403, "m")], false, "s3:PutObject"),
             ([error("AuthorizationHeaderMalformed", 400, "m")], false, "region"),
             ([error("AccountProblem", 403, "m")], false, "account of the access key"),
-            ([Reply(200, "<html/>")], false, "no service of this kind (status 200)"),
-            ([Reply(404, "<html/>")], false, "no service of this kind (status 404)"),
-            ([Reply(403, "<html/>")], false, "no service of this kind (status 403)"),
-            ([Reply(400, "Client sent an HTTP request to an HTTPS server.")], false, "no service of this kind"),
+            ([Reply(200, "<html/>")], false, "without an S3 service (status 200)"),
+            ([Reply(404, "<html/>")], false, "without an S3 service (status 404)"),
+            ([Reply(403, "<html/>")], false, "without an S3 service (status 403)"),
+            ([Reply(400, "Client sent an HTTP request to an HTTPS server.")], false, "without an S3 service"),
         ]
         for (replies, isRejection, words) in refusals {
             let refusal = refusal(presented, replies).0

@@ -105,7 +105,7 @@ struct WebDAVOAuthTests {
         "A refused code is the person's, whatever the server calls it; a refused client is the operator's",
         arguments: [
             ("invalid_grant", AccountError.codeRejected), ("invalid_request", .codeRejected),
-            ("invalid_client", .misconfigured(detail: "cloud.example.com's token endpoint says invalid_client")),
+            ("invalid_client", .misconfigured(detail: "cloud.example.com's token endpoint replied invalid_client")),
         ])
     func refusedCode(word: String, error: AccountError) {
         let script = AccountScript(["token": Reply(400, "{\"error\": \"\(word)\"}")])
@@ -172,7 +172,7 @@ struct WebDAVOAuthTests {
     func withoutClient() throws {
         let script = AccountScript(["token": Reply(400, #"{"error": "invalid_client"}"#)])
         #expect(
-            throws: AccountError.misconfigured(detail: "cloud.example.com's token endpoint says invalid_client")
+            throws: AccountError.misconfigured(detail: "cloud.example.com's token endpoint replied invalid_client")
         ) {
             try Self.account().refresh(Self.stored, through: script.client)
         }

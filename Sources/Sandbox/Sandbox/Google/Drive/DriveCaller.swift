@@ -1,13 +1,13 @@
 internal import FoundationEssentials
 
-/// The caller of a Drive request, and what that app may see.
+/// The caller of a Drive request, and the files that its app may see.
 struct DriveCaller {
     let account: Account
     /// The Cloud project of the app.
     let project: String
     /// Whether the user granted the scope for all files.
     let seesAll: Bool
-    /// Whether the request says that the app knows shared drives; files there do not exist otherwise.
+    /// Whether the request declares support for shared drives; without it, files there do not exist.
     let knowsSharedDrives: Bool
 
     /// The caller that started an upload, used until the upload ends.
@@ -52,15 +52,15 @@ struct DriveCaller {
         (file.sharedDrive == nil || knowsSharedDrives) && (seesAll || file.projects.contains(project))
     }
 
-    /// The file of that id, if the app may see it.
-    /// - Throws: ``DriveError/notFound(_:)``, also for files of others.
+    /// The file with that ID, if the app may see it.
+    /// - Throws: ``DriveError/notFound(_:)``, also for files of other apps.
     func file(_ id: String, in drive: Drive) throws(DriveError) -> DriveFile {
         guard let file = drive[id], sees(file) else { throw .notFound(id) }
         return file
     }
 
-    /// The folder in which a file is to be created.
-    /// - Throws: ``DriveError`` if it is not visible or no folder. The root may always be named.
+    /// The folder in which to create a file.
+    /// - Throws: ``DriveError`` if it is not visible or not a folder. The root may always be named.
     func folder(_ id: String?, in drive: Drive) throws(DriveError) -> DriveFile {
         guard let folder = drive[id ?? "root"], folder.id == drive.rootID || sees(folder) else {
             throw .notFound(id ?? "root")

@@ -25,12 +25,12 @@ struct DriveError: Error, Equatable {
     static let quotaExceeded = DriveError(
         403, "storageQuotaExceeded", "The user's Drive storage quota has been exceeded.", domain: "usageLimits")
 
-    /// The file is absent, or not visible to this app: Drive does not tell which.
+    /// The file does not exist or is not visible to this app; Drive does not reveal which.
     static func notFound(_ id: String) -> DriveError {
         DriveError(404, "notFound", "File not found: \(id).", location: "fileId")
     }
 
-    /// A parameter has a wrong value.
+    /// A parameter has an invalid value.
     static func invalid(_ name: String, _ message: String = "Invalid Value") -> DriveError {
         DriveError(400, "invalid", message, location: name)
     }
@@ -49,7 +49,7 @@ struct DriveError: Error, Equatable {
         }
     }
 
-    /// The answer, with the `errors` array unless the sandbox is set to leave it out.
+    /// The response, with the `errors` array unless the sandbox is configured to omit it.
     func response(_ server: SandboxServer? = nil) -> SandboxResponse {
         var one: JSONObject = [
             "message": .string(message), "domain": .string(domain), "reason": .string(reason),

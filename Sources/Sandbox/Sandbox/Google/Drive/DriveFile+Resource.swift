@@ -6,8 +6,8 @@ struct DriveResource {
     let server: SandboxServer
     let account: Account
 
-    /// Members that a client may ask for: those of the API's `File` that make sense without people and sharing; what
-    /// is asked for but not known here is left out, as Drive leaves out what a file does not have.
+    /// Members that a client may request: those of the API's `File` that apply without other people and sharing.
+    /// Unknown requested members are omitted, as Drive omits members that a file does not have.
     static let fileMembers: Set<String> = [
         "kind", "id", "name", "mimeType", "description", "starred", "trashed", "explicitlyTrashed", "parents",
         "properties", "appProperties", "spaces", "version", "webContentLink", "webViewLink", "iconLink",
@@ -24,7 +24,7 @@ struct DriveResource {
     /// The default members if the request has no `fields`.
     static let defaultMask = FieldMask(members: ["kind", "id", "name", "mimeType"])
 
-    /// The mask for one file that the request asks for.
+    /// The mask for one file, as requested.
     static func mask(_ request: SandboxRequest) throws(DriveError) -> FieldMask {
         guard let fields = FieldMask.text(request) else { return defaultMask }
         let mask = try FieldMask(fields)
@@ -32,9 +32,9 @@ struct DriveResource {
         return mask
     }
 
-    /// The wanted members of a file.
-    /// - Parameter isWhole: whether SHA-1 and SHA-256 are there for large files, too; they are computed when they are asked
-    ///   for, which takes a second for some gibibytes.
+    /// The requested members of a file.
+    /// - Parameter isWhole: whether to include SHA-1 and SHA-256 also for large files; computing them on request takes
+    ///   a second for some gibibytes.
     func json(_ file: DriveFile, in drive: Drive, mask: FieldMask, isWhole: Bool = false) -> JSONValue {
         var json: JSONObject = [
             "kind": "drive#file", "id": .string(file.id), "name": .string(file.name),

@@ -2,23 +2,23 @@ internal import FoundationEssentials
 
 /// A file or folder in a user's Drive.
 struct DriveFile: Sendable {
-    /// What the media types of folders and of Google's own documents begin with.
+    /// The prefix of the media types of folders and of Google's own documents.
     static let documentTypes = "application/vnd.google-apps."
-    /// The media type that makes a file a folder.
+    /// The media type of a folder.
     static let folderType = documentTypes + "folder"
 
     let id: String
     var name: String
     var mimeType: String
-    /// The one folder it is in; `nil` for the root.
+    /// The folder that contains it; `nil` for the root.
     var parent: String?
-    /// The shared drive that the user has moved it to.
+    /// The shared drive to which the user has moved it.
     var sharedDrive: String?
     let createdAt: Date
     var modifiedAt: Date
-    /// When it was actually created here, regardless of its created time: searches find it a little later.
+    /// When it was actually created here, regardless of its reported creation time: searches find it a little later.
     var changedAt: Date
-    /// Whether it was trashed itself; a file inside a trashed folder is also in the trash.
+    /// Whether the file itself was moved to the trash; a file inside a trashed folder is also in the trash.
     var isTrashed = false
     /// Size in bytes; `nil` for folders.
     var size: Int?
@@ -40,7 +40,7 @@ struct DriveFile: Sendable {
     /// Whether it is a folder.
     var isFolder: Bool { mimeType == Self.folderType }
 
-    /// The file as it is kept on disk.
+    /// The file in its stored form.
     var storedJSON: JSONValue {
         var json: JSONObject = [
             "id": .string(id), "name": .string(name), "mimeType": .string(mimeType),
@@ -58,7 +58,7 @@ struct DriveFile: Sendable {
         return .object(json)
     }
 
-    /// A file as it was kept on disk; `nil` if a member is missing.
+    /// A file from its stored form; `nil` if a member is missing.
     init?(json: JSONValue) {
         guard let id = json["id"]?.string, let name = json["name"]?.string, let type = json["mimeType"]?.string,
             let created = Date(json: json["createdAt"]), let modified = Date(json: json["modifiedAt"]),
@@ -111,19 +111,19 @@ struct Drive: Sendable {
     let account: String
     let rootID: String
     private(set) var files: [String: DriveFile]
-    /// Ids of permanently deleted files: they are never reused.
+    /// IDs of permanently deleted files, which are never reused.
     private(set) var deletedIDs: Set<String> = []
     private(set) var usedBytes = 0
     private var nextSequence = 1
 
-    /// An empty Drive: just its root.
+    /// An empty Drive that contains only its root.
     init(account: String, madeAt time: Date) {
         self.account = account
         rootID = "0A" + RandomText.token(14) + "PVA"
         files = [rootID: DriveFile(id: rootID, name: "My Drive", mimeType: DriveFile.folderType, parent: nil, at: time)]
     }
 
-    /// A Drive as it was kept on disk.
+    /// A Drive from its stored form.
     init(account: String, files stored: [DriveFile]) {
         self.account = account
         rootID = stored.first { $0.parent == nil }?.id ?? ""
@@ -132,11 +132,11 @@ struct Drive: Sendable {
         nextSequence = (stored.map(\.sequence).max() ?? 0) + 1
     }
 
-    /// The file of that id; `root` names the root.
+    /// The file with that ID; `root` names the root.
     subscript(_ id: String) -> DriveFile? { files[id == "root" ? rootID : id] }
 
     /// Adds or replaces a file.
-    /// - Returns: the file as it is kept now.
+    /// - Returns: the stored file.
     @discardableResult
     mutating func put(_ file: DriveFile) -> DriveFile {
         var file = file
@@ -153,7 +153,7 @@ struct Drive: Sendable {
     }
 
     /// Removes a file, or a folder with its contents.
-    /// - Returns: the ids of all that were removed.
+    /// - Returns: the IDs of everything that was removed.
     mutating func remove(_ id: String) -> [String] {
         var gone: [String] = []
         var waiting = [id]
@@ -178,11 +178,11 @@ struct Drive: Sendable {
     }
 }
 
-/// Drive's file ids: generated in advance by `generateIds`, and verified without storing a list of them.
+/// Drive's file IDs: generated in advance by `generateIds`, and verified without storing a list of them.
 enum DriveFileID {
     private static let checkLength = 6
 
-    /// A new id for files of this account.
+    /// A new ID for files of this account.
     static func generate(for account: String) -> String {
         let random = "1" + RandomText.token(26)
         return random + check(random, account)
@@ -193,7 +193,7 @@ enum DriveFileID {
         id.count == 27 + checkLength && id.hasSuffix(check(String(id.dropLast(checkLength)), account))
     }
 
-    /// Six check characters computed from the rest of the id and the account (FNV-1a).
+    /// Six check characters computed from the rest of the ID and the account (FNV-1a).
     private static func check(_ random: String, _ account: String) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in (account + random).utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

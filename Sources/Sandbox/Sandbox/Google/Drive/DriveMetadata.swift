@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The metadata that a client sends to make or change a file.
+/// The metadata that a client sends to create or change a file.
 struct DriveMetadata: Sendable {
     var id: String?
     var name: String?
@@ -11,21 +11,21 @@ struct DriveMetadata: Sendable {
     var isTrashed: Bool?
     var createdTime: Date?
     var modifiedTime: Date?
-    /// Changed properties; `nil` removes one.
+    /// Changed properties; `nil` removes a property.
     var properties: [String: String?] = [:]
     var appProperties: [String: String?] = [:]
-    /// As it came, to be kept with an upload.
+    /// As received, to be stored with an upload.
     let json: JSONValue
 
     private static let readOnly: Set<String> = [
         "kind", "size", "md5Checksum", "sha1Checksum", "sha256Checksum", "headRevisionId", "ownedByMe", "version",
         "webContentLink", "webViewLink", "explicitlyTrashed", "trashedTime", "owners", "quotaBytesUsed",
     ]
-    /// Largest sum of the bytes of a property's key and value.
+    /// The maximum size of a property's key and value together, in bytes.
     private static let largestPropertyBytes = 124
 
-    /// Reads the metadata from the request's JSON; no body at all stands for no metadata.
-    /// - Throws: ``DriveError`` for what is not JSON, for members of a wrong kind, and for those that are read-only.
+    /// Reads the metadata from the request's JSON; an absent body means no metadata.
+    /// - Throws: ``DriveError`` for invalid JSON, and for members that have a wrong type or are read-only.
     init(_ bytes: [UInt8]) throws(DriveError) {
         let value = bytes.isEmpty ? [:] : try? JSONValue(parsing: bytes)
         guard let value, let object = value.object else { throw DriveError(400, "parseError", "Parse Error") }
@@ -60,7 +60,7 @@ struct DriveMetadata: Sendable {
         }
     }
 
-    /// Writes into `file` what may change after creation.
+    /// Applies to `file` the members that may change after creation.
     func apply(to file: inout DriveFile, at time: Date) {
         if let name { file.name = name }
         if let mimeType { file.mimeType = mimeType }

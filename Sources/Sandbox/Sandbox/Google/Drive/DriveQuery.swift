@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
-/// The search language of `files.list`'s parameter `q` ("Search query terms and operators" of the Drive guide).
+/// The search language of the parameter `q` of `files.list` ("Search query terms and operators" of the Drive guide).
 ///
-/// `and` and `or` are taken from left to right, `not` binds to the next term, parentheses group. Names and media types
-/// compare without regard to letter case, as clients of the real service observe.
+/// `and` and `or` are evaluated from left to right, `not` binds to the next term, and parentheses group. Names and
+/// media types compare without regard to letter case, as observed by clients of the real service.
 indirect enum DriveQuery: Sendable, Equatable {
     /// How two values are compared.
     enum Comparison: String, Sendable {
@@ -37,7 +37,7 @@ indirect enum DriveQuery: Sendable, Equatable {
         self = try parser.whole()
     }
 
-    /// Whether a file of `drive` matches, as `email` sees it.
+    /// Whether a file of `drive` matches for the user with the address `email`.
     func matches(_ file: DriveFile, in drive: Drive, email: String) -> Bool {
         switch self {
         case .name(.contains, let text): Self.hasWord(file.name, beginningWith: text)
@@ -62,7 +62,7 @@ indirect enum DriveQuery: Sendable, Equatable {
         }
     }
 
-    /// For names, `contains` finds beginnings of words only.
+    /// For names, `contains` finds only beginnings of words.
     private static func hasWord(_ name: String, beginningWith text: String) -> Bool {
         let name = name.lowercased()
         let text = text.lowercased()

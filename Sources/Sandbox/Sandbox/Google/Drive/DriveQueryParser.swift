@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Reads ``DriveQuery`` from text.
+/// Parses ``DriveQuery`` from text.
 struct DriveQueryParser {
     private enum Token: Equatable {
         case word(String)
@@ -12,9 +12,9 @@ struct DriveQueryParser {
     private var depth = 0
     private static let failure = DriveError.invalid("q")
 
-    /// Cuts the text into words, quoted texts and symbols.
+    /// Splits the text into words, quoted texts and symbols.
     ///
-    /// Scalar by scalar: a quote with a combining accent after it is one `Character`, and a quote all the same.
+    /// Works scalar by scalar: a quote followed by a combining accent is one `Character`, but still a quote.
     init(_ text: String) throws(DriveError) {
         var tokens: [Token] = []
         var rest = Substring(text).unicodeScalars
@@ -43,7 +43,7 @@ struct DriveQueryParser {
         self.tokens = tokens.reversed()
     }
 
-    /// The text up to the closing quote; inside, only `\'` and `\\` are escapes.
+    /// The text up to the closing quote; the only escapes inside are `\'` and `\\`.
     private static func quoted(_ rest: inout Substring.UnicodeScalarView) throws(DriveError) -> String {
         var text = String.UnicodeScalarView()
         while let next = rest.popFirst() {

@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 
-/// The routes of the Drive API, version 3, as far as they are emulated.
+/// The emulated routes of the Drive API, version 3.
 struct DriveRoutes {
     let server: SandboxServer
     let effect: FaultEffect
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do {
             let segments = request.segments
@@ -46,7 +46,7 @@ struct DriveRoutes {
     static func metadata(_ request: SandboxRequest, server: SandboxServer) throws -> DriveMetadata {
         let bytes = try request.body.readAll(limit: 1 << 20)
         if !bytes.isEmpty, request.mediaType != "application/json" {
-            server.note(request, "content-type", "metadata is sent as application/json, not \(request.mediaType)")
+            server.note(request, "content-type", "metadata must be sent as application/json, not \(request.mediaType)")
             throw DriveError(400, "badContent", "Unsupported content with type: \(request.mediaType)")
         }
         return try DriveMetadata(bytes)
@@ -115,7 +115,7 @@ struct DriveRoutes {
 
     private func about(_ request: SandboxRequest, _ caller: DriveCaller) throws -> SandboxResponse {
         guard let fields = FieldMask.text(request) else {
-            server.note(request, "fields", "about.get needs the parameter fields")
+            server.note(request, "fields", "about.get requires the parameter fields")
             throw DriveError(400, "required", "The 'fields' parameter is required for this method.", location: "fields")
         }
         let used = String(try drive(caller).usedBytes)
@@ -138,7 +138,7 @@ struct DriveRoutes {
     private func generateIDs(_ request: SandboxRequest, _ caller: DriveCaller) throws -> SandboxResponse {
         let count = request.query["count"].map { Int($0) ?? -1 } ?? 10
         guard (1...1000).contains(count) else {
-            server.note(request, "count", "count is 1 to 1000")
+            server.note(request, "count", "count must be 1 to 1000")
             throw DriveError.invalid("count", "Invalid value. Values must be within the range: [1, 1000]")
         }
         guard ["drive", nil].contains(request.query["space"]) else { throw DriveError.invalid("space") }
@@ -150,7 +150,7 @@ struct DriveRoutes {
             ])
     }
 
-    // MARK: Changing
+    // MARK: Changes
 
     private func create(_ request: SandboxRequest, _ caller: DriveCaller) throws -> SandboxResponse {
         let mask = try DriveResource.mask(request)
@@ -180,7 +180,7 @@ struct DriveRoutes {
             json: DriveResource(server: server, account: caller.account).json(file, in: try drive(caller), mask: mask))
     }
 
-    /// Moves the file to another folder, if the request says so.
+    /// Moves the file to a different folder, if requested.
     private func move(
         _ file: inout DriveFile, in drive: Drive, _ request: SandboxRequest, _ metadata: DriveMetadata,
         _ caller: DriveCaller

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 struct DriveSearch {
     let query: DriveQuery?
     let pageSize: Int
-    /// Files that earlier pages had.
+    /// The number of files on earlier pages.
     let offset: Int
     let mask: FieldMask
     private let order: [(key: String, isDescending: Bool)]
@@ -17,7 +17,7 @@ struct DriveSearch {
     private static let defaultMask = "kind,incompleteSearch,nextPageToken,files(kind,id,name,mimeType)"
 
     /// Reads the parameters of a request.
-    /// - Throws: ``DriveError`` 400 for the first that is wrong.
+    /// - Throws: ``DriveError`` 400 for the first invalid one.
     init(_ request: SandboxRequest) throws(DriveError) {
         let parameters = request.query
         query = if let text = parameters["q"], !text.isEmpty { try DriveQuery(text) } else { nil }
@@ -41,7 +41,7 @@ struct DriveSearch {
             order.append((String(key), words.count == 2))
         }
         self.order = order
-        // A token continues one search, and no other.
+        // A token continues only the search for which it was issued.
         fingerprint = (parameters["q"] ?? "") + "\n" + (parameters["orderBy"] ?? "")
         if let token = parameters["pageToken"] {
             guard let offset = Self.offset(token, fingerprint) else { throw .invalid("pageToken") }
@@ -64,7 +64,7 @@ struct DriveSearch {
         return Int(halves[0])
     }
 
-    /// Whether one file comes before the other: as asked, else the newest first.
+    /// Whether one file comes before the other: in the requested order, by default the newest first.
     func isOrdered(_ left: DriveFile, _ right: DriveFile) -> Bool {
         for (key, isDescending) in order {
             let comparison: Int =

@@ -5,10 +5,10 @@ internal import OpenSSLCrypto
 struct DriveUploads {
     let server: SandboxServer
     let effect: FaultEffect
-    /// Largest content of a multipart upload: 5 MB ("Upload file data", multipart upload).
+    /// The largest content of a multipart upload: 5 MB ("Upload file data", multipart upload).
     private static let largestMultipartContent = 5_000_000
 
-    /// Answers a request; `fileID` names the file whose content is replaced.
+    /// Handles a request; `fileID` names the file whose content is replaced.
     func respond(to request: SandboxRequest, fileID: String?) throws -> SandboxResponse {
         if let session = request.query["upload_id"] {
             return try ResumableUpload(server: server, effect: effect).respond(to: request, session: session)
@@ -69,7 +69,7 @@ struct DriveUploads {
         }
     }
 
-    /// Stores the second part of a `multipart/related` request, which is read strictly.
+    /// Stores the second part of a `multipart/related` request, which is parsed strictly.
     private func storeMultipart(
         _ caller: DriveCaller, _ fileID: String?, _ request: SandboxRequest
     ) throws -> DriveFile {
@@ -146,7 +146,7 @@ struct DriveUploads {
 }
 
 extension SandboxState {
-    /// Drops uploads that were started before that time.
+    /// Deletes uploads that were started before that time.
     fileprivate mutating func forgetUploads(before time: Date, in directory: StateDirectory) {
         guard uploads.count > 1_000 else { return }
         for session in uploads.values where session.plan.createdAt < time || session.isFinished {

@@ -1,10 +1,10 @@
-/// The `fields` parameter: which members of a resource the client wants.
+/// The `fields` parameter: the members of a resource that the client requests.
 ///
-/// Grammar as in Google's "Work with partial resources": `a,b/c,d(e,f)`, with `*` for all members of a level.
+/// The grammar is that of Google's "Work with partial resources": `a,b/c,d(e,f)`, with `*` for all members of a level.
 struct FieldMask: Equatable {
-    /// Whether everything below is wanted.
+    /// Whether everything below is requested.
     private(set) var isAll: Bool
-    /// What is wanted below each named member.
+    /// The requested members below each named member.
     private(set) var children: [String: FieldMask]
 
     /// Everything.
@@ -15,13 +15,13 @@ struct FieldMask: Equatable {
         self.children = children
     }
 
-    /// The selection that a request asks for; `nil` without the parameter, and if it is empty.
+    /// The selection in a request; `nil` if the parameter is absent or empty.
     static func text(_ request: SandboxRequest) -> String? {
         request.query["fields"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Parses `text`.
-    /// - Throws: ``DriveError`` 400 `invalidParameter`, as Drive answers an invalid selection.
+    /// - Throws: ``DriveError`` 400 `invalidParameter`, like Drive for an invalid selection.
     init(_ text: String) throws(DriveError) {
         var parser = Parser(text: Array(text.utf8), source: text)
         self = try parser.list(isNested: false)
@@ -33,7 +33,7 @@ struct FieldMask: Equatable {
         self.init(isAll: false, children: Dictionary(members.map { ($0, .all) }) { $1 })
     }
 
-    /// Whether the mask wants the member at that path.
+    /// Whether the mask includes the member at that path.
     func wants(_ path: String...) -> Bool {
         var mask = self
         for name in path {
@@ -44,10 +44,10 @@ struct FieldMask: Equatable {
         return true
     }
 
-    /// The mask of one member; `nil` if it is not wanted.
+    /// The mask of one member; `nil` if it is not included.
     func child(_ name: String) -> FieldMask? { isAll ? .all : children[name] }
 
-    /// The wanted part of a value; arrays are passed through, element by element.
+    /// The requested part of a value; arrays are projected element by element.
     func project(_ value: JSONValue) -> JSONValue {
         if isAll { return value }
         switch value {

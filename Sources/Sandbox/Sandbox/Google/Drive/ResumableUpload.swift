@@ -2,13 +2,13 @@ internal import FoundationEssentials
 
 /// The data phase of a resumable upload: chunks, status queries, cancellation.
 ///
-/// Rules: "Perform a resumable upload" of the Drive guide; chunk sizes are multiples of 256 KiB except for the last,
-/// the 308 answer reports what is stored, and nothing is stored twice.
+/// Rules from "Perform a resumable upload" in the Drive guide: chunk sizes are multiples of 256 KiB except for the
+/// last, the 308 response reports the stored bytes, and nothing is stored twice.
 struct ResumableUpload {
     let server: SandboxServer
     let effect: FaultEffect
 
-    /// Answers a request to a session's URI.
+    /// Handles a request to a session's URI.
     func respond(to request: SandboxRequest, session id: String) throws -> SandboxResponse {
         // The URI itself grants access; a token may be missing, but not invalid.
         let caller = request.header("authorization") == nil ? nil : try DriveCaller(request, server: server)
@@ -22,7 +22,7 @@ struct ResumableUpload {
             forget(session)
             return SandboxResponse(499)
         default:
-            server.note(request, "method", "\(request.method) is not for an upload session")
+            server.note(request, "method", "\(request.method) is not a method of an upload session")
             throw DriveError(404, "notFound", "Not Found")
         }
     }
@@ -32,7 +32,7 @@ struct ResumableUpload {
         let length = request.body.declaredLength
         guard let header = request.header("content-range") else {
             guard let length else {
-                server.note(request, "content-length", "an upload in one piece needs Content-Length")
+                server.note(request, "content-length", "an upload in one piece requires Content-Length")
                 throw DriveError(411, "lengthRequired", "Content-Length is required.")
             }
             return try store(request, session, first: 0, count: length, total: length)
@@ -66,7 +66,7 @@ struct ResumableUpload {
             request, session, first: bytes.lowerBound, count: bytes.count, total: range.total ?? session.total)
     }
 
-    /// Records the client's mistake; returns the error to throw.
+    /// Records the client's mistake and returns the error to throw.
     private func broken(_ request: SandboxRequest, _ rule: String, _ message: String) -> DriveError {
         server.note(request, rule, message)
         return DriveError(400, "badRequest", "Invalid request. " + message)
@@ -95,13 +95,13 @@ struct ResumableUpload {
             session.roundDown()
             throw RequestBodyError.cut
         }
-        // The total, and so the end, may have become known by this request only.
+        // Only this request may have revealed the total, and thereby the end.
         if session.stored == session.total { return try finish(session, request) }
         try server.directory.write(session.json, to: server.directory.uploadFile(session.id))
         return incomplete(session)
     }
 
-    /// 308: continue after what is stored.
+    /// 308: the client must continue after the stored bytes.
     private func incomplete(_ session: UploadSession) -> SandboxResponse {
         var headers: [(name: String, value: String)] = [("X-GUploader-UploadID", session.id)]
         if session.stored > 0 { headers.append(("Range", "bytes=0-\(session.stored - 1)")) }

@@ -3,22 +3,22 @@ internal import Synchronization
 
 /// A resumable upload: the state between its first request and its last byte.
 ///
-/// One request at a time sends bytes, ``begin()`` and ``end()`` ensure that; status queries may come at any time.
-/// Survives a restart of the sandbox.
+/// Only one request at a time sends bytes, which ``begin()`` and ``end()`` ensure; status queries may come at any time.
+/// A session survives a restart of the sandbox.
 final class UploadSession: Sendable {
-    /// Life of a session, in seconds: about a week.
+    /// Lifetime of a session, in seconds: about a week.
     static let lifeSeconds = 604_800.0
 
-    /// What the upload is going to be.
+    /// The file that the upload will create or change.
     struct Plan: Sendable {
         let account: String
         let project: String
-        /// Id of the file to be created or changed.
+        /// The ID of the file to create or change.
         let fileID: String
         let isUpdate: Bool
         let metadata: DriveMetadata
         let contentType: String?
-        /// The `fields` of the first request, for the answer to the last.
+        /// The `fields` of the first request, for the response to the last.
         let fields: String?
         let createdAt: Date
     }
@@ -47,9 +47,9 @@ final class UploadSession: Sendable {
         slot = Mutex(Slot(writer: nil))
     }
 
-    /// Bytes stored so far; they count from the start of the file.
+    /// The number of bytes stored so far, from the start of the file.
     var stored: Int { known.withLock { $0.stored } }
-    /// Total size, once a request has stated it.
+    /// The total size, once a request has stated it.
     var total: Int? { known.withLock { $0.total } }
     /// Whether the file has been created.
     var isFinished: Bool { known.withLock { $0.isFinished } }
@@ -64,7 +64,7 @@ final class UploadSession: Sendable {
         }
     }
 
-    /// Claims the session for a request that sends bytes; false if another one is still in progress.
+    /// Claims the session for a request that sends bytes; `false` if another request is still in progress.
     func begin() -> Bool {
         known.withLock { known in
             guard !known.isBusy, !known.isFinished else { return false }
@@ -76,7 +76,8 @@ final class UploadSession: Sendable {
     /// Releases the session.
     func end() { known.withLock { $0.isBusy = false } }
 
-    /// Opens the part file at `path`. Google computes all checksums of what arrives, whether they are asked for or not.
+    /// Opens the part file at `path`. Like Google, computes all checksums of the received bytes, whether or not they
+    /// are requested.
     private func writer(path: String, at start: Int) throws(StorageError) -> ContentWriter {
         try ContentWriter(
             path: path, resumingAt: start,
@@ -94,7 +95,7 @@ final class UploadSession: Sendable {
         known.withLock { $0.stored = count }
     }
 
-    /// Drops an incomplete tail, so that what is stored is a multiple of 256 KiB again.
+    /// Drops an incomplete tail, so that the stored size is again a multiple of 256 KiB.
     func roundDown() {
         let isRagged = known.withLock { known in
             let rest = known.stored % ContentWriter.pieceBytes
@@ -105,7 +106,7 @@ final class UploadSession: Sendable {
     }
 
     /// Closes the part file at `path`.
-    /// - Returns: the checksums of its bytes; `nil` for the one that was not computed.
+    /// - Returns: the checksums of its bytes; `nil` for a checksum that was not computed.
     func finish(path: String) throws(StorageError) -> (md5: String, sha256: String?) {
         let start = stored
         let sums = try slot.withLock { slot throws(StorageError) -> (md5: String, sha256: String?) in
@@ -117,7 +118,7 @@ final class UploadSession: Sendable {
         return sums
     }
 
-    /// The session as it is kept on disk.
+    /// The session in its stored form.
     var json: JSONValue {
         var json: JSONObject = [
             "account": .string(plan.account), "project": .string(plan.project), "fileID": .string(plan.fileID),
@@ -129,7 +130,7 @@ final class UploadSession: Sendable {
         return .object(json)
     }
 
-    /// A session as it was kept on disk, with `partBytes` in its part file.
+    /// A session from its stored form, with `partBytes` in its part file.
     convenience init?(id: String, json: JSONValue, partBytes: Int) {
         guard let account = json["account"]?.string, let project = json["project"]?.string,
             let fileID = json["fileID"]?.string, let createdAt = Date(json: json["createdAt"]),

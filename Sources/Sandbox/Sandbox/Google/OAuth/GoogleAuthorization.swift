@@ -1,13 +1,14 @@
 internal import FoundationEssentials
 
-/// `GET /o/oauth2/v2/auth` (Google Identity, "OAuth 2.0 for Web Server Applications" and "… for Mobile & Desktop Apps").
+/// `GET /o/oauth2/v2/auth` (Google Identity, "OAuth 2.0 for Web Server Applications" and "… for Mobile & Desktop
+/// Apps").
 struct GoogleAuthorization: AuthorizationEndpoint {
-    /// Short names of scopes, and what tokens have for them.
+    /// Short names of scopes, and the corresponding scopes of tokens.
     private static let scopeNames = [
         "email": "https://www.googleapis.com/auth/userinfo.email",
         "profile": "https://www.googleapis.com/auth/userinfo.profile",
     ]
-    /// Parameters that this page knows; others are recorded, since typos are easily overlooked.
+    /// The supported parameters; others are recorded, since typos are easily overlooked.
     private static let parameters: Set<String> = [
         "client_id", "redirect_uri", "response_type", "scope", "state", "access_type", "prompt", "login_hint",
         "include_granted_scopes", "code_challenge", "code_challenge_method", "nonce", "hl",
@@ -28,7 +29,7 @@ struct GoogleAuthorization: AuthorizationEndpoint {
         guard let redirect = query["redirect_uri"] else {
             throw .page(status: 400, code: "invalid_request", text: "Missing required parameter: redirect_uri")
         }
-        // A desktop client may use any loopback port; a web client only its exact registered URI.
+        // A desktop client may use any loopback port; a web client may use only its exact registered URI.
         guard
             isDesktop
                 ? LoopbackAddress(redirect) != nil : server.withState({ $0.settings.isRegistered(redirect, .google) })
@@ -62,7 +63,7 @@ struct GoogleAuthorization: AuthorizationEndpoint {
         return AuthorizationRequest(
             clientID: client, appName: "Sandbox App", redirectURI: redirect, state: query["state"], scopes: scopes,
             challenge: try challenge(in: query),
-            // Installed apps get a refresh token whether they ask for it or not.
+            // Installed apps receive a refresh token whether or not they request it.
             isOffline: isDesktop || query["access_type"] == "offline", promptsConsent: prompts.contains("consent"),
             loginHint: query["login_hint"])
     }

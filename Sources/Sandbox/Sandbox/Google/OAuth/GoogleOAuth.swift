@@ -2,11 +2,11 @@ internal import FoundationEssentials
 
 /// Google's OAuth 2 routes: token, revoke, tokeninfo and userinfo.
 struct GoogleOAuth {
-    /// Life of an access token, in seconds; the token route reports this number.
+    /// Lifetime of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 3_599.0
     let server: SandboxServer
 
-    /// A new access token in Google's form.
+    /// A new access token in Google's format.
     static func accessToken(for audience: String, holder: TokenHolder, at now: Date) -> AccessToken {
         AccessToken(
             value: "ya29.a0" + RandomText.token(160), holder: holder, audience: audience, issuedAt: now,
@@ -27,7 +27,7 @@ struct GoogleOAuth {
     func token(_ request: SandboxRequest) throws -> SandboxResponse {
         do {
             guard request.method == "POST", let form = try request.readForm() else {
-                server.note(request, "token-form", "the token route takes a POST of a form")
+                server.note(request, "token-form", "the token route requires a POST of a form")
                 throw OAuthError(400, "invalid_request", "Could not parse the request")
             }
             // A service account authenticates with its assertion.
@@ -47,7 +47,7 @@ struct GoogleOAuth {
         }
     }
 
-    /// The client id of the calling app, after checking its secret.
+    /// The client ID of the calling app, after checking its secret.
     private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(OAuthError) -> String {
         var id = form["client_id"]
         var secret = form["client_secret"]
@@ -78,7 +78,7 @@ struct GoogleOAuth {
                     secret == nil ? 400 : 401, secret == nil ? "invalid_request" : "invalid_client",
                     secret == nil ? "client_secret is missing." : "Unauthorized")
             }
-        // An app on a device keeps no secret.
+        // An app on a device has no secret.
         case RegisteredApps.googleIOSClientID: break
         default:
             server.note(request, "client-id", "client_id is not registered")
@@ -95,7 +95,7 @@ struct GoogleOAuth {
             throw OAuthError(400, "invalid_request", "Missing required parameter: code")
         }
         guard let redirect = form["redirect_uri"] else {
-            server.note(request, "redirect-uri", "redirect_uri is missing; for codes from a device it is empty")
+            server.note(request, "redirect-uri", "redirect_uri is missing; for codes from a device it must be empty")
             throw OAuthError(400, "invalid_request", "Missing parameter: redirect_uri")
         }
         guard let id = server.withState({ $0.owners[value] }) else {
@@ -140,11 +140,11 @@ struct GoogleOAuth {
         return tokenResponse(access, refresh: refresh, scopes: access.scopes ?? account.scopes)
     }
 
-    /// What is wrong with how a code is redeemed; `nil` if nothing is.
+    /// What is wrong with redeeming a code in this way; `nil` if it is valid.
     private static func objection(
         to code: AuthorizationCode, redirect: String, verifier: String?
     ) -> OAuthError? {
-        // A code that an app on a device handed over was issued without a redirect, and is exchanged with an empty one.
+        // A code from an app on a device was issued without a redirect, and is exchanged with an empty one.
         guard redirect == code.redirect ?? "" else { return OAuthError(400, "redirect_uri_mismatch", "Bad Request") }
         switch (code.challenge, verifier) {
         case (nil, nil): return nil
@@ -193,7 +193,7 @@ struct GoogleOAuth {
             200, json: .object(json), headers: [("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")])
     }
 
-    /// `POST /revoke`: ends the whole grant that a refresh or access token belongs to.
+    /// `POST /revoke`: ends the whole grant to which a refresh or access token belongs.
     func revoke(_ request: SandboxRequest) throws -> SandboxResponse {
         guard let value = try request.readForm()?["token"] ?? request.query["token"] else {
             server.note(request, "revoke-token", "token is missing")
@@ -210,7 +210,7 @@ struct GoogleOAuth {
         return SandboxResponse(200, json: [:])
     }
 
-    /// `GET /tokeninfo?access_token=`: for whom a token was issued; all values are strings.
+    /// `GET /tokeninfo?access_token=`: the client for which a token was issued; all values are strings.
     func tokenInfo(_ request: SandboxRequest) -> SandboxResponse {
         let now = server.now
         guard let value = request.query["access_token"] ?? request.bearerToken,
@@ -231,7 +231,7 @@ struct GoogleOAuth {
             ])
     }
 
-    /// `GET …/userinfo`: who the token's user is.
+    /// `GET …/userinfo`: the token's user.
     func userInfo(_ request: SandboxRequest) -> SandboxResponse {
         let now = server.now
         guard let value = request.bearerToken ?? request.query["access_token"],
@@ -246,7 +246,7 @@ struct GoogleOAuth {
         }
         let words = account.name.split(separator: " ", maxSplits: 1)
         var json: JSONObject = [:]
-        // Versions 1 and 2 of the route use another name for the user's id.
+        // Versions 1 and 2 of the route use a different name for the user's ID.
         json[request.path.contains("/v3/") || request.path == "/v1/userinfo" ? "sub" : "id"] = .string(account.id)
         let scopes = token.scopes ?? account.scopes
         if scopes.contains(where: { $0.hasSuffix("profile") }) {
@@ -275,7 +275,7 @@ struct OAuthError: Error, Equatable {
         self.text = text
     }
 
-    /// The answer.
+    /// The response.
     var response: SandboxResponse {
         SandboxResponse(status, json: ["error": .string(code), "error_description": .string(text)])
     }

@@ -1,7 +1,7 @@
-/// How a request names an item (Microsoft Graph, "Address resources in a drive on OneDrive"): by id, by a path from the
-/// root or the app's folder, or by a path from an id.
+/// How a request names an item (Microsoft Graph, "Address resources in a drive on OneDrive"): by ID, by a path from the
+/// root or the app's folder, or by a path from an ID.
 struct GraphAddress: Equatable {
-    /// Where the path begins.
+    /// The beginning of the path.
     enum Base: Equatable {
         case root
         case appFolder
@@ -9,13 +9,13 @@ struct GraphAddress: Equatable {
     }
 
     let base: Base
-    /// Names from the base down, decoded; empty for the base itself.
+    /// Decoded names from the base downwards; empty for the base itself.
     let path: [String]
     /// The operation on the item: `children`, `content`, `createUploadSession`, …; empty for the item itself.
     let action: String
 
-    /// The address in what follows the drive, such as `/special/approot:/a/b.txt:/content`, still percent-encoded.
-    /// `nil` if it is not an address.
+    /// Parses the part after the drive, such as `/special/approot:/a/b.txt:/content`, still percent-encoded. `nil` if
+    /// it is not an address.
     init?(_ text: Substring) {
         var rest = text
         if rest.hasPrefix("/root") {
@@ -49,7 +49,7 @@ struct GraphAddress: Equatable {
         action = String(rest.drop { $0 == "/" })
     }
 
-    /// Whether OneDrive accepts such a name.
+    /// Whether OneDrive accepts the name.
     static func isValidName(_ name: String) -> Bool {
         guard !name.isEmpty, name.utf8.count <= 400, !name.contains(where: { "\"*:<>?/\\|".contains($0) }),
             name.first != " ", name.last != " ", name.last != "."

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The caller of a Graph request, and the permissions used.
+/// The caller of a Graph request, and the permissions of the token.
 struct GraphCaller {
     let account: Account
     private let scopes: [String]
@@ -17,7 +17,7 @@ struct GraphCaller {
             !token.isRevoked, token.expiresAt > now
         else { throw .invalidToken }
         guard token.audience == MicrosoftOAuth.graph else {
-            server.note(request, "token-audience", "the token was not made for Graph")
+            server.note(request, "token-audience", "the token was not issued for Graph")
             throw GraphError(
                 401, "InvalidAuthenticationToken", "Access token validation failure. Invalid audience.")
         }
@@ -25,7 +25,7 @@ struct GraphCaller {
         scopes = token.scopes ?? account.scopes
     }
 
-    /// - Throws: ``GraphError`` 403 if no permission for files was granted, 400 or 404 if there is no OneDrive.
+    /// - Throws: ``GraphError`` 403 if no permission for files was granted, 400 or 404 if the account has no OneDrive.
     func requireFiles() throws(GraphError) {
         guard scopes.contains(where: { $0.hasPrefix("Files.ReadWrite") }) else {
             throw GraphError(403, "accessDenied", "The caller does not have permission to perform the action.")

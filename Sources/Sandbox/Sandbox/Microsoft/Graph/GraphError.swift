@@ -31,7 +31,7 @@ struct GraphError: Error, Equatable {
     /// The request is malformed.
     static func invalid(_ message: String) -> GraphError { GraphError(400, "invalidRequest", message) }
 
-    /// The answer at `time`.
+    /// The response at `time`.
     func response(at time: Date) -> SandboxResponse {
         var inner: JSONObject = [
             "date": .string(String(time.text.prefix(19))), "request-id": .string(RandomText.token(36)),

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Operations on an item, or on the place of a new one.
+/// Operations on an item or on the location of a new one.
 struct GraphItems {
     let server: SandboxServer
     let effect: FaultEffect
@@ -8,7 +8,7 @@ struct GraphItems {
 
     private var account: String { caller.account.id }
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest, _ address: GraphAddress) throws -> SandboxResponse {
         switch (request.method, address.action) {
         case ("GET", ""): return try describe(request, try item(address, isReading: true))
@@ -24,7 +24,7 @@ struct GraphItems {
             try delete(try item(address, isReading: false))
             return SandboxResponse(204)
         case ("DELETE", let action) where address.base == .appFolder && action.hasPrefix("items/"):
-            // As observed at the real service: everything after `approot` is ignored.
+            // As observed with the real service, everything after `approot` is ignored.
             server.note(request, "approot-delete", "DELETE below special/approot/items deletes the whole folder")
             try delete(try server.appFolder(of: account))
             return SandboxResponse(204)
@@ -36,8 +36,8 @@ struct GraphItems {
 
     // MARK: Addresses
 
-    /// The item that is addressed.
-    /// - Parameter isReading: whether a missing app folder is created: the real service does so on reading it.
+    /// The addressed item.
+    /// - Parameter isReading: whether to create a missing app folder, as the real service does on reading it.
     private func item(_ address: GraphAddress, isReading: Bool) throws -> OneDriveItem {
         var item = try base(address, isReading: isReading && address.path.isEmpty)
         let drive = try server.oneDrive(of: account)
@@ -65,7 +65,7 @@ struct GraphItems {
         return item
     }
 
-    /// The destination of content: a folder and a name, or an item to be replaced.
+    /// The destination of content: a folder and a name, or an item to replace.
     private func place(_ request: SandboxRequest, _ address: GraphAddress) throws -> OneDrivePlace {
         guard let name = address.path.last else {
             let item = try item(address, isReading: false)
@@ -73,7 +73,7 @@ struct GraphItems {
             return OneDrivePlace(folder: parent, name: item.name)
         }
         guard address.path.allSatisfy(GraphAddress.isValidName) else {
-            server.note(request, "name", "OneDrive takes no such name: \(name)")
+            server.note(request, "name", "OneDrive does not accept this name: \(name)")
             throw GraphError.invalid("The provided name cannot contain characters that are not allowed")
         }
         if address.base == .appFolder, try server.oneDrive(of: account).appFolder == nil {
@@ -127,7 +127,7 @@ struct GraphItems {
             302, headers: [("Location", OneDriveDownloads(server: server).newAddress(of: item.id, account: account))])
     }
 
-    // MARK: Changing
+    // MARK: Changes
 
     private func upload(_ request: SandboxRequest, _ address: GraphAddress) throws -> SandboxResponse {
         let place = try place(request, address)
@@ -136,7 +136,7 @@ struct GraphItems {
             throw GraphError(411, "lengthRequired", "Content-Length is required")
         }
         guard length <= 250 << 20 else {
-            server.note(request, "simple-upload-size", "more than 250 MB go through an upload session")
+            server.note(request, "simple-upload-size", "more than 250 MB require an upload session")
             throw GraphError(413, "requestTooLarge", "The request is too large.")
         }
         let content = try OneDriveWriter.store(request, in: server.directory)
@@ -168,7 +168,7 @@ struct GraphItems {
             throw GraphError.invalid("A folder needs a name and the member folder")
         }
         guard GraphAddress.isValidName(name) else {
-            server.note(request, "name", "OneDrive takes no such name: \(name)")
+            server.note(request, "name", "OneDrive does not accept this name: \(name)")
             throw GraphError.invalid("The provided name cannot contain characters that are not allowed")
         }
         let conflict = try conflict(json["@microsoft.graph.conflictBehavior"]?.string, default: .fail)
@@ -195,7 +195,7 @@ struct GraphItems {
             throw GraphError(412, "resourceModified", "ETag does not match current item's value")
         }
         if let name = json["name"]?.string, !GraphAddress.isValidName(name) {
-            server.note(request, "name", "OneDrive takes no such name: \(name)")
+            server.note(request, "name", "OneDrive does not accept this name: \(name)")
             throw GraphError.invalid("The provided name cannot contain characters that are not allowed")
         }
         let changed = try server.changeOneDrive(of: account) { change in
@@ -226,7 +226,7 @@ struct GraphItems {
         guard request.mediaType == "application/json",
             let json = try? JSONValue(parsing: try request.body.readAll(limit: 1 << 20)), json.object != nil
         else {
-            server.note(request, "json-body", "the body is no JSON object, or is not called one")
+            server.note(request, "json-body", "the body is not a JSON object, or its Content-Type is not JSON")
             throw GraphError.invalid("Entity only allows writes with a JSON Content-Type header.")
         }
         return json

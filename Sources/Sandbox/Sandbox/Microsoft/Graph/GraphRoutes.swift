@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 
-/// The routes of Microsoft Graph v1.0, as far as they are emulated: the signed-in user and their OneDrive.
+/// The emulated routes of Microsoft Graph v1.0: the signed-in user and their OneDrive.
 struct GraphRoutes {
     let server: SandboxServer
     let effect: FaultEffect
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do {
             return try route(request)
@@ -79,7 +79,7 @@ struct GraphRoutes {
     }
 }
 
-/// `POST /$batch`: up to 20 requests in one, each with a status of its own.
+/// `POST /$batch`: up to 20 requests in one, each with its own status.
 struct GraphBatch {
     let server: SandboxServer
     private static let mostRequests = 20
@@ -89,7 +89,7 @@ struct GraphBatch {
             let requests = json["requests"]?.array
         else { throw GraphError.invalid("Invalid batch payload format.") }
         guard requests.count <= Self.mostRequests else {
-            server.note(request, "batch-size", "a batch has at most \(Self.mostRequests) requests")
+            server.note(request, "batch-size", "a batch may have at most \(Self.mostRequests) requests")
             throw GraphError.invalid("Number of batch request steps exceeds the maximum value of 20.")
         }
         var responses: [JSONValue] = []
@@ -104,7 +104,7 @@ struct GraphBatch {
             let inner = SandboxRequest(
                 method: method, host: request.host, target: "/v1.0" + (url.hasPrefix("/") ? url : "/" + url),
                 headers: headers, peer: request.peer, body: RequestBody(one["body"]?.bytes() ?? []))
-            // Through the public entry point, so that faults apply to each of them.
+            // Uses the public entry point, so that faults apply to each request of the batch.
             let response = server.respond(to: inner)
             var json: JSONObject = ["id": .string(id), "status": .int(response.status)]
             var fields: JSONObject = [:]

@@ -2,19 +2,19 @@ internal import FoundationEssentials
 
 /// Temporary addresses from which an item's bytes can be downloaded without a token.
 struct OneDriveDownloads {
-    /// Life of an address, in seconds: about an hour.
+    /// Lifetime of an address, in seconds: about an hour.
     static let lifeSeconds = 3_600.0
     private static let mostAddresses = 20_000
     let server: SandboxServer
 
-    /// What an address stands for.
+    /// The download that an address authorizes.
     struct Grant: Sendable {
         let account: String
         let item: String
         let expiresAt: Date
     }
 
-    /// A new address of an item.
+    /// A new address for an item.
     func newAddress(of item: String, account: String) -> String {
         let key = RandomText.token(60)
         let time = server.now
@@ -30,7 +30,7 @@ struct OneDriveDownloads {
             + "?UniqueId=\(PercentEncoding.encode(item))&Translate=false&tempauth=\(key)"
     }
 
-    /// Answers a request for bytes.
+    /// Handles a request for bytes.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         guard request.method == "GET" || request.method == "HEAD" else {
             throw GraphError(405, "methodNotAllowed", "Only GET is for a download's address.")
@@ -62,17 +62,17 @@ struct OneDriveDownloads {
     }
 }
 
-/// The host for uploading and downloading bytes. Sending it a token discloses a secret to the wrong host.
+/// The host for uploading and downloading bytes. A client that sends it a token discloses a secret to the wrong host.
 struct OneDriveContentHost {
     static let name = "my.microsoftpersonalcontent.com"
     let server: SandboxServer
     let effect: FaultEffect
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do {
             guard request.header("authorization") == nil else {
-                server.note(request, "authorization", "an address that is itself the permission is shown a token")
+                server.note(request, "authorization", "a token was sent to an address that is itself the authorization")
                 throw GraphError(401, "unauthenticated", "The caller is not authenticated.")
             }
             if request.path.hasSuffix("/download.aspx") {

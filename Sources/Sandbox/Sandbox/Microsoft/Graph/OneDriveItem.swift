@@ -4,13 +4,13 @@ internal import FoundationEssentials
 struct OneDriveItem: Sendable {
     let id: String
     var name: String
-    /// The folder it is in; `nil` for the root.
+    /// The folder that contains it; `nil` for the root.
     var parent: String?
     let isFolder: Bool
     var mimeType: String
     let createdAt: Date
     var modifiedAt: Date
-    /// When the contents last changed: hashes may come later.
+    /// When the contents last changed; hashes may be reported later.
     var contentAt: Date
     /// Size in bytes; 0 for folders.
     var size = 0
@@ -18,7 +18,7 @@ struct OneDriveItem: Sendable {
     var quickXorHash: String?
     /// Counts all changes.
     var version = 1
-    /// Counts the changes of the contents.
+    /// Counts changes of the contents.
     var contentVersion = 1
     /// Whether it is the folder of our app.
     var isAppFolder = false
@@ -37,12 +37,12 @@ struct OneDriveItem: Sendable {
         contentAt = time
     }
 
-    /// Changes whenever anything does.
+    /// Changes with every change of the item.
     var eTag: String { "\"{\(id)},\(version)\"" }
-    /// Changes with the contents only.
+    /// Changes only with the contents.
     var cTag: String { "\"c:{\(id)},\(contentVersion)\"" }
 
-    /// The item as it is kept on disk.
+    /// The item in its stored form.
     var storedJSON: JSONValue {
         var json: JSONObject = [
             "id": .string(id), "name": .string(name), "isFolder": .bool(isFolder), "mimeType": .string(mimeType),
@@ -55,7 +55,7 @@ struct OneDriveItem: Sendable {
         return .object(json)
     }
 
-    /// An item as it was kept on disk; `nil` if a member is missing.
+    /// An item from its stored form; `nil` if a member is missing.
     init?(json: JSONValue) {
         guard let id = json["id"]?.string, let name = json["name"]?.string, let isFolder = json["isFolder"]?.bool,
             let created = Date(json: json["createdAt"]), let modified = Date(json: json["modifiedAt"]),
@@ -75,17 +75,17 @@ struct OneDriveItem: Sendable {
     }
 }
 
-/// One user's OneDrive. Names are unique within a folder, whatever their letter case.
+/// One user's OneDrive. Names are unique within a folder, ignoring letter case.
 struct OneDrive: Sendable {
     let account: String
-    /// Sixteen hexadecimal digits; the items' ids begin with it.
+    /// Sixteen hexadecimal digits; the items' IDs begin with it.
     let driveID: String
     let rootID: String
     private(set) var items: [String: OneDriveItem]
     private(set) var usedBytes = 0
     private var nextSequence: Int
 
-    /// An empty OneDrive: just its root.
+    /// An empty OneDrive that contains only its root.
     init(account: String, madeAt time: Date) {
         self.account = account
         driveID = RandomText.hexadecimal(16)
@@ -96,7 +96,7 @@ struct OneDrive: Sendable {
         nextSequence = 102
     }
 
-    /// A OneDrive as it was kept on disk.
+    /// A OneDrive from its stored form.
     init(account: String, items stored: [OneDriveItem]) {
         self.account = account
         rootID = stored.first { $0.parent == nil }?.id ?? ""
@@ -106,30 +106,30 @@ struct OneDrive: Sendable {
         nextSequence = (stored.map(\.sequence).max() ?? 0) + 102
     }
 
-    /// The id of the next new item.
+    /// The ID of the next new item.
     mutating func nextID() -> String {
         defer { nextSequence += 1 }
         return "\(driveID)!\(nextSequence)"
     }
 
-    /// The item of that id.
+    /// The item with that ID.
     subscript(_ id: String) -> OneDriveItem? { items[id] }
 
     /// The folder of our app, if it exists.
     var appFolder: OneDriveItem? { items.values.first(where: \.isAppFolder) }
 
-    /// The item of that name in a folder.
+    /// The item with that name in a folder.
     func child(_ name: String, of folder: String) -> OneDriveItem? {
         let wanted = name.lowercased()
         return items.values.first { $0.parent == folder && $0.name.lowercased() == wanted }
     }
 
-    /// What is in a folder, by name.
+    /// The items in a folder, by name.
     func children(of folder: String) -> [OneDriveItem] {
         items.values.filter { $0.parent == folder }.sorted { $0.name < $1.name }
     }
 
-    /// A name like `name` that is free in the folder: `name 1`, `name 2`, …
+    /// A free name like `name` in the folder: `name 1`, `name 2`, …
     func freeName(like name: String, in folder: String) -> String {
         let dot = name.lastIndex(of: ".") ?? name.endIndex
         var number = 0
@@ -142,7 +142,7 @@ struct OneDrive: Sendable {
     }
 
     /// Adds or replaces an item.
-    /// - Returns: the item as it is kept now.
+    /// - Returns: the stored item.
     @discardableResult
     mutating func put(_ item: OneDriveItem) -> OneDriveItem {
         var item = item
@@ -158,7 +158,7 @@ struct OneDrive: Sendable {
     }
 
     /// Removes an item, or a folder with its contents.
-    /// - Returns: the ids of all that were removed.
+    /// - Returns: the IDs of everything that was removed.
     mutating func remove(_ id: String) -> [String] {
         var gone: [String] = []
         var waiting = [id]

@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 import OpenSSLCrypto
 
-/// Items as Graph shows them.
+/// Items as displayed by Graph.
 struct OneDriveResource {
     let server: SandboxServer
     let drive: OneDrive
 
-    /// An item; `select` names the members to show, all if `nil`.
+    /// An item; `select` names the members to include, `nil` for all.
     func json(_ item: OneDriveItem, select: Set<String>? = nil, downloadURL: String? = nil) -> JSONValue {
         let times: JSONValue = [
             "createdDateTime": item.createdAt.json, "lastModifiedDateTime": item.modifiedAt.json,
@@ -46,7 +46,7 @@ struct OneDriveResource {
         item.isFolder ? item.size : item.size + server.withState { $0.settings.oneDriveExtraBytes }
     }
 
-    /// The hash facet as configured: quickXorHash only, with SHA-1 and SHA-256 as well, late, or not at all.
+    /// The hash facet as configured: only quickXorHash, also SHA-1 and SHA-256, late, or not at all.
     private func hashes(_ item: OneDriveItem) -> JSONValue? {
         let settings = server.withState { $0.settings }
         let delay = Double(settings.oneDriveHashDelayMilliseconds) / 1_000
@@ -70,6 +70,6 @@ struct OneDriveResource {
 enum OneDriveHashes: String, Sendable {
     case quickXor
     case none
-    /// SHA-1 and SHA-256 as well, as personal accounts once did.
+    /// Also SHA-1 and SHA-256, as personal accounts once did.
     case all
 }

@@ -1,31 +1,31 @@
 internal import FoundationEssentials
 internal import Synchronization
 
-/// Upload sessions (Microsoft Graph, "driveItem: createUploadSession"): fragments in order, each but the last a multiple
-/// of 320 KiB, on a host of their own.
+/// Upload sessions (Microsoft Graph, "driveItem: createUploadSession"): fragments in order, each except the last a
+/// multiple of 320 KiB, on a separate host.
 struct OneDriveSessions {
-    /// Fragments except the last are multiples of this many bytes.
+    /// The size of every fragment except the last is a multiple of this number of bytes.
     static let fragmentUnit = 327_680
     static let largestFragment = 60 << 20
-    /// Life of a session, in seconds: a few days.
+    /// Lifetime of a session, in seconds: a few days.
     static let lifeSeconds = 518_400.0
     private static let mostSessions = 2_000
     let server: SandboxServer
     let effect: FaultEffect
 
-    // MARK: At Graph
+    // MARK: Requests to Graph
 
     /// Begins a session.
     func create(_ request: SandboxRequest, _ place: OneDrivePlace, account: String) throws -> SandboxResponse {
         let bytes = try request.body.readAll(limit: 1 << 20)
         let json = bytes.isEmpty ? [:] : try? JSONValue(parsing: bytes)
         guard let json, bytes.isEmpty || request.mediaType == "application/json" else {
-            server.note(request, "json-body", "the body is no JSON object, or is not called one")
+            server.note(request, "json-body", "the body is not a JSON object, or its Content-Type is not JSON")
             throw GraphError.invalid("The request is malformed or incorrect.")
         }
         let item = json["item"]
         if let name = item?["name"]?.string, name != place.name {
-            server.note(request, "session-name", "the name in the body is not that of the address")
+            server.note(request, "session-name", "the name in the body differs from the one in the address")
             throw GraphError.invalid("The name does not match the path.")
         }
         let text = item?["@microsoft.graph.conflictBehavior"]?.string ?? "fail"
@@ -33,7 +33,7 @@ struct OneDriveSessions {
             throw GraphError.invalid("Invalid value for @microsoft.graph.conflictBehavior")
         }
         let size = item?["fileSize"]?.int
-        // Only documented for personal drives.
+        // Documented only for personal drives.
         if size != nil, server.withState({ $0.accounts[account]?.isOfOrganisation }) == true {
             throw GraphError.invalid("fileSize is not supported by this drive.")
         }
@@ -61,7 +61,7 @@ struct OneDriveSessions {
 
     private func state(_ session: OneDriveSession) -> JSONValue {
         let next = session.stored
-        // Both forms occur at the real service.
+        // The real service uses both forms.
         let isClosed = server.withState { $0.settings.areOneDriveRangesClosed }
         let end = isClosed ? session.size.map { String($0 - 1) } ?? "" : ""
         return [
@@ -69,9 +69,9 @@ struct OneDriveSessions {
         ]
     }
 
-    // MARK: At the session's own host
+    // MARK: Requests to the session's host
 
-    /// Answers a request to a session's address.
+    /// Handles a request to a session's address.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         let id = request.query["guid"] ?? ""
         guard let session = server.withState({ $0.oneDriveSessions[id] }), session.expiresAt > server.now else {
@@ -85,7 +85,7 @@ struct OneDriveSessions {
             session.discard(server.directory)
             return SandboxResponse(204)
         default:
-            server.note(request, "method", "\(request.method) is not for an upload session")
+            server.note(request, "method", "\(request.method) is not a method of an upload session")
             throw GraphError(405, "methodNotAllowed", "\(request.method) is not for an upload session")
         }
     }
@@ -116,7 +116,8 @@ struct OneDriveSessions {
             throw GraphError(416, "invalidRange", "Optional", innerCode: code)
         }
         let isLast = bytes.upperBound + 1 == total
-        // After an odd offset, which OneDrive itself caused, a fragment may end where it would have ended without it.
+        // After an irregular offset, which OneDrive itself caused, a fragment may end at the position where it would
+        // have ended otherwise.
         let isWhole =
             bytes.count % Self.fragmentUnit == 0
             || (stored % Self.fragmentUnit != 0 && (bytes.upperBound + 1) % Self.fragmentUnit == 0)
@@ -134,7 +135,7 @@ struct OneDriveSessions {
         return .invalid(message)
     }
 
-    /// Creates the item; if that fails the session is kept.
+    /// Creates the item; if that fails, keeps the session.
     private func finish(_ session: OneDriveSession) throws -> SandboxResponse {
         let time = server.now
         let content = session.content
@@ -153,8 +154,8 @@ struct OneDriveSessions {
     }
 }
 
-/// One upload session. One request at a time sends bytes, ``begin()`` and ``end()`` ensure that; it does not survive a
-/// restart of the sandbox.
+/// One upload session. Only one request at a time sends bytes, which ``begin()`` and ``end()`` ensure. A session does
+/// not survive a restart of the sandbox.
 final class OneDriveSession: Sendable {
     let id: String
     let account: String
@@ -167,7 +168,7 @@ final class OneDriveSession: Sendable {
         var size: Int?
         var writer: OneDriveWriter
         var isBusy = false
-        /// Number of further requests that are told that there is no such session.
+        /// The number of further requests that will not find the session.
         var lag: Int
     }
 
@@ -183,12 +184,12 @@ final class OneDriveSession: Sendable {
         known = Mutex(Known(size: size, writer: OneDriveWriter(path: directory.uploadPath(id)), lag: lag))
     }
 
-    /// Bytes stored so far; they count from the start of the file.
+    /// The number of bytes stored so far, from the start of the file.
     var stored: Int { known.withLock { $0.writer.count } }
-    /// Total size, once a request has stated it.
+    /// The total size, once a request has stated it.
     var size: Int? { known.withLock { $0.size } }
 
-    /// Records the total size; false if a different size was stated before.
+    /// Records the total size; `false` if a different size was stated before.
     func settle(_ total: Int) -> Bool {
         known.withLock { known in
             if let before = known.size { return before == total }
@@ -197,7 +198,7 @@ final class OneDriveSession: Sendable {
         }
     }
 
-    /// Whether the host that receives the bytes does not know the session yet.
+    /// Whether the session is still unknown to the host that receives the bytes.
     func isLagging() -> Bool {
         known.withLock { known in
             guard known.lag > 0 else { return false }
@@ -216,7 +217,7 @@ final class OneDriveSession: Sendable {
 
     func end() { known.withLock { $0.isBusy = false } }
 
-    /// Appends a fragment; only between ``begin()`` and ``end()``.
+    /// Appends a fragment; call only between ``begin()`` and ``end()``.
     func append(_ request: SandboxRequest, keep: Int?) throws {
         var writer = known.withLock { $0.writer }
         _ = try writer.append(request, keep: keep)

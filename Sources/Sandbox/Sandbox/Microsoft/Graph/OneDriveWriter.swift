@@ -5,19 +5,19 @@ internal import StorageHashes
 /// Writes an item's bytes as they arrive and computes their quickXorHash at the same time, in constant memory.
 struct OneDriveWriter: Sendable {
     let path: String
-    /// Bytes written and hashed.
+    /// The number of bytes written and hashed.
     private(set) var count = 0
     private var hash = QuickXorHash()
 
     init(path: String) { self.path = path }
 
-    /// The hash of what was written, in base64.
+    /// The hash of the written bytes, in base64.
     var quickXorHash: String { Data(hash.digest()).base64EncodedString() }
 
     /// Appends the request's body.
     ///
-    /// A request that is cut off leaves nothing behind.
-    /// - Parameter keep: store at most this many of the bytes, and discard the rest.
+    /// An interrupted request leaves nothing behind.
+    /// - Parameter keep: the maximum number of bytes to store; the rest is discarded.
     /// - Returns: the number of bytes in the request.
     /// - Throws: ``RequestBodyError/cut``.
     mutating func append(_ request: SandboxRequest, keep: Int? = nil) throws -> Int {

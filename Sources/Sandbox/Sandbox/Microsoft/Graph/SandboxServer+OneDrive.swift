@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// What to do if a name is taken.
+/// How to handle a name that is taken.
 enum NameConflict: String, Sendable {
     case fail, replace, rename
 }
@@ -12,12 +12,12 @@ struct OneDriveContent: Sendable {
     let size: Int
     /// In base64.
     let quickXorHash: String
-    /// The media type that came with the bytes.
+    /// The media type that accompanied the bytes.
     let contentType: String?
 }
 
 extension SandboxServer {
-    /// The account's OneDrive as it is now.
+    /// The account's current OneDrive.
     func oneDrive(of account: String) throws(GraphError) -> OneDrive {
         guard let drive = withState({ $0.oneDrives[account] }) else {
             throw GraphError(500, "generalException", "The sandbox has no OneDrive for this account")
@@ -33,7 +33,7 @@ extension SandboxServer {
             guard let drive = state.oneDrives[account] else {
                 throw GraphError(500, "generalException", "The sandbox has no OneDrive for this account")
             }
-            // Removed while it is being changed, so that there is only one copy.
+            // Removed from the state during the change, so that only one copy exists.
             state.oneDrives[account] = nil
             var change = OneDriveChange(
                 drive: drive, directory: directory, quotaBytes: state.accounts[account]?.quotaBytes ?? 0)
@@ -55,7 +55,7 @@ extension SandboxServer {
     }
 }
 
-/// A OneDrive that is being changed, under the server's lock.
+/// A change of a OneDrive, under the server's lock.
 struct OneDriveChange {
     var drive: OneDrive
     let directory: StateDirectory
@@ -119,7 +119,7 @@ struct OneDriveChange {
         return kept
     }
 
-    /// Deletes an item, or a folder with its contents.
+    /// Deletes an item, including the contents of a folder.
     mutating func remove(_ id: String) {
         for gone in drive.remove(id) {
             directory.remove(directory.metadataPath(drive.account, gone))

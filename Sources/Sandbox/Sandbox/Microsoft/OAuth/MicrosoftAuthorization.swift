@@ -2,16 +2,16 @@ internal import FoundationEssentials
 
 /// `GET /{tenant}/oauth2/v2.0/authorize` (Microsoft identity platform, "OAuth 2.0 authorization code flow").
 struct MicrosoftAuthorization: AuthorizationEndpoint {
-    /// Kinds of redirect URIs in an application's registration, which decide how their codes are redeemed.
+    /// Kinds of redirect URIs in an application's registration, which determine how their codes are redeemed.
     enum Platform: String, Sendable {
         /// Redeemed with the client's secret.
         case web
-        /// Redeemed without: "mobile and desktop applications".
+        /// Redeemed without a secret: "mobile and desktop applications".
         case native
     }
 
-    /// What is registered. For `localhost` the port is ignored, but the path is not, so that it distinguishes the two
-    /// platforms ("Redirect URI restrictions", localhost exceptions).
+    /// The registered redirect URIs. For `localhost` the port is ignored, but the path is not, so that it distinguishes
+    /// the two platforms ("Redirect URI restrictions", localhost exceptions).
     static let redirects: [String: Platform] = [
         "http://localhost": .native, "http://localhost/program": .native, "http://localhost/server": .web,
     ]

@@ -5,19 +5,19 @@ internal import OpenSSLCrypto
 struct MicrosoftOAuth {
     /// The audience of Graph's access tokens.
     static let graph = "https://graph.microsoft.com"
-    /// The permission that the app's own API defines; access tokens for it have it as `scp`.
+    /// The permission that the app's own API defines, and the `scp` of its access tokens.
     static let apiScope = "access_as_user"
     /// The tenant of all personal accounts.
     static let personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
     /// The tenant of the sandbox's work accounts.
     static let workTenant = "3c1d7f52-90ab-4c3e-8d6f-0a1b2c3d4e5f"
-    /// Life of an access token, in seconds; the token route reports this number.
+    /// Lifetime of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 3_736.0
     private static let idTokenSeconds = 3_600.0
     private static let tenants: Set = ["common", "consumers", "organizations", personalTenant, workTenant]
     let server: SandboxServer
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         let segments = request.segments
         guard let tenant = segments.first, Self.tenants.contains(tenant) else { return unknown(request) }
@@ -59,12 +59,12 @@ struct MicrosoftOAuth {
 
     // MARK: Accounts
 
-    /// Graph's id of a new account: for personal accounts 16 hexadecimal digits, for others a UUID.
+    /// Graph's ID for a new account: 16 hexadecimal digits for personal accounts, a UUID for others.
     static func newAccountID(isWork: Bool) -> String {
         isWork ? UUID().uuidString.lowercased() : "8" + RandomText.hexadecimal(15).lowercased()
     }
 
-    /// The `oid` of the account's id tokens: a UUID, for personal accounts Graph's id filled up with zeros.
+    /// The `oid` of the account's ID tokens, a UUID; for personal accounts, Graph's ID padded with zeros.
     static func objectID(_ account: Account) -> String {
         guard !account.id.contains("-") else { return account.id }
         let digits = String(repeating: "0", count: 32 - account.id.count) + account.id
@@ -86,8 +86,8 @@ struct MicrosoftOAuth {
     /// The address of an application's own API ("Application ID URI").
     static func api(of clientID: String) -> String { "api://" + clientID }
 
-    /// Signs in on the device, if the last sign-in is no longer usable: an id token for the app, and access tokens for
-    /// the app's own API and for Graph.
+    /// Signs in on the device, if the last sign-in is no longer usable: creates an ID token for the app, and access
+    /// tokens for the app's own API and for Graph.
     /// - Returns: whether anything was created.
     static func signIn(_ account: inout Account, at now: Date, soon: Date, keys: IdentityTokenKeys.Current) -> Bool {
         var hasChanged = false
@@ -110,7 +110,7 @@ struct MicrosoftOAuth {
         return hasChanged
     }
 
-    /// A new access token for Graph, opaque as those of personal accounts.
+    /// A new access token for Graph, opaque like those of personal accounts.
     static func accessToken(holder: TokenHolder, scopes: [String], at now: Date) -> AccessToken {
         var token = AccessToken(
             value: "EwB4A8l6BAAU" + RandomText.token(200), holder: holder, audience: graph, issuedAt: now,
@@ -130,7 +130,7 @@ struct MicrosoftOAuth {
 
     private static let refreshTokenPrefix = "M.C531_BAY.0.U."
 
-    /// Whether a text has the form of a refresh token.
+    /// Whether `text` has the format of a refresh token.
     static func isRefreshToken(_ text: String) -> Bool { text.hasPrefix(refreshTokenPrefix) }
 
     /// A scope without the optional prefix of Graph's address.
@@ -138,7 +138,7 @@ struct MicrosoftOAuth {
         scope.lowercased().hasPrefix(graph + "/") ? String(scope.dropFirst(graph.count + 1)) : String(scope)
     }
 
-    /// A new id token, by default on the account's device.
+    /// A new ID token, by default on the account's device.
     static func idToken(
         for account: Account, holder: TokenHolder = .device, at now: Date, keys: IdentityTokenKeys.Current
     ) -> AccessToken {
@@ -147,8 +147,8 @@ struct MicrosoftOAuth {
             audience: account.audience, issuedAt: now, expiresAt: now.addingTimeInterval(idTokenSeconds))
     }
 
-    /// A new access token for the app's own API, as the app on the device requests it: a JWT of version 2.0, whose
-    /// audience is the client id ("Access token claims reference").
+    /// A new access token for the app's own API, as requested by the app on the device: a JWT of version 2.0, whose
+    /// audience is the client ID ("Access token claims reference").
     private static func apiToken(
         for account: Account, at now: Date, keys: IdentityTokenKeys.Current
     ) -> AccessToken {
@@ -161,7 +161,7 @@ struct MicrosoftOAuth {
             expiresAt: now.addingTimeInterval(accessTokenSeconds), scopes: [apiScope])
     }
 
-    /// What all of the app's signed tokens say.
+    /// The claims of all of the app's signed tokens.
     private static func claims(of account: Account, at now: Date, seconds: Double) -> JSONObject {
         let tenant = account.id.contains("-") ? workTenant : personalTenant
         return [
@@ -170,7 +170,7 @@ struct MicrosoftOAuth {
             "aud": .string(account.audience), "exp": .int(now.unixSeconds + Int(seconds)),
             "iat": .int(now.unixSeconds), "nbf": .int(now.unixSeconds), "name": .string(account.name),
             "preferred_username": .string(account.email), "oid": .string(objectID(account)), "tid": .string(tenant),
-            // Makes two tokens of the same second differ.
+            // Distinguishes two tokens issued in the same second.
             "uti": .string(RandomText.token(22)),
         ]
     }
@@ -203,7 +203,7 @@ struct MicrosoftError: Error, Equatable {
         self.text = text
     }
 
-    /// The answer at `time`.
+    /// The response at `time`.
     func response(at time: Date) -> SandboxResponse {
         let trace = UUID().uuidString.lowercased()
         return SandboxResponse(

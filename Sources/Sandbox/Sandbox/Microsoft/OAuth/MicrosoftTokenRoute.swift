@@ -1,19 +1,19 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// `POST /{tenant}/oauth2/v2.0/token`: codes, on behalf of a user, and refreshes, each of which returns a new refresh
-/// token.
+/// `POST /{tenant}/oauth2/v2.0/token`: codes, tokens on behalf of a user, and refreshes, each of which returns a new
+/// refresh token.
 struct MicrosoftTokenRoute {
     let server: SandboxServer
 
-    /// Answers a request.
+    /// Handles a request.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do {
             guard let form = try request.readForm() else {
-                server.note(request, "token-form", "the token route takes a form")
+                server.note(request, "token-form", "the token route requires a form")
                 throw MicrosoftError(400, "invalid_request", 900_144, "The request body must be a form.")
             }
-            // Of a refresh token the form comes first, even before the client's secret.
+            // The format of a refresh token is checked first, even before the client's secret.
             if form["grant_type"] == "refresh_token", let value = form["refresh_token"],
                 !MicrosoftOAuth.isRefreshToken(value)
             {
@@ -39,7 +39,7 @@ struct MicrosoftTokenRoute {
         let hasSecret: Bool
     }
 
-    /// The calling app; a secret that it sends must be valid.
+    /// The calling app; if it sends a secret, the secret must be valid.
     private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(MicrosoftError) -> Client {
         var id = form["client_id"]
         var secret = form["client_secret"]
@@ -63,14 +63,14 @@ struct MicrosoftTokenRoute {
         return Client(id: RegisteredApps.microsoftClientID, hasSecret: secret != nil)
     }
 
-    /// Desktop programs must not send a secret, since they have none; all other clients must.
+    /// Desktop programs have no secret and must not send one; all other clients must send theirs.
     private func requireSecret(
         of client: Client, isProgram: Bool, _ request: SandboxRequest
     ) throws(MicrosoftError) {
         switch (isProgram, client.hasSecret) {
         case (false, true), (true, false): return
         case (true, true):
-            server.note(request, "client-secret", "a code or token of a program comes with client_secret")
+            server.note(request, "client-secret", "a program's code or token was sent with client_secret")
             throw MicrosoftError(
                 401, "invalid_client", 700_025, "Client is public so no 'client_secret' should be presented.")
         case (false, false):
@@ -80,7 +80,7 @@ struct MicrosoftTokenRoute {
         }
     }
 
-    /// What is wrong with how a code is redeemed; `nil` if nothing is.
+    /// What is wrong with redeeming a code in this way; `nil` if it is valid.
     private static func objection(to code: AuthorizationCode, _ form: QueryItems) -> MicrosoftError? {
         if let redirect = code.redirect, redirect != form["redirect_uri"] {
             return MicrosoftError(400, "invalid_grant", 500_112, "The reply address does not match the code's.")
@@ -147,7 +147,7 @@ struct MicrosoftTokenRoute {
             throw MicrosoftError(400, "invalid_request", 900_144, "The request body must contain 'assertion'.")
         }
         guard assertion.split(separator: ".", omittingEmptySubsequences: false).count == 3 else {
-            server.note(request, "assertion", "the assertion is no JWT")
+            server.note(request, "assertion", "the assertion is not a JWT")
             throw MicrosoftError(400, "invalid_request", 50027, "JWT token is invalid or malformed.")
         }
         // Only tokens signed here are known, so the lookup replaces the signature check.
@@ -156,9 +156,9 @@ struct MicrosoftTokenRoute {
         guard [client.id, MicrosoftOAuth.api(of: client.id)].contains(token.audience) else {
             throw MicrosoftError(400, "invalid_grant", 500_131, "Assertion audience does not match the Client app.")
         }
-        // Microsoft's documentation excludes id tokens, but has accepted them: the account decides.
+        // Microsoft's documentation excludes ID tokens, but Microsoft has accepted them, so each account has a setting.
         guard token.audience != client.id || account.acceptsIDTokenAssertions else {
-            server.note(request, "assertion", "an id token is no assertion")
+            server.note(request, "assertion", "an ID token is not an assertion")
             throw MicrosoftError(
                 400, "invalid_grant", 240_002,
                 "Input id_token cannot be used as 'urn:ietf:params:oauth:grant-type:jwt-bearer' grant.")
@@ -205,9 +205,9 @@ struct MicrosoftTokenRoute {
             to: account.id, client.id, scopes, within: token.scopes, holder: token.holder, insteadOf: value)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// What the request asks for; `nil` if it does not say.
+    /// The requested scopes; `nil` if the request names none.
     private func requestedScopes(
         _ request: SandboxRequest, _ form: QueryItems, isNeeded: Bool
     ) throws(MicrosoftError) -> [String]? {
@@ -219,8 +219,8 @@ struct MicrosoftTokenRoute {
         return text.split(separator: " ").map(MicrosoftOAuth.shortScope)
     }
 
-    /// Gives out tokens for what the user has granted; limited to a code's or refresh token's if `limit` says so, or
-    /// all of them.
+    /// Issues tokens for what the user has granted, limited to `limit`, the scopes of a code or refresh token, if there
+    /// is one.
     private func issue(
         to id: String, _ client: String, _ requested: [String]?, within limit: [String]?, holder: TokenHolder,
         insteadOf old: String?
@@ -248,7 +248,7 @@ struct MicrosoftTokenRoute {
         let idToken = isOpenID ? MicrosoftOAuth.idToken(for: account, holder: holder, at: now, keys: keys) : nil
         try server.changeAccount(id) { account in
             account.add(access)
-            // A program signs in with its id token.
+            // A program signs in with its ID token.
             if let idToken, holder == .program { account.add(idToken) }
             if let refresh { account.add(refresh) }
             account.hasConsented = true

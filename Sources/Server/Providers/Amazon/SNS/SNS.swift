@@ -2,9 +2,9 @@ internal import HTTPTransport
 internal import HTTPTypes
 public import SyncProtocol
 
-/// Amazon Simple Notification Service, which forwards notifications to Apple's service, as the predecessor did.
+/// Amazon Simple Notification Service, which forwards notifications to Apple's service, as the predecessor server did.
 ///
-/// Each user has a topic, named by the user's number; each device is a platform endpoint that is subscribed to it.
+/// Each user has a topic named after the user's number; each device is a platform endpoint subscribed to that topic.
 /// Interface version 2010-03-31: https://docs.aws.amazon.com/sns/latest/api/API_Operations.html
 public struct SNS: PushService {
     private static let version = "2010-03-31"
@@ -16,7 +16,7 @@ public struct SNS: PushService {
 
     /// - Parameters:
     ///   - region: such as `us-west-2`.
-    ///   - platformApplicationARN: the app at SNS, with Apple's credentials for it.
+    ///   - platformApplicationARN: the app as registered with SNS, including Apple's credentials for it.
     ///   - now: seconds since 1970.
     public init(
         accessKeyID: String, secretKey: String, region: String, platformApplicationARN: String,
@@ -91,14 +91,14 @@ public struct SNS: PushService {
         return try created.required("EndpointArn")
     }
 
-    /// Unsubscribes a device from a topic; it is no error if it is not subscribed.
+    /// Unsubscribes a device from a topic; does nothing if it is not subscribed.
     public func unsubscribe(_ subscriptionARN: String, through client: PushClient) throws(PushError) {
         do {
             _ = try call("Unsubscribe", [(name: "SubscriptionArn", value: subscriptionARN)], through: client)
         } catch .gone {}
     }
 
-    /// Removes a topic with its subscriptions; it is no error if the topic does not exist.
+    /// Removes a topic with its subscriptions; does nothing if the topic does not exist.
     public func deleteTopic(_ topicARN: String, through client: PushClient) throws(PushError) {
         do { _ = try call("DeleteTopic", [(name: "TopicArn", value: topicARN)], through: client) } catch .gone {}
     }
@@ -124,7 +124,7 @@ public struct SNS: PushService {
         return try client.send(request)
     }
 
-    /// One object with a string per kind of recipient, each an object serialised as JSON itself.
+    /// One object with a string per kind of recipient; each string is itself a serialized JSON object.
     static func message(_ text: String) -> String {
         let payload = String(decoding: APNs.payload(text), as: UTF8.self)
         var writer = JSONWriter(reservingBytes: payload.utf8.count * 3 + 64)

@@ -1,6 +1,6 @@
 internal import HTTPTransport
 
-/// A reply from SNS: XML, of which only single elements are of interest.
+/// A reply from SNS: XML, from which we read single elements.
 ///
 /// https://docs.aws.amazon.com/sns/latest/api/Welcome.html
 struct SNSReply {
@@ -15,7 +15,7 @@ struct SNSReply {
             retryAfter: reply.head.retryAfter)
     }
 
-    /// The text of the first element of that name; `nil` if there is none.
+    /// The text of the first element with this name; `nil` if there is none.
     func element(_ name: String) -> String? {
         guard let start = text.firstRange(of: "<\(name)>"),
             let end = text[start.upperBound...].firstRange(of: "</\(name)>")
@@ -23,14 +23,14 @@ struct SNSReply {
         return Self.unescaped(text[start.upperBound..<end.lowerBound])
     }
 
-    /// The text of an element that must be there.
+    /// The text of a required element.
     func required(_ name: String) throws(PushError) -> String {
         guard let value = element(name), !value.isEmpty, value.utf8.count <= 512, value.utf8.allSatisfy({ $0 < 0x7F })
         else { throw .unavailable(detail: "no \(name) in the reply") }
         return value
     }
 
-    /// The five entities that XML knows without a document type (XML 1.0, section 4.6).
+    /// The five entities that XML defines without a document type (XML 1.0, section 4.6).
     private static func unescaped(_ text: Substring) -> String {
         var result = String(text)
         for (entity, character) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")] {
@@ -40,19 +40,19 @@ struct SNSReply {
     }
 }
 
-/// An error that SNS answered with.
+/// An error reported by SNS.
 struct SNSFailure: Error {
     var status: Int
-    /// Such as `InvalidParameter`.
+    /// The error code, such as `InvalidParameter`.
     var code: String
-    /// SNS's own message; not for logs, since it quotes what was sent.
+    /// SNS's own message; not for logs, since it quotes the request.
     var message: String
     var retryAfter: Duration?
 
-    /// The device's ARN if SNS says that it already has the token, with other attributes.
+    /// The device's ARN if SNS reports that the token is already registered with other attributes.
     ///
-    /// `Invalid parameter: Token Reason: Endpoint arn:… already exists with the same Token, but different attributes.`
-    /// is the message from which the mobile push documentation tells applications to take the ARN.
+    /// The message is `Invalid parameter: Token Reason: Endpoint arn:… already exists with the same Token, but
+    /// different attributes.` The mobile push documentation tells applications to extract the ARN from it.
     var existingEndpointARN: String? {
         guard code == "InvalidParameter", message.contains("already exists with the same Token"),
             let start = message.firstRange(of: "Endpoint arn:")
@@ -60,7 +60,7 @@ struct SNSFailure: Error {
         return String(message[start.lowerBound...].dropFirst("Endpoint ".count).prefix { $0 != " " })
     }
 
-    /// https://docs.aws.amazon.com/sns/latest/api/CommonErrors.html and each action's page.
+    /// Maps the error codes in https://docs.aws.amazon.com/sns/latest/api/CommonErrors.html and on each action's page.
     var pushError: PushError {
         let word = PushError.word(code)
         switch code {

@@ -3,11 +3,11 @@ internal import HTTPTypes
 public import JSONWebTokens
 public import SyncProtocol
 
-/// Apple Push Notification service, over HTTP/2, with a provider token.
+/// Apple Push Notification service, over HTTP/2, authenticated by a provider token.
 ///
 /// https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
 public struct APNs: PushService {
-    /// Largest payload of an alert, in bytes.
+    /// The largest payload of an alert, in bytes.
     static let maximumPayloadBytes = 4_096
 
     private let topics: [String]
@@ -16,10 +16,10 @@ public struct APNs: PushService {
     private let accepted = AcceptedMessages()
 
     /// - Parameters:
-    ///   - teamID: the developer team's, ten characters.
-    ///   - keyID: that of `key`, ten characters.
+    ///   - teamID: the developer team's ID, ten characters.
+    ///   - keyID: the ID of `key`, ten characters.
     ///   - topics: the apps' bundle identifiers, at least one.
-    ///   - environment: for devices that have not reported theirs.
+    ///   - environment: for devices that have not reported their own.
     ///   - now: seconds since 1970.
     public init(
         teamID: String, keyID: String, key: SigningKey, topics: [String], environment: PushNotificationEnvironment,
@@ -30,7 +30,7 @@ public struct APNs: PushService {
         token = ProviderToken(teamID: teamID, keyID: keyID, key: key, now: now)
     }
 
-    /// Whether a text can be a device token: hexadecimal digits, of no fixed length.
+    /// Whether `text` can be a device token: hexadecimal digits, of no fixed length.
     public static func isDeviceToken(_ text: String) -> Bool {
         (2...512).contains(text.utf8.count) && text.utf8.count % 2 == 0
             && text.utf8.allSatisfy { byte in
@@ -38,7 +38,8 @@ public struct APNs: PushService {
             }
     }
 
-    /// A device of unknown environment is tried in both, and one of an unknown app with each topic.
+    /// Tries both environments for a device whose environment is unknown, and every topic for a device whose app is
+    /// unknown.
     public func deliver(
         _ notification: PushNotification, to address: PushAddress, through client: PushClient
     ) throws(PushError) -> PushAddress {
@@ -52,7 +53,7 @@ public struct APNs: PushService {
                     accepted.note(Self.message(notification, in: environment))
                     return used
                 case .wrongTopic: isOfOtherApp = true
-                // A token of the other environment is "bad" here, whatever the topic.
+                // In this environment, a token of the other one is "bad" whatever the topic.
                 case .badDeviceToken: break topics
                 case .failed(let error): throw error
                 case .tokenExpired: throw .misconfigured(detail: "ExpiredProviderToken; is the clock right?")

@@ -1,14 +1,14 @@
 import HTTPTransport
 import UntrustedInput
 
-/// What a reply from APNs means.
+/// The meaning of a reply from APNs.
 ///
 /// https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns
 enum APNsReply: Equatable {
     case delivered
-    /// The provider token, not the notification, is at fault: retry with a new token.
+    /// APNs rejects the provider token, not the notification: retry with a new token.
     case tokenExpired
-    /// The device token is of the other environment, invalid, or our settings are.
+    /// The device token belongs to the other environment or is invalid, or our settings are wrong.
     case badDeviceToken
     /// The device token belongs to another app.
     case wrongTopic
@@ -16,7 +16,7 @@ enum APNsReply: Equatable {
 
     private struct Body: Decodable {
         var reason: String?
-        /// With 410: when the token was found to be dead, in milliseconds since 1970.
+        /// With status 410: when APNs found that the token was no longer valid, in milliseconds since 1970.
         var timestamp: Int64?
     }
 

@@ -1,15 +1,15 @@
 internal import JSONWebTokens
 internal import Synchronization
 
-/// Authenticates the sender to APNs: a signed token, used for as long as it is valid.
+/// Authenticates the sender to APNs with a signed token, which is reused while it is valid.
 ///
-/// Apple accepts a new one at most every 20 minutes, and rejects those older than an hour:
+/// Apple accepts a new token at most every 20 minutes and rejects tokens older than an hour:
 /// https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns
 final class ProviderToken: Sendable {
     /// How long a token is used, in seconds.
     static let lifetimeSeconds: Int64 = 45 * 60
-    /// How old a token must be before it may be replaced, in seconds; earlier, Apple replies with 429
-    /// (TooManyProviderTokenUpdates).
+    /// The minimum age of a token, in seconds, before it may be replaced; a more frequent change makes Apple reply with
+    /// 429 (TooManyProviderTokenUpdates).
     static let minimumAgeSeconds: Int64 = 20 * 60
 
     private struct Issued {
@@ -30,7 +30,7 @@ final class ProviderToken: Sendable {
         self.now = now
     }
 
-    /// The token to use now.
+    /// The current token.
     func current() throws(PushError) -> String {
         let time = now()
         return try issued.withLock { issued throws(PushError) in
@@ -41,9 +41,9 @@ final class ProviderToken: Sendable {
         }
     }
 
-    /// A replacement for a token that APNs reports as expired; another thread may have created it already.
-    /// - Throws: ``PushError/misconfigured(detail:)`` if the token is so recent that the clocks must differ, which a
-    ///   new token would not fix.
+    /// Replaces a token that APNs reports as expired; another thread may have done so already.
+    /// - Throws: ``PushError/misconfigured(detail:)`` if the token is so recent that the clocks must differ; a new
+    ///   token would not help.
     func replacement(for expired: String) throws(PushError) -> String {
         let time = now()
         let isTooYoung = issued.withLock { issued in
@@ -61,7 +61,7 @@ final class ProviderToken: Sendable {
         do {
             return Issued(text: try JSONWebToken.signed(claims, keyID: keyID, with: key), issuedAt: time)
         } catch {
-            throw .misconfigured(detail: "the key does not sign")
+            throw .misconfigured(detail: "the key cannot sign")
         }
     }
 

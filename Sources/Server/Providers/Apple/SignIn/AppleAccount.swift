@@ -5,24 +5,24 @@ import OpenSSLCrypto
 public import SyncProtocol
 import UntrustedInput
 
-/// Sign in with Apple: it identifies a person and brings no storage ("Sign in with Apple REST API").
+/// Sign in with Apple identifies a person and includes no storage ("Sign in with Apple REST API").
 ///
-/// The phone presents the identity token that Apple gave it. It is valid for minutes only, so a token that was seen
-/// while it was valid remains accepted for its user; instead Apple is asked once a day whether the person still
-/// consents.
+/// The phone presents the identity token that it received from Apple. Such a token is valid for minutes only, so a
+/// token that the server saw while it was valid remains accepted for its user; instead, the server asks Apple once a
+/// day whether the person still consents.
 public struct AppleAccount: AccountProvider {
     /// The app maker's registration at Apple.
     public struct Registration: Sendable {
-        /// The app's identifier; audience of identity tokens.
+        /// The app's bundle identifier, the audience of identity tokens.
         public var clientID: String
-        /// Those of the app on other platforms, and of the team's other apps: at Apple a person has the same identifier
-        /// in all of them.
+        /// Identifiers of the app on other platforms and of the team's other apps; Apple identifies a person to all of
+        /// them by the same value.
         public var otherClientIDs: [String]
         public var teamID: String
         public var keyID: String
         public var key: SigningKey
-        /// Sent with codes for ``clientID`` whose caller names none, if the app named it when it asked for them; apps on
-        /// devices do not.
+        /// Sent with codes for ``clientID`` whose caller names no redirect URI. An app that named one when it requested
+        /// the code needs it; apps on devices do not.
         public var redirectURI: String?
 
         public init(
@@ -46,7 +46,7 @@ public struct AppleAccount: AccountProvider {
     private static let keysURL = "https://appleid.apple.com/auth/keys"
     /// Apple allows one check of a refresh token a day ("Verifying a user").
     private static let confirmationIntervalSeconds: Int64 = 86_400
-    /// Apple allows half a year; a leaked one should not be usable for long.
+    /// Apple allows half a year; this is shorter to limit the damage if a secret leaks.
     private static let clientSecretLifeSeconds: Int64 = 3_600
 
     private let registration: Registration
@@ -54,7 +54,7 @@ public struct AppleAccount: AccountProvider {
     private let keys: PublishedKeys
     private let now: @Sendable () -> Date
 
-    /// - Parameter now: the clock; tests pass one that they control.
+    /// - Parameter now: the clock, for tests to control.
     public init(_ registration: Registration, now: @escaping @Sendable () -> Date = { Date() }) {
         self.registration = registration
         self.now = now
@@ -78,7 +78,7 @@ public struct AppleAccount: AccountProvider {
                 issuedAt: Int64(saturating: claims.iat ?? claims.exp), clientID: clientID(of: claims)))
     }
 
-    /// The identity token that comes back must be the caller's: somebody else's code is rejected.
+    /// The returned identity token must belong to the caller; a code of a different person is rejected.
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
@@ -89,7 +89,7 @@ public struct AppleAccount: AccountProvider {
         let tokens = try tokenEndpoint(clientID).exchange(code: code.value, details, through: client)
         let now = now()
         guard let refreshToken = tokens.refreshToken, let idToken = tokens.idToken else {
-            throw .unavailable(detail: "Apple's token endpoint left out a token")
+            throw .unavailable(detail: "Apple's token endpoint omitted a token")
         }
         let claims = try claims(of: idToken, at: now, through: client)
         guard claims.sub == profile.providerUserID, !policy.isExpired(claims, at: now) else { throw .codeRejected }
@@ -98,7 +98,7 @@ public struct AppleAccount: AccountProvider {
             identity: IdentityRecord(confirmedAt: Int64(now.timeIntervalSince1970), clientID: clientID))
     }
 
-    /// Only the token's hash is kept; the token itself is of no use to the server.
+    /// Stores only the token's hash; the server does not need the token itself.
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {
         StoredCredentials(identity: IdentityRecord(tokenHashes: [Self.hash(presented.accessToken)]))
     }
@@ -120,7 +120,7 @@ public struct AppleAccount: AccountProvider {
                 identity: IdentityRecord(confirmedAt: Int64(now().timeIntervalSince1970))))
     }
 
-    /// No token issued until now is accepted any longer; a new sign-in is.
+    /// Rejects all tokens issued so far; a new sign-in is accepted.
     public func withdrawn(_ stored: StoredCredentials) -> StoredCredentials {
         var empty = stored.withoutTokens
         empty.identity = IdentityRecord(withdrawnAt: Int64(now().timeIntervalSince1970))
@@ -137,22 +137,22 @@ public struct AppleAccount: AccountProvider {
         registration.clientIDs.first(where: claims.audience.contains) ?? registration.clientID
     }
 
-    /// The claims of one of Apple's tokens for our apps; its expiry is not checked.
+    /// The claims of a token that Apple issued for one of our apps; does not check expiry.
     private func claims(
         of token: String, at now: Date, through client: AccountClient
     ) throws(AccountError) -> IDTokenClaims {
         try policy.claims(in: try keys.verifiedPayload(of: token, through: client), at: now)
     }
 
-    /// The content of a notice from Apple; its signature, issuer and audience have been checked.
+    /// The content of a notice from Apple after its signature, issuer and audience have been checked.
     public func notice(in token: String, through client: AccountClient) throws(AccountError) -> AppleNotice {
         let payload = try keys.verifiedPayload(of: token, through: client)
         return try AppleNotice(
             payload: payload, issuer: Self.issuer, audiences: Set(registration.clientIDs), at: now())
     }
 
-    /// Apple demands this when an account is deleted ("Revoke tokens"); it replies with 200 even if nothing was left to
-    /// revoke.
+    /// Apple requires this when an account is deleted ("Revoke tokens"); it replies with 200 even if there was nothing
+    /// to revoke.
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard let refreshToken = stored.refreshToken else { return }
         let clientID = self.clientID(of: stored)
@@ -165,7 +165,7 @@ public struct AppleAccount: AccountProvider {
                 ]))
         guard reply.status != 200 else { return }
         let word = (try? AccountJSON.decode(OAuthErrorBody.self, reply))?.error ?? "status \(reply.status)"
-        throw .misconfigured(detail: "Apple's revocation endpoint says \(word)")
+        throw .misconfigured(detail: "Apple's revocation endpoint replied \(word)")
     }
 
     public func checkRegistration(through client: AccountClient) throws(AccountError) {
@@ -178,7 +178,7 @@ public struct AppleAccount: AccountProvider {
             clientSecret: try clientSecret(of: clientID))
     }
 
-    /// A token that we sign to prove to Apple that we are the app's server ("Creating a client secret").
+    /// A token that proves to Apple that we are the app's server ("Creating a client secret").
     func clientSecret(of clientID: String) throws(AccountError) -> String {
         let issuedAt = Int64(now().timeIntervalSince1970) - JSONWebToken.clockAllowanceSeconds
         let claims = AppleClientSecret(
@@ -187,7 +187,7 @@ public struct AppleAccount: AccountProvider {
         do {
             return try JSONWebToken.signed(claims, keyID: registration.keyID, with: registration.key)
         } catch {
-            throw .misconfigured(detail: "appleSignIn.privateKey does not sign")
+            throw .misconfigured(detail: "appleSignIn.privateKey cannot sign")
         }
     }
 

@@ -1,31 +1,32 @@
 import FoundationEssentials
 import UntrustedInput
 
-/// What Apple reports to the server about a person ("Processing changes for Sign in with Apple accounts").
+/// Apple's report to the server about a person ("Processing changes for Sign in with Apple accounts").
 public struct AppleNotice: Equatable, Sendable {
-    /// What happened.
+    /// The reported event.
     public enum Event: Equatable, Sendable {
-        /// The person no longer wants to sign in to the app with Apple, or no longer has an account at Apple.
+        /// The person no longer uses Sign in with Apple for the app, or no longer has an Apple account.
         case leaves(providerUserID: String)
-        /// Something that changes nothing for us, such as the forwarding of mail; the type as Apple has it.
+        /// An event that changes nothing for us, such as one about mail forwarding; `type` is Apple's word.
         case other(type: String)
     }
 
-    /// How long after its creation a notice is accepted, in seconds; Apple sends each only once, and soon.
+    /// How long after its creation a notice is accepted, in seconds. Apple sends each notice once, soon after the
+    /// event.
     static let longestAgeSeconds = 30.0 * 86_400
     private static let futureLeewaySeconds = 120.0
     private static let leavingTypes: Set = ["consent-revoked", "account-delete", "account-deleted"]
 
-    /// Identifies the notice: one that is delivered again has the same identifier.
+    /// Identifies the notice; repeated deliveries have the same identifier.
     public let identifier: String
     public let event: Event
-    /// Whether it is so old that it must no longer take effect.
+    /// Whether the notice is too old to take effect.
     public let isStale: Bool
 
     /// Reads the payload of a token whose signature is Apple's.
     ///
-    /// - Throws: ``AccountError/rejected`` if it is not a notice, or not for one of `audiences`. A person's identity token is
-    ///   not a notice, although Apple signs both alike.
+    /// - Throws: ``AccountError/rejected`` if it is not a notice, or not for one of `audiences`. An identity token of a
+    ///   person is not a notice, although Apple signs both the same way.
     init(payload: [UInt8], issuer: String, audiences: Set<String>, at now: Date) throws(AccountError) {
         guard let claims = try? UntrustedJSON.decode(Claims.self, from: payload), claims.iss == issuer,
             claims.audience.count == 1, audiences.isSuperset(of: claims.audience), !claims.jti.isEmpty,
@@ -68,7 +69,7 @@ public struct AppleNotice: Equatable, Sendable {
             iat = try members.decode(Double.self, forKey: .iat)
             exp = try members.decodeIfPresent(Double.self, forKey: .exp)
             jti = try members.decode(String.self, forKey: .jti)
-            // Apple puts the object into a string; the documentation shows it as an object.
+            // Apple sends the object as a string; its documentation shows an object.
             if let text = try? members.decode(String.self, forKey: .events) {
                 events = try UntrustedJSON.decode(Details.self, from: text.utf8)
             } else {

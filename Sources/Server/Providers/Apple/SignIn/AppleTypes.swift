@@ -1,7 +1,7 @@
 import FoundationEssentials
 import UntrustedInput
 
-/// Claims of the client secret; named as on the wire.
+/// Claims of the client secret, named as on the wire.
 struct AppleClientSecret: Encodable, Sendable {
     var iss: String
     var iat: Int64
@@ -10,7 +10,7 @@ struct AppleClientSecret: Encodable, Sendable {
     var sub: String
 }
 
-/// What the phone passes on of the person's name, in the header `X-account-details`; Apple provides it only once.
+/// The person's name as passed on by the phone in the header `X-account-details`; Apple provides it only once.
 struct AppleAccountDetails: Decodable {
     private static let maximumBytes = 8_192
 
@@ -18,7 +18,7 @@ struct AppleAccountDetails: Decodable {
     var lastName: String?
     var fullName: String?
 
-    /// Whatever can be read; an unreadable header is ignored, since it only adds a name.
+    /// Reads what it can; an unreadable header is ignored, since it only adds a name.
     init(_ header: String?) {
         guard let header, header.utf8.count <= Self.maximumBytes,
             let details = try? UntrustedJSON.decode(Self.self, from: header.utf8)
@@ -26,7 +26,7 @@ struct AppleAccountDetails: Decodable {
         self = details
     }
 
-    /// The full name, else first and last name; may be empty.
+    /// The full name, or the first and last name; may be empty.
     var displayName: String {
         if let fullName, !fullName.isEmpty { return fullName }
         return [firstName, lastName].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")

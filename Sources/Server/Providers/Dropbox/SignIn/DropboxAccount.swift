@@ -4,8 +4,8 @@ public import SyncProtocol
 
 /// Dropbox accounts: access tokens obtained on the phone, codes exchanged by the server (Dropbox, "OAuth Guide").
 ///
-/// Dropbox has no call that tells for which app an access token was issued; only a code that we exchange ourselves
-/// proves that. Deployed clients have nothing but a token.
+/// No Dropbox call reports for which app an access token was issued; only a code that we exchange ourselves proves
+/// that. Deployed clients have only a token.
 public struct DropboxAccount: AccountProvider {
     private static let currentAccount = "https://api.dropboxapi.com/2/users/get_current_account"
     private static let token = "https://api.dropboxapi.com/oauth2/token"
@@ -17,8 +17,8 @@ public struct DropboxAccount: AccountProvider {
     private let allowsBareTokens: Bool
 
     /// - Parameters:
-    ///   - redirectURI: of callers that request codes without naming one; `nil` if they use none.
-    ///   - allowsBareTokens: whether a token without a code is enough, as deployed clients need it.
+    ///   - redirectURI: for callers that request codes without naming one; `nil` if they use none.
+    ///   - allowsBareTokens: whether a token without a code suffices, as deployed clients require.
     public init(appKey: String, appSecret: String, redirectURI: String? = nil, allowsBareTokens: Bool) {
         tokenEndpoint = TokenEndpoint(
             of: .dropbox, named: "Dropbox", at: Self.token, clientID: appKey, clientSecret: appSecret)
@@ -30,7 +30,7 @@ public struct DropboxAccount: AccountProvider {
 
     public var requiresCode: Bool { !allowsBareTokens }
 
-    /// The account that the phone names must be the token's own: Dropbox tells anybody about any account.
+    /// The account that the phone names must be the token's own, because Dropbox describes any account to any caller.
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
@@ -42,7 +42,7 @@ public struct DropboxAccount: AccountProvider {
         return SignInProfile(providerUserID: user.accountId, displayName: user.name?.displayName ?? "")
     }
 
-    /// - Parameter code: the code; instead of naming its verifier, a caller may send it behind the code and a blank.
+    /// - Parameter code: the code; a caller may send the verifier after the code and a blank instead of naming it.
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
@@ -83,19 +83,18 @@ public struct DropboxAccount: AccountProvider {
         try tokenEndpoint.checkClient(through: client)
     }
 
-    /// Without a refresh token, which bare tokens lack, only the person can help.
+    /// Without a refresh token, which bare tokens lack, the person must sign in again.
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
         try tokenEndpoint.renew(stored, through: client)
     }
 
-    /// Revokes the refresh token and all access tokens obtained with it (`auth/token/revoke`). A bare token is left
-    /// alone: it is the phone's, and perhaps another app's.
+    /// Revokes the refresh token and all access tokens obtained with it (`auth/token/revoke`). Leaves a bare token
+    /// alone: it belongs to the phone and perhaps also to a different app.
     ///
-    /// Dropbox revokes what belongs to the access token of the request. The stored one may have expired, or be from a
-    /// later code that came without a refresh token; so a new one is obtained, which certainly belongs to the refresh
-    /// token.
+    /// Dropbox revokes the grant of the request's access token. The stored token may have expired, or may come from a
+    /// later code without a refresh token. A new token is obtained, because it certainly belongs to the refresh token.
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard stored.refreshToken != nil else { return }
         let fresh: StoredCredentials
@@ -107,9 +106,9 @@ public struct DropboxAccount: AccountProvider {
         }
         guard let token = fresh.accessToken else { return }
         let reply = try call(.revoke, Self.revocation, token, through: client)
-        // 401: it has ended in the meantime.
+        // 401: the grant has ended in the meantime.
         guard [200, 401].contains(reply.status) else {
-            throw .misconfigured(detail: "Dropbox's revocation says status \(reply.status)")
+            throw .misconfigured(detail: "Dropbox's revocation replied with status \(reply.status)")
         }
     }
 
@@ -117,7 +116,7 @@ public struct DropboxAccount: AccountProvider {
         let reply = try call(.identity, Self.currentAccount, token, through: client)
         switch DropboxVerdict.classify(reply) {
         case .answer: return try AccountJSON.decode(DropboxUser.self, reply)
-        // Dropbox's word about the account: without the scope, suspended, of the wrong type.
+        // Dropbox's verdict about the account: missing scope, suspended, or wrong type.
         case .failure(.rejected) where [401, 403].contains(reply.status) && DropboxErrorBody(reply.body) != nil:
             throw .rejected
         case let verdict: throw verdict.accountError ?? .rejected

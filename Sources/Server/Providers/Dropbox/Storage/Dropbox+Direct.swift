@@ -2,16 +2,17 @@ import HTTPTransport
 import SyncProtocol
 
 extension Dropbox: DirectUploads, DirectDownloads {
-    /// Life of a link for an upload, in seconds; Dropbox allows 60 to 14,400. It cannot be taken back, so it is a short one.
+    /// Lifetime of an upload link, in seconds; Dropbox allows 60 to 14,400. A link cannot be revoked, so its lifetime
+    /// is short.
     private static let uploadSeconds: Int64 = 3_600
-    /// Life of a link for a download, in seconds (HTTP documentation, `files/get_temporary_link`).
+    /// Lifetime of a download link, in seconds (HTTP documentation, `files/get_temporary_link`).
     private static let downloadSeconds: Int64 = 14_400
-    /// The most that one request holds, in bytes (HTTP documentation, `files/upload`).
+    /// The size limit of one request, in bytes (HTTP documentation, `files/upload`).
     private static let longestRequestBytes: Int64 = 150 << 20
 
     public var longestUploadAddressSeconds: Int64 { Self.uploadSeconds }
 
-    /// `files/get_temporary_upload_link`: the commit is evaluated when the bytes come, and the link works once.
+    /// `files/get_temporary_upload_link`: Dropbox evaluates the commit when the bytes arrive, and the link works once.
     public func beginDirectUpload(
         of lengthBytes: Int64, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> UploadAddress? {
@@ -37,7 +38,7 @@ extension Dropbox: DirectUploads, DirectDownloads {
         try find(name: reservation.name, in: access)
     }
 
-    /// A link that has been used works no more; another one works until it expires.
+    /// A used link no longer works; an unused one works until it expires.
     public func endDirectUpload(
         _ session: String, as reservation: ObjectReservation, in access: StorageAccess
     ) throws(CloudStorageError) -> Bool {
@@ -55,12 +56,12 @@ extension Dropbox: DirectUploads, DirectDownloads {
             lifetimeSeconds: Self.downloadSeconds)
     }
 
-    /// Whether what was recorded of an upload is a link, and not the identifier of an upload session.
+    /// Whether the record of an upload is a link, rather than the identifier of an upload session.
     static func isLink(_ session: String) -> Bool { session.hasPrefix("https://") }
 
-    /// `link` if it is one of Dropbox's: people's files go nowhere else, whatever a reply says.
+    /// `link` if it belongs to Dropbox: people's files are never sent elsewhere, whatever a reply contains.
     private static func checked(_ link: String) throws(CloudStorageError) -> String {
-        guard ExternalService.dropbox.owns(link) else { throw .rejected(code: "bytes at a foreign address") }
+        guard ExternalService.dropbox.owns(link) else { throw .rejected(code: "bytes at an unknown host") }
         return link
     }
 }

@@ -3,11 +3,11 @@ import HTTPTypes
 import OpenSSLCrypto
 public import SyncProtocol
 
-/// Dropbox (API v2), of which we see only our app's own folder (App folder permission).
+/// Dropbox (API v2); we see only our app's own folder (App folder permission).
 ///
-/// Objects are at the root of that folder. Names are unique there, ignoring letter case, and Dropbox makes a repeated
-/// upload harmless by itself: equal contents at the same path count as written, other contents are a conflict
-/// (`WriteMode`, `add`). Identifiers (`id:…`) are known only afterwards.
+/// Objects are at the root of that folder. Names are unique there, ignoring letter case, and Dropbox makes repeated
+/// uploads harmless: equal contents at the same path count as written; different contents are a conflict (`WriteMode`,
+/// `add`). Identifiers (`id:…`) are known only after the upload.
 public struct Dropbox: CloudProvider {
     static let files = "https://api.dropboxapi.com/2/files/"
     static let content = "https://content.dropboxapi.com/2/files/"
@@ -16,7 +16,7 @@ public struct Dropbox: CloudProvider {
 
     public var storageType: CloudStorageType { .dropbox }
 
-    /// Makes no request: no folder is needed, and a name conflict is detected only when the name is used.
+    /// Makes no request: no folder is needed, and a name conflict appears only when the name is used.
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
         ObjectReservation(name: name, objectID: nil, spareName: try ObjectReservation.spareName(for: name))
     }
@@ -49,7 +49,7 @@ public struct Dropbox: CloudProvider {
             let reply = try client.send(try Self.call("delete_v2", DropboxPath(path: objectID), for: .delete))
             _ = try ProviderJSON.decode(DropboxDeletion.self, reply.body)
         } catch .notFound {
-            // Deleted already, by us or by its owner.
+            // Already deleted, by us or by its owner.
         }
     }
 
@@ -61,7 +61,7 @@ public struct Dropbox: CloudProvider {
         }
     }
 
-    /// The app's folder is the root of what our tokens can see (`files/list_folder`).
+    /// The app's folder is the root of everything that our tokens can see (`files/list_folder`).
     public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
         var client = ProviderClient(access) { DropboxVerdict.classify($0) }
         var call = try Self.call("list_folder", DropboxPath(path: ""))
@@ -73,7 +73,7 @@ public struct Dropbox: CloudProvider {
         }
     }
 
-    // MARK: Pieces
+    // MARK: Helpers
 
     /// The path of a name in our folder.
     static func path(_ name: String) -> String { "/" + name }
@@ -89,7 +89,7 @@ public struct Dropbox: CloudProvider {
         return file
     }
 
-    /// A request of the style whose argument is its body.
+    /// A request whose argument is its body.
     static func call(
         _ route: String, _ argument: some Encodable, for operation: ProviderCall.Operation = .metadata
     ) throws(CloudStorageError) -> OutgoingRequest {

@@ -1,8 +1,8 @@
 import UntrustedInput
 
-/// Dropbox's error body of statuses 401, 409 and 429, parsed by its tags.
+/// Dropbox's error body for statuses 401, 409 and 429, parsed by its tags.
 ///
-/// The unions are open: an unknown tag must do no harm. `error_summary` has a random suffix and is ignored.
+/// The unions are open: an unknown tag must not cause a failure. `error_summary` has a random suffix and is ignored.
 struct DropboxErrorBody: Decodable {
     /// The tags from the outermost union inwards, such as `path`, `conflict`, `file`.
     let tags: [String]
@@ -11,7 +11,7 @@ struct DropboxErrorBody: Decodable {
     /// With status 429: how long to wait.
     let retryAfterSeconds: Double?
 
-    /// The tags with slashes between them, for logs and comparisons.
+    /// The tags joined by slashes, for logs and comparisons.
     var path: String { tags.joined(separator: "/") }
 
     private enum CodingKeys: String, CodingKey { case error }
@@ -28,7 +28,7 @@ struct DropboxErrorBody: Decodable {
             retryAfterSeconds = nil
             return
         }
-        // The error of a rate limit is not a union but a structure around one.
+        // The error of a rate limit is a structure around a union, not a union.
         let rate = try container.nestedContainer(keyedBy: RateKeys.self, forKey: .error)
         tags = try rate.decode(Node.self, forKey: .reason).tags
         correctOffset = nil
@@ -40,7 +40,7 @@ struct DropboxErrorBody: Decodable {
         self = body
     }
 
-    /// The value of a union: its tag, and what the member of that name, or `reason`, holds.
+    /// The value of a union: its tag, and the value of the member of that name or of `reason`.
     private struct Node: Decodable {
         let tags: [String]
         let correctOffset: Int64?
@@ -57,7 +57,7 @@ struct DropboxErrorBody: Decodable {
             let container = try decoder.container(keyedBy: Key.self)
             let tag = try container.decode(String.self, forKey: Key(".tag"))
             var inner = try? container.decode(Node.self, forKey: Key(tag))
-            // Not a second time, which would double the work with every level.
+            // Decodes a member only once; a second attempt would double the work at every level.
             if inner == nil, tag != "reason" { inner = try? container.decode(Node.self, forKey: Key("reason")) }
             tags = [tag] + (inner?.tags ?? [])
             correctOffset =

@@ -2,7 +2,7 @@ import FoundationEssentials
 import SyncProtocol
 import UntrustedInput
 
-/// `FileMetadata`, as far as we use it; some routes say with a tag whether it is a file at all.
+/// `FileMetadata`, as far as we use it; some routes indicate with a tag whether it is a file at all.
 struct DropboxFile: Decodable, PlausibilityChecked {
     var tag: String?
     var id: String
@@ -10,7 +10,7 @@ struct DropboxFile: Decodable, PlausibilityChecked {
     var size: Int64?
     var rev: String?
     var contentHash: String?
-    /// When these contents arrived: Dropbox does not report when a file came into being.
+    /// When these contents arrived: Dropbox does not report when a file was created.
     var serverModified: String?
 
     private enum CodingKeys: String, CodingKey {
@@ -43,7 +43,7 @@ struct DropboxDeletion: Decodable {
 
 /// Reply of `list_folder` and `list_folder/continue`.
 struct DropboxFolderPage: Decodable {
-    /// A file, or something else that is of no interest.
+    /// A file, or an entry of a kind that we ignore.
     struct Entry: Decodable {
         var file: DropboxFile?
 
@@ -70,12 +70,12 @@ struct DropboxCursor: Encodable {
     var cursor: String
 }
 
-/// `CommitInfo`: where a file goes and what happens if one exists.
+/// `CommitInfo`: the destination of a file, and how to handle an existing one.
 struct DropboxCommit: Encodable {
     var path: String
     let mode = "add"
     let autorename = false
-    /// No notification on the person's devices.
+    /// Suppresses notifications on the person's devices.
     let mute = true
     /// Equal contents count as written.
     let strictConflict = false
@@ -132,7 +132,7 @@ struct DropboxSession: Decodable {
     private enum CodingKeys: String, CodingKey { case sessionID = "session_id" }
 }
 
-/// JSON with the settings that all of Dropbox's arguments share.
+/// JSON encoding with the settings that all of Dropbox's arguments share.
 enum DropboxJSON {
     static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
         do {
@@ -140,12 +140,12 @@ enum DropboxJSON {
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             return [UInt8](try encoder.encode(value))
         } catch {
-            throw .rejected(code: "unencodable request")
+            throw .rejected(code: "cannot encode the request")
         }
     }
 
-    /// An argument as the header `Dropbox-API-Arg` takes it: everything but printable ASCII is escaped
-    /// (HTTP documentation, "JSON encoding").
+    /// An argument as a value of the `Dropbox-API-Arg` header: everything except printable ASCII is escaped (HTTP
+    /// documentation, "JSON encoding").
     static func header(_ value: some Encodable) throws(CloudStorageError) -> String {
         var text = ""
         for unit in String(decoding: try encode(value), as: UTF8.self).utf16 {

@@ -1,19 +1,19 @@
 import HTTPTransport
 import HTTPTypes
 
-/// One upload to Dropbox: in a single request if the content is small, else through an upload session
-/// (HTTP documentation, `files/upload` and `files/upload_session`).
+/// An upload to Dropbox: in a single request if the content is small, otherwise through an upload session (HTTP
+/// documentation, `files/upload` and `files/upload_session`).
 ///
-/// Bytes are sent as they arrive. A session's bytes have no path, so nothing becomes visible before the request with the
-/// last part is accepted.
+/// Bytes are sent as they arrive. A session's bytes have no path, so nothing becomes visible before Dropbox accepts the
+/// request with the last part.
 struct DropboxUpload {
-    /// Parts are multiples of this; a sequential session takes any size.
+    /// Parts are multiples of this size; a sequential session accepts any size.
     static let granularity = 256 * 1024
 
     let content: any UploadContent
     let reservation: ObjectReservation
     let access: StorageAccess
-    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    /// The time limit of each step, measured from the arrival of its bytes: phones may be slower than any deadline.
     private let patience: Duration
 
     init(content: any UploadContent, reservation: ObjectReservation, access: StorageAccess) {
@@ -30,7 +30,7 @@ struct DropboxUpload {
     }
 
     private func send() throws(CloudStorageError) -> DropboxFile {
-        // By a link that somebody else may use, nothing has come as long as it works.
+        // While an upload link that somebody else may use still works, no bytes have arrived.
         if let resumption = content.resumption, let id = resumption.session, !Dropbox.isLink(id) {
             return try resume(resumption, DropboxUploadSession(id: id, access: access))
         }
@@ -40,7 +40,7 @@ struct DropboxUpload {
     }
 
     private func part() throws(CloudStorageError) -> UploadPart {
-        // What comes in pieces may end anywhere.
+        // Content that comes in pieces may end at any byte.
         try content.part(granularity: content.resumption == nil ? Self.granularity : 1)
     }
 
@@ -49,7 +49,7 @@ struct DropboxUpload {
     private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> DropboxFile {
         try underFreeName { name throws(CloudStorageError) in
             var client = ProviderClient(access) { DropboxVerdict.classify($0, accepting: ["conflict"]) }
-            // Dropbox rejects bytes with another hash, too.
+            // Dropbox also rejects bytes with a different hash.
             let argument = DropboxWholeUpload(
                 commit: DropboxCommit(path: Dropbox.path(name)), contentHash: content.providerHash)
             let request = try Self.request("upload", argument, part.body())
@@ -69,14 +69,14 @@ struct DropboxUpload {
         return try transfer(part(), in: session)
     }
 
-    /// Goes on with the session of an earlier request.
+    /// Continues the session of an earlier request.
     private func resume(
         _ resumption: any UploadResumption, _ session: DropboxUploadSession
     ) throws(CloudStorageError) -> DropboxFile {
         var session = session
         if !resumption.isPositionCertain {
             guard let position = try session.position(expected: resumption.position, by: .after(patience)) else {
-                // Perhaps the request before this one has published it.
+                // The previous request may have published the file.
                 for name in names {
                     guard let file = try existing(name), isOurs(file) else { continue }
                     try content.verifyRest(from: part(), granularity: 1)
@@ -90,7 +90,7 @@ struct DropboxUpload {
         return try transfer(part(), in: session)
     }
 
-    /// Sends everything from `first` on.
+    /// Sends everything from `first` onwards.
     private func transfer(
         _ first: UploadPart, in session: DropboxUploadSession
     ) throws(CloudStorageError) -> DropboxFile {
@@ -144,7 +144,7 @@ struct DropboxUpload {
         return .unavailable(detail: "Dropbox lost the upload session")
     }
 
-    /// The file of that name, if there is one: a finish whose reply was lost may have created it.
+    /// The file with that name, if it exists: a finish request whose reply was lost may have created it.
     private func existing(_ name: String) throws(CloudStorageError) -> DropboxFile? {
         do {
             return try Dropbox.describe(Dropbox.path(name), in: access, by: .after(patience))
@@ -153,11 +153,11 @@ struct DropboxUpload {
         }
     }
 
-    // MARK: Both
+    // MARK: Both methods
 
     private var names: [String] { [reservation.name, reservation.spareName].compactMap(\.self) }
 
-    /// Tries the reservation's names until one is free: `attempt` returns `nil` if other contents have it.
+    /// Tries the reservation's names until one is free; `attempt` returns `nil` if the name has other contents.
     private func underFreeName(
         _ attempt: (String) throws(CloudStorageError) -> DropboxFile?
     ) throws(CloudStorageError) -> DropboxFile {
@@ -167,7 +167,7 @@ struct DropboxUpload {
         throw .contentMismatch
     }
 
-    /// A request of the style whose argument stands in a header.
+    /// A request whose argument is in a header.
     static func request(
         _ route: String, _ argument: some Encodable, _ body: OutgoingBody
     ) throws(CloudStorageError) -> OutgoingRequest {

@@ -3,15 +3,15 @@ import HTTPTransport
 /// A sequential upload session (HTTP documentation, `files/upload_session`).
 ///
 /// Dropbox accepts bytes only at its current offset and otherwise reports that offset, so a request whose reply was
-/// lost may simply be sent again: its bytes are then either stored already or still missing.
+/// lost may be sent again: its bytes are either stored already or still missing.
 struct DropboxUploadSession {
-    /// The outcome of a finish.
+    /// The outcome of a finish request.
     enum Ending {
         case published(DropboxFile)
-        /// Other contents have the path; the session keeps all bytes, and can be finished elsewhere.
+        /// The path has other contents; the session keeps all bytes, and can be finished at a different path.
         case taken
-        /// Dropbox does not know the session any more: perhaps an earlier attempt has ended it, or a retry by the HTTP
-        /// library itself.
+        /// Dropbox no longer knows the session: an earlier attempt, or a retry by the HTTP library, may have finished
+        /// it.
         case lost
     }
 
@@ -21,28 +21,28 @@ struct DropboxUploadSession {
 
     private static let answers: Set = ["incorrect_offset", "conflict", "not_found", "closed"]
 
-    /// A session that another request has started.
+    /// A session started by another request.
     init(id: String, access: StorageAccess) {
         self.id = id
         self.access = access
         client = ProviderClient(access) { DropboxVerdict.classify($0, accepting: Self.answers) }
     }
 
-    /// Starts a session with the first part of a content.
-    /// - Parameter patience: how long Dropbox may take once all of the part has arrived.
+    /// Starts a session with the first part of the content.
+    /// - Parameter patience: how long Dropbox may take after all of the part has arrived.
     init(_ first: UploadPart, access: StorageAccess, within patience: Duration) throws(CloudStorageError) {
         self.access = access
         client = ProviderClient(access) { DropboxVerdict.classify($0, accepting: Self.answers) }
-        // A second session left behind by a lost reply has no path and expires by itself.
+        // If a reply is lost, the abandoned session has no path and expires by itself.
         let request = try DropboxUpload.request(
             "upload_session/start", DropboxSessionArgument.Start(), first.body())
         let reply = try client.send(request, with: first, within: patience)
-        guard reply.status == 200 else { throw .unavailable(detail: "no upload session") }
+        guard reply.status == 200 else { throw .unavailable(detail: "Dropbox started no upload session") }
         id = try ProviderJSON.decode(DropboxSession.self, reply.body).sessionID
     }
 
-    /// Asks how much Dropbox has, by sending nothing to an offset.
-    /// - Returns: `nil` if it does not know the session any more.
+    /// Asks for the number of bytes that Dropbox has, by sending an empty part.
+    /// - Returns: `nil` if Dropbox no longer knows the session.
     mutating func position(expected: Int64, by deadline: Deadline) throws(CloudStorageError) -> Int64? {
         let argument = DropboxSessionArgument.Append(cursor: .init(sessionID: id, offset: expected))
         let request = try DropboxUpload.request("upload_session/append_v2", argument, .bytes([]))
@@ -50,8 +50,8 @@ struct DropboxUploadSession {
         return reply.status == 200 ? expected : DropboxErrorBody(reply.body)?.correctOffset
     }
 
-    /// Sends one part, from Dropbox's current offset.
-    /// - Returns: `false` if Dropbox does not know the session any more.
+    /// Sends one part, starting at Dropbox's current offset.
+    /// - Returns: `false` if Dropbox no longer knows the session.
     mutating func append(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) -> Bool {
         let end = part.end
         var position = part.offset
@@ -64,13 +64,13 @@ struct DropboxUploadSession {
             guard DropboxErrorBody(reply.body)?.correctOffset != nil else { return false }
             let correct = try offset(in: reply, from: part.offset, to: end)
             if correct <= position { stalls += 1 } else { stalls = 0 }
-            guard stalls < 3 else { throw .unavailable(detail: "Dropbox does not take the part") }
+            guard stalls < 3 else { throw .unavailable(detail: "Dropbox does not accept the part") }
             position = correct
         }
         return true
     }
 
-    /// Sends the last part and publishes all of the session at `path`.
+    /// Sends the last part and publishes the whole session at `path`.
     mutating func finish(
         _ part: UploadPart, at path: String, within patience: Duration
     ) throws(CloudStorageError) -> Ending {
@@ -96,18 +96,18 @@ struct DropboxUploadSession {
                 guard tags.contains("incorrect_offset") else { return .lost }
                 let correct = try offset(in: reply, from: part.offset, to: end)
                 if correct <= position { stalls += 1 } else { stalls = 0 }
-                guard stalls < 3 else { throw .unavailable(detail: "Dropbox does not take the last part") }
+                guard stalls < 3 else { throw .unavailable(detail: "Dropbox does not accept the last part") }
                 position = correct
             }
         }
     }
 
-    /// The offset that Dropbox reports, which must be within the current part: earlier ones are gone.
+    /// The offset that Dropbox reports. It must be within the current part, since earlier parts are gone.
     private func offset(in reply: Reply, from start: Int64, to end: Int64) throws(CloudStorageError) -> Int64 {
         guard let correct = DropboxErrorBody(reply.body)?.correctOffset else {
             throw .unavailable(detail: "Dropbox lost the upload session")
         }
-        guard (start...end).contains(correct) else { throw .unavailable(detail: "Dropbox forgot acknowledged bytes") }
+        guard (start...end).contains(correct) else { throw .unavailable(detail: "Dropbox lost acknowledged bytes") }
         return correct
     }
 }

@@ -3,7 +3,7 @@ import UntrustedInput
 
 /// Classifies Dropbox's replies by the action they require (HTTP documentation, "Errors by status code").
 enum DropboxVerdict {
-    /// - Parameter answers: the tags, in any place of an error's path, with which the caller wants to see the reply.
+    /// - Parameter answers: error tags, anywhere in an error's path, for which the caller wants to see the reply.
     static func classify(_ reply: Reply, accepting answers: Set<String> = []) -> ReplyVerdict {
         if (200..<300).contains(reply.status) { return .answer }
         let error = DropboxErrorBody(reply.body)
@@ -12,7 +12,7 @@ enum DropboxVerdict {
         case 409:
             guard let error else { return .failure(.unavailable(detail: "unreadable conflict")) }
             return answers.isDisjoint(with: error.tags) ? conflict(error, reply) : .answer
-        // The one judgement of a token that is a text.
+        // The only verdict on a token that is plain text.
         case 400 where String(decoding: reply.body.prefix(500), as: UTF8.self).contains("access token is malformed"):
             return .tokenRejected
         case 429:
@@ -20,7 +20,7 @@ enum DropboxVerdict {
         case 408, 500...:
             return .tryAgain(after: retryAfter(reply, error), detail: "status \(reply.status) \(error?.path ?? "")")
         case 404:
-            // No route of Dropbox replies with this; nobody has looked for the object.
+            // No route of Dropbox replies with 404, so nobody has looked for the object.
             return .failure(.unavailable(detail: "status 404 from something that is not Dropbox"))
         default: return .failure(.rejected(code: "\(reply.status) \(error?.path ?? "")"))
         }
@@ -30,7 +30,7 @@ enum DropboxVerdict {
         switch error?.tags.first {
         case "expired_access_token", "invalid_access_token": .tokenRejected
         case nil: .tokenDoubted
-        // A suspended user, a missing scope: a new token would be rejected as well, and nobody has revoked anything.
+        // A suspended user or a missing scope: a new token would be rejected as well, and nobody has revoked anything.
         case .some: .failure(.rejected(code: "401 \(error?.path ?? "")"))
         }
     }
@@ -45,9 +45,9 @@ enum DropboxVerdict {
         return .failure(.rejected(code: "409 \(error.path)"))
     }
 
-    /// How long to wait, in the header or in the body.
+    /// How long to wait, according to the header or the body.
     private static func retryAfter(_ reply: Reply, _ error: DropboxErrorBody?) -> Duration? {
-        // Accepted up to a day, as the header is.
+        // Limited to a day, like the header.
         reply.head.retryAfter
             ?? error?.retryAfterSeconds.map { min(.untrusted(seconds: $0), ReplyHead.longestRetryAfter) }
     }

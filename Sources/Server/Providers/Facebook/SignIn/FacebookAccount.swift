@@ -4,17 +4,17 @@ import HTTPTypes
 import OpenSSLCrypto
 public import SyncProtocol
 
-/// Facebook accounts: they identify a person and bring no storage (Facebook Login, "Access tokens").
+/// Facebook accounts, which identify a person and include no storage (Facebook Login, "Access tokens").
 ///
-/// Phones present an access token, or the identity token of Limited Login, which is all that an app has of a person who
-/// did not allow tracking ("Limited Login", "Validating the OIDC Token").
+/// Phones present an access token or, for a person who did not allow tracking, the identity token of Limited Login
+/// ("Limited Login", "Validating the OIDC Token").
 public struct FacebookAccount: AccountProvider {
     private static let limitedKeys = "https://limited.facebook.com/.well-known/oauth/openid/jwks/"
-    /// Discovery documents have used both.
+    /// Discovery documents have used both values.
     private static let limitedIssuers: Set = ["https://www.facebook.com", "https://limited.facebook.com"]
-    /// Error code of an inspection: the token is another app's, or not a token at all.
+    /// Error code of an inspection: the token belongs to another app, or is not a token at all.
     private static let wrongParameter = 100
-    /// Temporary failures, throttling of the app or of a person, and a block for suspicious behaviour.
+    /// Codes of temporary failures, of throttling of the app or a person, and of blocks for suspicious behaviour.
     private static let passingCodes: Set = [1, 2, 4, 17, 32, 341, 368, 613]
 
     private let appID: String
@@ -29,7 +29,7 @@ public struct FacebookAccount: AccountProvider {
         self.init(appID: appID, appSecret: appSecret, graphVersion: graphVersion, now: { Date() })
     }
 
-    /// - Parameter now: the clock; tests pass one that they control.
+    /// - Parameter now: the clock, for tests to control.
     init(appID: String, appSecret: String, graphVersion: String, now: @escaping @Sendable () -> Date) {
         self.appID = appID
         self.appSecret = appSecret
@@ -48,7 +48,7 @@ public struct FacebookAccount: AccountProvider {
         return try verifyAccessToken(presented, through: client)
     }
 
-    /// Access tokens are one word; identity tokens have three parts (RFC 7515, section 3.1).
+    /// Access tokens are a single word; identity tokens have three parts (RFC 7515, section 3.1).
     private static func isIdentityToken(_ token: String) -> Bool { token.contains(".") }
 
     private func verifyIdentityToken(
@@ -62,7 +62,7 @@ public struct FacebookAccount: AccountProvider {
             providerUserID: claims.sub, displayName: claims.name ?? "", tokenLifetime: claims.lifetime(at: now))
     }
 
-    /// `/me` alone would accept a token issued for any app, so `debug_token` is asked whose it is.
+    /// `/me` alone would accept a token issued for any app, so `debug_token` is asked for the token's app.
     private func verifyAccessToken(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
@@ -100,7 +100,7 @@ public struct FacebookAccount: AccountProvider {
         return OutgoingRequest(.facebook, .identity, .get, url)
     }
 
-    /// Inspects an invented token, which only the app itself may do: it is found to be none.
+    /// Inspects an invented token, which only the app itself may do; Facebook must report it as invalid.
     public func checkRegistration(through client: AccountClient) throws(AccountError) {
         do throws(AccountError) {
             _ = try Self.inspection(in: try client.send(inspectionRequest("invented-by-syncctl-doctor")))
@@ -109,10 +109,10 @@ public struct FacebookAccount: AccountProvider {
         }
     }
 
-    /// The server has no use for Facebook's tokens, so none is kept.
+    /// The server does not need Facebook's tokens, so it stores none.
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
 
-    /// A token that is valid for about sixty days instead of one or two hours; there is none for an identity token.
+    /// A token that is valid for about sixty days instead of one or two hours; not available for an identity token.
     public func replacementToken(
         for presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> String? {
@@ -128,8 +128,8 @@ public struct FacebookAccount: AccountProvider {
         return try AccountJSON.decode(FacebookTokens.self, reply).accessToken
     }
 
-    /// Classifies an error by its code (Graph API, "Handle errors"). Only what is known to be about the token rejects it: it
-    /// is invalid, expired, withdrawn, another app's, or lacks a permission (200 to 299).
+    /// Classifies an error by its code (Graph API, "Handle errors"). Only errors that are known to concern the token
+    /// reject it: invalid, expired, withdrawn, another app's, or without a permission (200 to 299).
     private static func failure(_ reply: Reply) -> AccountError {
         guard let error = try? AccountJSON.decode(FacebookErrorBody.self, reply).error else {
             return .unavailable(detail: "status \(reply.status)")
@@ -143,8 +143,8 @@ public struct FacebookAccount: AccountProvider {
         }
     }
 
-    /// A failed inspection is for the operator to fix, as its access token is the server's own; except for a token that
-    /// Facebook does not inspect for us, since it is another app's.
+    /// The operator must fix a failed inspection, because its access token is the server's own. The exception is a
+    /// token that Facebook does not inspect for us because it belongs to another app.
     private static func failure(ofInspection reply: Reply) -> AccountError {
         let failure = failure(reply)
         guard let error = try? AccountJSON.decode(FacebookErrorBody.self, reply).error, error.isTransient != true,

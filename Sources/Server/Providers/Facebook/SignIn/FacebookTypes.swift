@@ -14,7 +14,7 @@ struct FacebookUser: Decodable {
 struct FacebookTokenInspection: Decodable {
     struct Content: Decodable {
         var appId: String?
-        /// `USER` for people; pages and apps have tokens too.
+        /// `USER` for people; pages and apps also have tokens.
         var type: String?
         var isValid: Bool
         var userId: String?
@@ -34,7 +34,7 @@ struct FacebookTokenInspection: Decodable {
 struct FacebookTokens: Decodable, PlausibilityChecked {
     var accessToken: String
 
-    /// It goes into a header of the reply to the phone.
+    /// The token becomes a header of the reply to the phone.
     var isPlausible: Bool { accessToken.isIdentifier(upTo: 6_000) }
 }
 

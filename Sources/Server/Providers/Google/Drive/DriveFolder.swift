@@ -1,10 +1,11 @@
 import HTTPTransport
 import HTTPTypes
 
-/// Finds or creates the folder in a person's drive that holds our files.
+/// Finds or creates our folder in a person's drive.
 ///
-/// Its identifier is remembered before the folder exists, by compare-and-swap, and creating a folder with an identifier
-/// that is in use changes nothing. So processes that need the folder at the same moment end up with the same one.
+/// The folder's identifier is stored before the folder exists, by compare-and-swap, and creating a folder with an
+/// identifier that is already in use changes nothing. Processes that need the folder at the same moment therefore end
+/// up with the same one.
 struct DriveFolder {
     let access: StorageAccess
     let identifiers: DriveIdentifierReserve
@@ -23,7 +24,7 @@ struct DriveFolder {
         return chosen
     }
 
-    /// The folder's identifier, if there is one; creates none.
+    /// The folder's identifier if the folder exists; never creates it.
     ///
     /// For a user imported from an older server, only the folder's name is known.
     func existing() throws(CloudStorageError) -> String? {
@@ -32,7 +33,7 @@ struct DriveFolder {
         return try access.folder.replace(nil, by: found)
     }
 
-    /// Whether the folder still exists, and is not in the bin.
+    /// Whether the folder still exists and is not in the bin.
     private func isUsable(_ folderID: String) throws(CloudStorageError) -> Bool {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         do {
@@ -41,13 +42,13 @@ struct DriveFolder {
         } catch .notFound {
             return false
         } catch {
-            // Not verified after all.
+            // The verification failed, so the folder is still unverified.
             access.folder.markDoubtful()
             throw error
         }
     }
 
-    /// The oldest folder of that name at the root of the drive.
+    /// The oldest folder with that name at the root of the drive.
     private func search(_ name: String) throws(CloudStorageError) -> String? {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let query =

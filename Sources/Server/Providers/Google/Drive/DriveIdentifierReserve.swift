@@ -4,13 +4,13 @@ import Synchronization
 
 /// Identifiers for new objects, fetched from Drive in small batches per account (Drive API, `files.generateIds`).
 ///
-/// Identifiers that are never used cost nothing, so a process that ends just drops its batch.
+/// Unused identifiers cost nothing, so a process that ends drops its batch.
 final class DriveIdentifierReserve: Sendable {
     private static let lot = 16
     private static let maximumAccounts = 1_000
     private let identifiers = Mutex<[Int64: [String]]>([:])
 
-    /// An identifier that nobody else has.
+    /// A unique identifier.
     func take(for access: StorageAccess) throws(CloudStorageError) -> String {
         let key = access.tokens.accountKey
         if let known = identifiers.withLock({ $0[key]?.popLast() }) { return known }

@@ -6,7 +6,7 @@ enum DriveQuery {
     /// `text` as a literal of the query language.
     static func literal(_ text: String) -> String {
         var escaped = "'"
-        // Scalar by scalar: a quote with a combining accent is one character, and a quote all the same.
+        // Escapes scalar by scalar: a quote with a combining accent is one character, but still a quote.
         for scalar in text.unicodeScalars {
             if scalar == "'" || scalar == "\\" { escaped.unicodeScalars.append("\\") }
             escaped.unicodeScalars.append(scalar)
@@ -14,8 +14,8 @@ enum DriveQuery {
         return escaped + "'"
     }
 
-    /// All files that match, the one created first at the front; equal times are ordered by identifier, so that every
-    /// process makes the same choice among duplicates.
+    /// All matching files, oldest first; equal times are ordered by identifier, so that every process makes the same
+    /// choice among duplicates.
     static func list(_ query: String, with client: inout ProviderClient) throws(CloudStorageError) -> [DriveFile] {
         var found: [DriveFile] = []
         try pages(query, with: &client) { page in
@@ -25,7 +25,7 @@ enum DriveQuery {
         return found.sorted { ($0.createdTime ?? "", $0.id) < ($1.createdTime ?? "", $1.id) }
     }
 
-    /// Hands over the files that match, a page at a time, in no particular order, as long as `goesOn` returns true.
+    /// Hands over the matching files, a page at a time and in no particular order, while `goesOn` returns true.
     static func pages(
         _ query: String, with client: inout ProviderClient, goesOn: ([DriveFile]) -> Bool
     ) throws(CloudStorageError) {

@@ -4,7 +4,7 @@ import UntrustedInput
 
 /// A file resource, limited to the fields that we request (Drive API v3, `files`).
 struct DriveFile: Decodable, PlausibilityChecked {
-    /// The members that every request asks for; Drive's default reply omits most of them.
+    /// The members requested every time; Drive's default reply omits most of them.
     static let fields = "id,name,size,md5Checksum,sha256Checksum,headRevisionId,trashed,mimeType,createdTime"
 
     var id: String
@@ -12,7 +12,7 @@ struct DriveFile: Decodable, PlausibilityChecked {
     /// A 64-bit number as a string.
     var size: String?
     var md5Checksum: String?
-    /// Absent for a small share of files, old ones mostly.
+    /// Absent for a small share of files, mostly old ones.
     var sha256Checksum: String?
     var headRevisionId: String?
     var trashed: Bool?
@@ -52,10 +52,10 @@ struct DriveNewFile: Encodable {
 }
 
 extension DriveNewFile {
-    /// The file that an upload to `reservation` creates.
+    /// The file to create by an upload to `reservation`.
     init(_ reservation: ObjectReservation, mimeType: String) throws(CloudStorageError) {
         guard let objectID = reservation.objectID, let folderID = reservation.folderID else {
-            throw .rejected(code: "reservation without identifier")
+            throw .rejected(code: "the reservation has no identifier")
         }
         self.init(id: objectID, name: reservation.name, mimeType: mimeType, parents: [folderID])
     }
@@ -73,7 +73,7 @@ struct DriveErrorBody: Decodable {
         var reason: String?
     }
 
-    /// The most specific code for what went wrong.
+    /// The most specific error code.
     let reason: String
 
     private enum Member: String, CodingKey {
@@ -81,7 +81,7 @@ struct DriveErrorBody: Decodable {
         case description = "error_description"
     }
 
-    /// The routes of OAuth have a text as `error`, and `tokeninfo` at times only a description.
+    /// The OAuth routes have a text as `error`, and `tokeninfo` sometimes has only a description.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Member.self)
         if let word = try? container.decode(String.self, forKey: .error) {

@@ -1,21 +1,21 @@
 import HTTPTransport
 import HTTPTypes
 
-/// One upload to Drive: in a single multipart request if the content is small, else through a resumable session
-/// (Drive API, "Upload file data"). Either sends bytes as they arrive.
+/// An upload to Drive: in a single multipart request if the content is small, otherwise through a resumable session
+/// (Drive API, "Upload file data"). Both send bytes as they arrive.
 ///
-/// Nothing appears in the person's drive before the last part has been accepted. The object's identifier is chosen
-/// beforehand, so an object that exists already is our own, from an earlier attempt whose outcome we did not learn.
+/// Nothing appears in the person's drive before Drive has accepted the last part. The object's identifier is chosen
+/// beforehand, so an object that already exists is our own, from an earlier attempt of unknown outcome.
 struct DriveUpload {
-    /// Every chunk of a session but the last is a multiple of this.
+    /// Every chunk of a session except the last is a multiple of this size.
     static let granularity = 256 * 1024
-    /// Up to this size one request is enough; Drive accepts 5 MB, metadata included.
+    /// Content up to this size needs only one request; Drive accepts 5 MB including metadata.
     static let multipartLimitBytes = 4 << 20
 
     let content: any UploadContent
     let file: DriveNewFile
     let access: StorageAccess
-    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    /// The time limit of each step, measured from the arrival of its bytes: phones may be slower than any deadline.
     private let patience: Duration
 
     init(content: any UploadContent, file: DriveNewFile, access: StorageAccess) {
@@ -68,7 +68,7 @@ struct DriveUpload {
         return try transfer(first, in: session, mayRestart: true)
     }
 
-    /// Goes on with the session of an earlier request.
+    /// Continues the session of an earlier request.
     private func resume(
         _ resumption: any UploadResumption, _ session: DriveUploadSession
     ) throws(CloudStorageError) -> DriveFile {
@@ -89,7 +89,7 @@ struct DriveUpload {
         return try transfer(part(), in: session, mayRestart: false)
     }
 
-    /// Sends everything from `first` on.
+    /// Sends everything from `first` onwards.
     private func transfer(
         _ first: UploadPart, in session: DriveUploadSession, mayRestart: Bool
     ) throws(CloudStorageError) -> DriveFile {
@@ -100,16 +100,17 @@ struct DriveUpload {
             switch try send(part, in: &session) {
             case .finished(let file): return file
             case .taken:
-                guard !part.isLast else { throw .unavailable(detail: "Drive wants more than the whole file") }
+                guard !part.isLast else { throw .unavailable(detail: "Drive expects more than the whole file") }
                 part = try self.part()
             case .exists: return try existingAfterRest(from: part)
             case .lost:
                 if part.isLast {
-                    // The hash is certain only with the content's end.
+                    // The hash is certain only after the end of the content.
                     try part.arrive()
                     if let file = try existingIfAny() { return file }
                 }
-                // The bytes of earlier parts are gone; while the first part is still in memory, nothing is lost.
+                // The bytes of earlier parts are gone; while the first part is still in memory, the upload can start
+                // over.
                 guard part.offset == 0, mayRestart, let fresh = try startSession() else { throw lost() }
                 session = fresh
                 mayRestart = false
@@ -127,7 +128,7 @@ struct DriveUpload {
         }
     }
 
-    /// A session also ends when the folder is deleted.
+    /// A session also ends if the folder is deleted.
     private func lost() -> CloudStorageError {
         access.folder.markDoubtful()
         content.resumption?.startOver()
@@ -138,7 +139,7 @@ struct DriveUpload {
         try Self.startSession(for: file, ofBytes: content.lengthBytes, in: access, by: .after(patience))
     }
 
-    /// - Returns: `nil` if the object exists already.
+    /// - Returns: `nil` if the object already exists.
     static func startSession(
         for file: DriveNewFile, ofBytes lengthBytes: Int64, in access: StorageAccess, by deadline: Deadline
     ) throws(CloudStorageError) -> DriveUploadSession? {
@@ -157,7 +158,7 @@ struct DriveUpload {
         return try DriveUploadSession(url: location, totalBytes: lengthBytes, access: access)
     }
 
-    // MARK: Both
+    // MARK: Both methods
 
     /// Sends a request that creates an object; a conflict is a valid reply.
     private static func create(
@@ -173,16 +174,16 @@ struct DriveUpload {
         }
     }
 
-    /// The object with our identifier, after the rest of the content has been read and thereby verified.
+    /// The object with our identifier, after reading and thereby verifying the rest of the content.
     private func existingAfterRest(from part: UploadPart) throws(CloudStorageError) -> DriveFile {
         try content.verifyRest(from: part, granularity: Self.granularity)
         return try existing()
     }
 
-    /// The object with our identifier, which Drive reports as in use.
+    /// The object with our identifier, which Drive reports as already used.
     private func existing() throws(CloudStorageError) -> DriveFile {
         guard let file = try existingIfAny() else {
-            throw .unavailable(detail: "the object's identifier is used up: the object was deleted")
+            throw .unavailable(detail: "the object's identifier is used: the object was deleted")
         }
         return file
     }

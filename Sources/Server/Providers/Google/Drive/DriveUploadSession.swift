@@ -3,8 +3,8 @@ import HTTPTypes
 
 /// The data phase of a resumable upload (Drive API, "Perform a resumable upload").
 ///
-/// Drive may store less of a chunk than was sent, so the position that it reports decides where to continue. After
-/// anything but a clear reply Drive is asked for its position; no byte is sent again without that.
+/// Drive may store less of a chunk than was sent, so its reported position decides where to continue. After an
+/// ambiguous reply, Drive is asked for its position before any byte is sent again.
 struct DriveUploadSession {
     /// The outcome of one part.
     enum Outcome {
@@ -12,25 +12,25 @@ struct DriveUploadSession {
         case finished(DriveFile)
         /// Drive has this part and waits for the next one.
         case taken
-        /// Another upload has created the object with our identifier.
+        /// A different upload has created the object with our identifier.
         case exists
         /// Drive no longer knows the session.
         case lost
     }
 
-    /// The session's address, a secret: whoever has it may write.
+    /// The session's address. Secret: it authorizes its holder to write.
     private(set) var url: String
     private let totalBytes: Int64
     private let access: StorageAccess
     private var client: ProviderClient
 
-    /// - Parameter url: the session's address, a secret: whoever has it may write.
+    /// - Parameter url: the session's address. Secret: it authorizes its holder to write.
     init(url: String, totalBytes: Int64, access: StorageAccess) throws(CloudStorageError) {
         self.url = try Self.checked(url)
         self.totalBytes = totalBytes
         self.access = access
         client = ProviderClient(access) { reply in
-            // Of any other refusal of Drive's the documentation says that the session must be begun anew.
+            // For any other rejection by Drive, the documentation requires a new session.
             switch DriveVerdict.classify(reply, accepting: [308, 404, 409, 410]) {
             case .failure(.rejected) where (400..<500).contains(reply.status) && DriveErrorBody(reply) != nil: .answer
             case let verdict: verdict
@@ -38,16 +38,16 @@ struct DriveUploadSession {
         }
     }
 
-    /// What Drive has of an upload that another request has begun.
+    /// Drive's progress with an upload that another request began.
     enum Progress {
         case finished(DriveFile)
-        /// All bytes before this position.
+        /// Drive has all bytes before this position.
         case at(Int64)
         case exists
         case lost
     }
 
-    /// Asks how much Drive has.
+    /// Asks Drive for its progress.
     mutating func progress(by deadline: Deadline) throws(CloudStorageError) -> Progress {
         let reply = try client.send(query, by: deadline)
         switch reply.status {
@@ -58,11 +58,11 @@ struct DriveUploadSession {
         }
     }
 
-    /// Sends one part, if necessary again, from Drive's position.
+    /// Sends one part from Drive's position, if necessary repeatedly.
     ///
     /// - Parameters:
-    ///   - patience: how long Drive may take once all of the part has arrived.
-    ///   - isPositionKnown: whether Drive has nothing of the part yet.
+    ///   - patience: how long Drive may take after all of the part has arrived.
+    ///   - isPositionKnown: whether Drive is known to have none of the part yet.
     mutating func send(
         _ part: UploadPart, within patience: Duration, isPositionKnown: Bool = true
     ) throws(CloudStorageError) -> Outcome {
@@ -91,7 +91,7 @@ struct DriveUploadSession {
                 let stored = Self.storedBytes(reply.head)
                 if stored == end && !part.isLast { return .taken }
                 guard stored >= part.offset && stored <= end else {
-                    throw .unavailable(detail: "Drive forgot acknowledged bytes")
+                    throw .unavailable(detail: "Drive lost acknowledged bytes")
                 }
                 if stored > position {
                     attempt = 0
@@ -99,7 +99,7 @@ struct DriveUploadSession {
                     attempt += 1
                     try client.wait(
                         before: attempt, retryAfter: nil, by: deadline,
-                        orThrow: .unavailable(detail: "Drive does not take the part"))
+                        orThrow: .unavailable(detail: "Drive does not accept the part"))
                 }
                 position = stored
                 isPositionKnown = true
@@ -114,14 +114,14 @@ struct DriveUploadSession {
         return request
     }
 
-    /// A query for what Drive has; of empty content it is also the only chunk.
+    /// A query for Drive's progress; for empty content it is also the only chunk.
     private var query: OutgoingRequest {
         var request = OutgoingRequest(.google, .upload, .put, url)
         request.headers[.contentRange] = "bytes */\(totalBytes)"
         return request
     }
 
-    /// How many bytes Drive has: `Range: bytes=0-N` names the last one, and no such header means none.
+    /// The number of bytes that Drive has: `Range: bytes=0-N` names the last one; without the header, Drive has none.
     private static func storedBytes(_ head: ReplyHead) -> Int64 {
         guard let range = head.headers[.range], range.hasPrefix("bytes=0-"), let last = Int64(range.dropFirst(8)),
             (0..<Int64.max).contains(last)
@@ -129,10 +129,10 @@ struct DriveUploadSession {
         return last + 1
     }
 
-    /// `url` if it is one of Google's: the access token goes nowhere else.
+    /// `url` if it belongs to Google: the access token is never sent elsewhere.
     private static func checked(_ url: String) throws(CloudStorageError) -> String {
         guard ExternalService.google.owns(url) else {
-            throw .rejected(code: "upload session at a foreign address")
+            throw .rejected(code: "upload session at an unknown host")
         }
         return url
     }

@@ -2,12 +2,12 @@ import HTTPTransport
 import HTTPTypes
 import SyncProtocol
 
-/// Drive has no addresses for downloads without a token.
+/// Drive has no download addresses that work without a token.
 extension GoogleDrive: DirectUploads {
-    /// Life of a session, in seconds: a week (Drive API, "Perform a resumable upload").
+    /// Lifetime of a session, in seconds: a week (Drive API, "Perform a resumable upload").
     public var longestUploadAddressSeconds: Int64 { 7 * 86_400 }
 
-    /// The session creates the object under the reserved identifier, which can be done once.
+    /// The session creates the object under the reserved identifier, which is possible only once.
     public func beginDirectUpload(
         of lengthBytes: Int64, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> UploadAddress? {
@@ -39,7 +39,8 @@ extension GoogleDrive: DirectUploads {
         }
     }
 
-    /// Cancels the session ("Perform a resumable upload", status 499); one that is finished or forgotten takes nothing more.
+    /// Cancels the session ("Perform a resumable upload", status 499); a finished or unknown session accepts nothing
+    /// more.
     public func endDirectUpload(
         _ session: String, as reservation: ObjectReservation, in access: StorageAccess
     ) throws(CloudStorageError) -> Bool {

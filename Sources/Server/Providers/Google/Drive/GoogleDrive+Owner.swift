@@ -28,7 +28,7 @@ extension GoogleDrive: OwnerOperations {
         return true
     }
 
-    /// `about.get`; accounts of organizations may have no limit of their own.
+    /// `about.get`; accounts of organizations may have no individual limit.
     public func freeBytes(in access: StorageAccess) throws(CloudStorageError) -> Int64? {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let url = OutgoingRequest.url("https://www.googleapis.com/drive/v3/about", [("fields", "storageQuota")])

@@ -2,17 +2,17 @@ import HTTPTransport
 import HTTPTypes
 public import SyncProtocol
 
-/// Google Drive (API v3) under the scope `drive.file`: we see only what we have created.
+/// Google Drive (API v3) with the scope `drive.file`: we see only what we have created.
 ///
-/// Names are not unique in a Drive folder, so nothing here looks a name up before it writes. Identifiers are requested
+/// Names are not unique in a Drive folder, so no code here looks up a name before writing. Identifiers are requested
 /// from Drive beforehand (`files.generateIds`), which makes a repeated creation harmless: the second one is a conflict
 /// with our own object.
 public struct GoogleDrive: CloudProvider {
     static let files = "https://www.googleapis.com/drive/v3/files"
     static let upload = "https://www.googleapis.com/upload/drive/v3/files"
     static let folderType = "application/vnd.google-apps.folder"
-    /// Otherwise Drive says of files that their owner has moved to a shared drive that there are none ("Implement shared
-    /// drive support").
+    /// Without this parameter, Drive reports files that their owner has moved to a shared drive as missing ("Implement
+    /// shared drive support").
     static let allDrives = [(name: "supportsAllDrives", value: "true")]
 
     let identifiers = DriveIdentifierReserve()
@@ -38,9 +38,9 @@ public struct GoogleDrive: CloudProvider {
         return moved
     }
 
-    /// Moves an object into the person's folder as it is now: Drive takes files for a folder that its owner has put into the bin,
-    /// and deletes them with it after 30 days.
-    /// - Returns: the object, which is still in the bin if it was put there itself.
+    /// Moves an object into the person's current folder. Drive accepts files for a folder that its owner has moved to
+    /// the bin, and deletes them with the folder after 30 days.
+    /// - Returns: the object, which is still in the bin if its owner moved the object itself there.
     func takenOutOfBin(
         _ object: StoredObject, from parents: [String], in access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject {
@@ -89,7 +89,7 @@ public struct GoogleDrive: CloudProvider {
         do throws(CloudStorageError) {
             try client.send(OutgoingRequest(.google, .delete, .delete, url)).confirmDeletion()
         } catch .notFound {
-            // Deleted already, by us or by its owner.
+            // Already deleted, by us or by its owner.
         }
     }
 

@@ -8,9 +8,10 @@ import UntrustedInput
 ///
 /// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages
 public struct FCM: PushService {
-    /// Largest message, in bytes; what is counted is not documented exactly, so the limit is applied to the whole body.
+    /// The largest message, in bytes. Google does not document exactly what is counted, so the limit applies to the
+    /// whole body.
     static let maximumBodyBytes = 4_096
-    /// How long to wait after "quota exceeded" if the reply does not say:
+    /// How long to wait after "quota exceeded" if the reply specifies no time:
     /// https://firebase.google.com/docs/cloud-messaging/scale-fcm
     private static let quotaPause: Duration = .seconds(60)
 
@@ -58,8 +59,8 @@ public struct FCM: PushService {
         return message(PushText.shortened(notification.text) { message($0).count <= Self.maximumBodyBytes })
     }
 
-    /// The body of a request. The tag makes a repeated notification replace the first one on the screen; a collapse key
-    /// would not do, since only notifications of four keys are kept for a device that is off.
+    /// The body of a request. The tag makes a repeated notification replace the first one on the screen. A collapse key
+    /// would not suffice, since FCM keeps notifications with only four different keys for a device that is off.
     private static func message(
         _ text: String, id: String, lifetimeSeconds: Int64, to deviceToken: String
     ) -> [UInt8] {
@@ -112,14 +113,14 @@ public struct FCM: PushService {
         body(of: reply)?.error?.details?.lazy.compactMap(\.errorCode).first
     }
 
-    /// What went wrong; `nil` if nothing did. https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode
+    /// The error; `nil` if the reply is a success. https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode
     static func error(in reply: Reply) -> PushError? {
         if reply.status == 200 { return nil }
         let code = errorCode(in: reply)
         let word = PushError.word(code ?? body(of: reply)?.error?.status)
         switch (reply.status, code) {
         case (404, "UNREGISTERED"): return .gone(since: nil)
-        // The token, or something in the message.
+        // FCM rejects the token or a part of the message.
         case (400, "INVALID_ARGUMENT"): return .doubtful(detail: "status 400 \(word)")
         case (401, _), (403, _), (404, _): return .misconfigured(detail: "status \(reply.status) \(word)")
         case (429, _): return .rateLimited(retryAfter: reply.head.retryAfter ?? quotaPause)

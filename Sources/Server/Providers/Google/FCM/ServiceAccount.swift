@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JSONWebTokens
 
-/// The account that this server uses with Firebase: what Google issues as a JSON file.
+/// The account with which this server uses Firebase, as issued by Google in a JSON file.
 public struct ServiceAccount: Sendable {
     /// The Firebase project.
     public let projectID: String
@@ -23,7 +23,7 @@ public struct ServiceAccount: Sendable {
         }
     }
 
-    /// Why a file cannot be used.
+    /// Why a file is unusable.
     public enum Unusable: Error, CustomStringConvertible {
         case notAServiceAccount
         case badKey
@@ -36,7 +36,7 @@ public struct ServiceAccount: Sendable {
         }
     }
 
-    /// Reads the text of such a file.
+    /// Parses the text of such a file.
     public init(json: String) throws(Unusable) {
         guard let members = try? JSONDecoder().decode(Members.self, from: Data(json.utf8)),
             !members.projectID.isEmpty, !members.clientEmail.isEmpty

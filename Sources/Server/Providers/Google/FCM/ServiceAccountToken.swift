@@ -27,7 +27,7 @@ final class ServiceAccountToken: Sendable {
         self.now = now
     }
 
-    /// The token to use now. Two threads may fetch one at the same time: both are valid.
+    /// The current token. Two threads may fetch one at the same time; both tokens are valid.
     func current(through client: PushClient) throws(PushError) -> String {
         let time = now()
         if let known = fetched.withLock({ $0 }), known.expiresAt - Self.marginSeconds > time { return known.text }
@@ -36,7 +36,7 @@ final class ServiceAccountToken: Sendable {
         return new.text
     }
 
-    /// A replacement for a token that was rejected.
+    /// Replaces a rejected token.
     func replacement(for refused: String, through client: PushClient) throws(PushError) -> String {
         fetched.withLock { if $0?.text == refused { $0 = nil } }
         return try current(through: client)
@@ -68,7 +68,7 @@ final class ServiceAccountToken: Sendable {
             iss: account.email, scope: Self.scope, aud: Self.url, iat: issuedAt, exp: issuedAt + 3_600)
         let assertion: String
         do { assertion = try JSONWebToken.signed(claims, keyID: account.keyID, with: account.key) } catch {
-            throw .misconfigured(detail: "the service account's key does not sign")
+            throw .misconfigured(detail: "the service account's key cannot sign")
         }
         let reply = try client.send(
             .form(
@@ -86,7 +86,7 @@ final class ServiceAccountToken: Sendable {
             return Fetched(text: text, expiresAt: time + (body?.expiresIn ?? 3_600))
         case 429: throw .rateLimited(retryAfter: reply.head.retryAfter)
         case 500...: throw .unavailable(detail: "status \(reply.status) for an access token")
-        default: throw .misconfigured(detail: "service account refused: \(PushError.word(body?.error))")
+        default: throw .misconfigured(detail: "service account rejected: \(PushError.word(body?.error))")
         }
     }
 }

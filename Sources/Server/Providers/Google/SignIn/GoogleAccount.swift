@@ -20,7 +20,7 @@ public struct GoogleAccount: AccountProvider {
 
     /// - Parameters:
     ///   - clientID: the server's OAuth client.
-    ///   - otherClientIDs: the clients of our apps, where they are not in the same project as the server's.
+    ///   - otherClientIDs: clients of our apps in other projects than the server's.
     public init(clientID: String, clientSecret: String, otherClientIDs: [String]) {
         self.clientID = clientID
         tokenEndpoint = TokenEndpoint(
@@ -30,7 +30,7 @@ public struct GoogleAccount: AccountProvider {
 
     public var accountType: AccountType { .google }
 
-    /// `userinfo` says whose token it is, but accepts tokens issued for any app; `tokeninfo` says for which app.
+    /// `userinfo` identifies the person but accepts tokens issued for any app; `tokeninfo` identifies the app.
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
@@ -75,7 +75,7 @@ public struct GoogleAccount: AccountProvider {
     private func tokens(
         for code: PresentedCode, through client: AccountClient
     ) throws(AccountError) -> OAuthTokens {
-        // A code from an app on a device came without a redirect.
+        // An app on a device obtains its code without a redirect.
         let tokens = try tokenEndpoint.exchange(code, standardRedirectURI: "", through: client)
         if let scopes = tokens.scopes, Self.driveScopes.isDisjoint(with: scopes) { throw .scopeMissing }
         return tokens
@@ -96,18 +96,19 @@ public struct GoogleAccount: AccountProvider {
     }
 
     /// Revokes everything that the person has granted to our project, so that their next consent yields a refresh token
-    /// again: Google issues one at the first consent only ("Revoking a token").
+    /// again: Google issues one only at the first consent ("Revoking a token").
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard let token = stored.refreshToken ?? stored.accessToken else { return }
         let reply = try client.send(.form(.google, .revoke, Self.revocation, [("token", token)]))
         if reply.status == 200 { return }
         let word = try AccountJSON.decode(OAuthErrorBody.self, reply).error
-        // It has ended already.
+        // The grant has ended already.
         if reply.status == 400, word == "invalid_token" { return }
-        throw .misconfigured(detail: "Google's revocation endpoint says \(word)")
+        throw .misconfigured(detail: "Google's revocation endpoint replied \(word)")
     }
 
-    /// Listed, or in the same project as the server's client: a client id begins with the project's number.
+    /// Whether the client is listed or belongs to the same project as the server's client: a client ID begins with the
+    /// project's number.
     private func isOurs(_ audience: String) -> Bool {
         if audience == clientID || otherClientIDs.contains(audience) { return true }
         let project = clientID.prefix(while: { $0 != "-" })

@@ -1,7 +1,7 @@
 import HTTPTransport
 import HTTPTypes
 
-/// The folder that OneDrive keeps for our app: it is created when it is first requested.
+/// The folder that OneDrive provides for our app; the first request for it creates it.
 struct AppFolder {
     static let address = OneDrive.drive + "/special/approot"
     let access: StorageAccess
@@ -14,7 +14,7 @@ struct AppFolder {
             let folder = try fetch()
             return folder == remembered ? folder : try access.folder.replace(remembered, by: folder)
         } catch {
-            // Not verified after all.
+            // The verification failed, so the folder is still unverified.
             access.folder.markDoubtful()
             throw error
         }

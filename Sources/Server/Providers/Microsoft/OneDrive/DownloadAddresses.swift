@@ -1,14 +1,15 @@
 import Synchronization
 
-/// The address that one download uses, until it is rejected.
+/// The address that one download uses until the host rejects it.
 final class PresentAddress {
     var url: String?
     init(_ url: String?) { self.url = url }
 }
 
-/// Download addresses that came with a description, for the download that usually follows at once: saves one request.
+/// Download addresses that came with a description. They save a request for the download that usually follows at once.
 ///
-/// In this process's memory only. Each is used once, and soon; an address that no longer works is requested again.
+/// Kept only in this process's memory. Each is used once, soon after it was issued; an address that no longer works is
+/// replaced by a new one.
 final class DownloadAddresses: Sendable {
     private struct Key: Hashable {
         var account: Int64

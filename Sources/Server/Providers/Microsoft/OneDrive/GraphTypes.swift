@@ -6,17 +6,17 @@ struct DriveItem: Decodable, PlausibilityChecked {
     struct File: Decodable {
         var hashes: Hashes?
     }
-    /// Any of them may be absent, all of them for a while after an upload.
+    /// Any hash may be absent, and all of them may be absent for a while after an upload.
     struct Hashes: Decodable {
         var quickXorHash: String?
     }
     /// Present, and empty, if the item is in the bin.
     struct Deleted: Decodable {}
 
-    /// The members that we request; the download address comes with them although it is an annotation.
+    /// The members that we request; the download address is included although it is an annotation.
     static let fields = "id,name,size,file,eTag,cTag,deleted,createdDateTime,@microsoft.graph.downloadUrl"
 
-    /// The same without download addresses.
+    /// The members that we request in listings: no download addresses.
     static let listedFields = "id,name,size,file,eTag,cTag,deleted,createdDateTime"
 
     var id: String
@@ -24,11 +24,11 @@ struct DriveItem: Decodable, PlausibilityChecked {
     var size: Int64?
     var file: File?
     var eTag: String?
-    /// Changes with the contents only, unlike `eTag`, which changes with the name as well.
+    /// Changes only with the contents, unlike `eTag`, which also changes with the name.
     var cTag: String?
     var deleted: Deleted?
     var createdDateTime: String?
-    /// Whoever has this address may read the item, for about an hour.
+    /// Secret: for about an hour, the holder of this address may read the item.
     var downloadURL: String?
 
     enum CodingKeys: String, CodingKey {
@@ -48,7 +48,7 @@ struct DriveItem: Decodable, PlausibilityChecked {
 /// A page of a folder's items.
 struct DriveItemPage: Decodable {
     var value: [DriveItem]
-    /// Where the next page is, if there is one.
+    /// The address of the next page, if there is one.
     var nextLink: String?
 
     enum CodingKeys: String, CodingKey {
@@ -61,7 +61,7 @@ struct DriveItemPage: Decodable {
 struct NewUploadSession: Encodable {
     struct Item: Encodable {
         var name: String
-        /// Lets a full drive report that at once, and not at the last byte.
+        /// Lets a full drive report that at once instead of at the last byte.
         var fileSize: Int64?
         var conflictBehavior = "fail"
 
@@ -75,20 +75,20 @@ struct NewUploadSession: Encodable {
 
 /// An upload session, or its state after a part.
 struct UploadSessionState: Decodable {
-    /// Only when the session starts: a secret, since whoever has it may write.
+    /// Only when the session starts. Secret: it authorizes its holder to write.
     var uploadUrl: String?
     var expirationDateTime: String?
-    /// `["327680-"]` or `["327680-699999"]`; only the number before the first hyphen tells where to continue.
+    /// `["327680-"]` or `["327680-699999"]`; only the number before the first hyphen indicates where to continue.
     var nextExpectedRanges: [String]?
 
-    /// Position of the first byte that OneDrive lacks; `nil` if it does not report one.
+    /// Position of the first byte missing at OneDrive; `nil` if it does not report one.
     var nextPosition: Int64? {
         guard let range = nextExpectedRanges?.first else { return nil }
         return Int64(range.prefix { $0 != "-" }).flatMap { $0 >= 0 ? $0 : nil }
     }
 }
 
-/// Graph's error body. The inner errors are more specific, and spelt in two ways.
+/// Graph's error body. The inner errors are more specific, and have two spellings.
 struct GraphErrorBody: Decodable {
     final class Content: Decodable {
         let code: String?

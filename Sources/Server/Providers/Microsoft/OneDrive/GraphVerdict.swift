@@ -4,7 +4,7 @@ import UntrustedInput
 /// Classifies Graph's replies by the action they require (Microsoft Graph, "Microsoft Graph error responses and
 /// resource types" and OneDrive's "Error responses").
 enum GraphVerdict {
-    /// - Parameter answers: statuses that the caller wants to see although they are not successes.
+    /// - Parameter answers: error statuses for which the caller wants to see the reply.
     static func classify(_ reply: Reply, accepting answers: Set<Int>) -> ReplyVerdict {
         if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
         let codes = codes(reply)
@@ -32,7 +32,7 @@ enum GraphVerdict {
             return .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status) \(word)")
         case 403 where codes?.contains(where: throttlingCodes.contains) == true:
             return .throttled(after: reply.head.retryAfter, detail: "status 403 \(word)")
-        // A drive is read-only while its database is moved, for hours at times.
+        // A drive is read-only while its database is being moved, sometimes for hours.
         case 403 where codes?.contains("serviceReadOnly") == true:
             return .tryAgain(after: reply.head.retryAfter, detail: "status 403 \(word)")
         case 410:

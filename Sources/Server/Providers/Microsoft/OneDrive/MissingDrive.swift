@@ -3,12 +3,12 @@ import UntrustedInput
 
 /// Why a person has no OneDrive at all.
 ///
-/// Graph tells it only by the message: its codes, `ResourceNotFound` and `BadRequest`, stand for many other things.
+/// Only Graph's message reveals it: the codes, `ResourceNotFound` and `BadRequest`, have many other meanings.
 enum MissingDrive: String {
     case notSetUp = "the person's OneDrive was never set up (mysite not found)"
     case notLicensed = "the person's organization has no license for OneDrive (SharePoint Online)"
 
-    /// - Returns: `nil` for every reply that says something else.
+    /// - Returns: `nil` for every other reply.
     init?(_ reply: Reply) {
         guard reply.status == 400 || reply.status == 404,
             let text = try? UntrustedJSON.decode(Body.self, from: reply.body).error.message?.lowercased()

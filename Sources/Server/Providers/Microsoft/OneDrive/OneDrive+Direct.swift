@@ -3,23 +3,23 @@ import HTTPTypes
 import SyncProtocol
 
 extension OneDrive: DirectUploads, DirectDownloads {
-    /// "A short-lived URL", of about an hour (Microsoft Graph, "Download driveItem content").
+    /// "A short-lived URL", valid for about an hour (Microsoft Graph, "Download driveItem content").
     private static let addressSeconds: Int64 = 3_600
 
-    /// Sessions say themselves when they end. This is for the time in which that is not known yet: a few days are usual.
+    /// Sessions report their own expiry. This applies while that is still unknown; a few days are usual.
     public var longestUploadAddressSeconds: Int64 { 7 * 86_400 }
 
-    /// A session creates its item under the reserved name, and fails if that is taken.
+    /// A session creates its item under the reserved name, and fails if the name is taken.
     public func beginDirectUpload(
         of lengthBytes: Int64, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> UploadAddress? {
-        // Sessions refuse empty content.
+        // Sessions reject empty content.
         guard lengthBytes > 0 else { return nil }
         let creation = OneDriveCreation(access: access, patience: access.deadline.remaining)
         let reply = try creation.startSession(reservation.name, ofBytes: lengthBytes)
         guard reply.status != 409 else { return nil }
         let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
-        guard let url = state.uploadUrl else { throw .unavailable(detail: "a session without an address") }
+        guard let url = state.uploadUrl else { throw .unavailable(detail: "the upload session has no address") }
         let session = OneDriveSavedSession(
             url: try ContentHost.checked(url), name: reservation.name, expirationDateTime: state.expirationDateTime)
         return uploadAddress(in: try session.text, mimeType: mimeType)
@@ -38,8 +38,8 @@ extension OneDrive: DirectUploads, DirectDownloads {
         try find(name: reservation.name, in: access)
     }
 
-    /// Cancels the session. One that is not known has created its item; if there is none, its host may only not have heard of
-    /// it yet.
+    /// Cancels the session. If the session is unknown, it may have created its item; if there is no item, its host may
+    /// not know the session yet.
     public func endDirectUpload(
         _ session: String, as reservation: ObjectReservation, in access: StorageAccess
     ) throws(CloudStorageError) -> Bool {

@@ -25,7 +25,7 @@ extension OneDrive: OwnerOperations {
         return true
     }
 
-    /// The drive's facet `quota`; the permission for the app's folder alone may not show it.
+    /// The drive's facet `quota`; it may be hidden from an app that has permission only for its own folder.
     public func freeBytes(in access: StorageAccess) throws(CloudStorageError) -> Int64? {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         let url = OutgoingRequest.url(Self.drive, [("$select", "quota")])

@@ -2,11 +2,11 @@ import HTTPTransport
 import HTTPTypes
 public import SyncProtocol
 
-/// OneDrive (Microsoft Graph v1.0), in the folder that it keeps for our app (`special/approot`).
+/// OneDrive (Microsoft Graph v1.0), in the folder that it provides for our app (`special/approot`).
 ///
-/// OneDrive assigns identifiers only when an object exists, and names in a folder are unique, ignoring letter case. So
-/// every creation demands that it fail if the name is taken; the existing item is then compared. Equal contents come
-/// from an earlier attempt, and are the result; otherwise the new object gets the spare name.
+/// OneDrive assigns an identifier only when an object exists, and names in a folder are unique, ignoring letter case.
+/// Every creation therefore requests to fail if the name is taken; the existing item is then compared. Equal contents
+/// come from an earlier attempt and are the result; otherwise the new object gets the spare name.
 public struct OneDrive: CloudProvider {
     static let drive = host + "v1.0/me/drive"
     private static let host = "https://graph.microsoft.com/"
@@ -17,8 +17,8 @@ public struct OneDrive: CloudProvider {
 
     public var storageType: CloudStorageType { .microsoft }
 
-    /// Requests the app's folder only if it is unknown or due for verification: the upload itself decides everything
-    /// else.
+    /// Requests the app's folder only if it is unknown or due for verification; the upload itself detects all other
+    /// problems.
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
         ObjectReservation(
             name: name, objectID: nil, folderID: try AppFolder(access: access).identifier(),
@@ -46,8 +46,8 @@ public struct OneDrive: CloudProvider {
             DriveItem.self, try client.send(OutgoingRequest(.microsoft, .metadata, .get, url)).body)
     }
 
-    /// The bytes come from another host, by an address that is itself the authorization: our token is not sent there.
-    /// When it is rejected, a new one is requested, since its short life may be over.
+    /// The bytes come from another host, at an address that is itself the authorization: our token is never sent there.
+    /// If the host rejects the address, a new one is requested, since the address may have expired.
     public func download(
         objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
         receive: (Span<UInt8>) -> Bool
@@ -74,12 +74,13 @@ public struct OneDrive: CloudProvider {
         let reply = try client.send(
             OutgoingRequest(.microsoft, .download, .get, address(of: objectID) + "/content"), by: deadline)
         guard reply.status == 302, let location = reply.head.headers[.location] else {
-            throw .unavailable(detail: "status \(reply.status) instead of a download's address")
+            throw .unavailable(detail: "status \(reply.status) instead of a download address")
         }
         return try ContentHost.checked(location)
     }
 
-    /// By the item's identifier, never by a path below the app's folder, where `DELETE` removes the whole folder.
+    /// Deletes by the item's identifier, never by a path below the app's folder, where `DELETE` removes the whole
+    /// folder.
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
         try Self.delete(objectID, access)
     }
@@ -88,10 +89,10 @@ public struct OneDrive: CloudProvider {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         do throws(CloudStorageError) {
             let reply = try client.send(OutgoingRequest(.microsoft, .delete, .delete, address(of: objectID)))
-            // Whatever else replies with success has not deleted anything ("Delete a driveItem").
-            guard reply.status == 204 else { throw .unavailable(detail: "status \(reply.status) after a deletion") }
+            // Any other success status means that nothing was deleted ("Delete a driveItem").
+            guard reply.status == 204 else { throw .unavailable(detail: "status \(reply.status) after a DELETE") }
         } catch .notFound {
-            // Deleted already, by us or by its owner.
+            // Already deleted, by us or by its owner.
         }
     }
 
@@ -108,15 +109,15 @@ public struct OneDrive: CloudProvider {
                 DriveItemPage.self, try client.send(OutgoingRequest(.microsoft, .metadata, .get, url)).body)
             page(items.value.filter { $0.file != nil }.map(\.stored))
             guard let next = items.nextLink else { return }
-            // The token must not go anywhere else.
-            guard next.hasPrefix(Self.host) else { throw .unavailable(detail: "a listing goes on at another host") }
+            // The token must never be sent elsewhere.
+            guard next.hasPrefix(Self.host) else { throw .unavailable(detail: "a listing continues at another host") }
             url = next
         }
     }
 
     // MARK: Addresses
 
-    /// The item of that name in the app's folder; `nil` if there is none.
+    /// The item with that name in the app's folder; `nil` if there is none.
     static func item(
         named name: String, _ access: StorageAccess, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> DriveItem? {

@@ -1,17 +1,18 @@
 import HTTPTransport
 import HTTPTypes
 
-/// The requests that create an item in the app's folder, or begin to.
+/// The requests that create an item in the app's folder, or start to create it.
 ///
-/// A name conflict is a valid reply. If the app's folder does not exist, it is created, and the request is sent once more.
+/// A name conflict is a valid reply. If the app's folder does not exist, it is created, and the request is repeated
+/// once.
 struct OneDriveCreation {
     let access: StorageAccess
-    /// How long each step may take.
+    /// The time limit of each step.
     let patience: Duration
 
-    /// Requests an upload session ("driveItem: createUploadSession"). The size is documented for personal drives only; a drive
-    /// that rejects it is asked again without.
-    /// - Returns: the reply, perhaps 409 if the name is taken.
+    /// Requests an upload session ("driveItem: createUploadSession"). The size is documented for personal drives only;
+    /// if a drive rejects it, the request is repeated without it.
+    /// - Returns: the reply; its status may be 409 if the name is taken.
     func startSession(_ name: String, ofBytes lengthBytes: Int64) throws(CloudStorageError) -> Reply {
         do {
             return try create(Self.sessionRequest(name, bytes: lengthBytes))

@@ -1,12 +1,12 @@
 import SyncProtocol
 
-/// An upload session as it is recorded between two requests.
+/// An upload session as recorded between two requests.
 struct OneDriveSavedSession: Codable {
-    /// A secret: whoever has it may write.
+    /// Secret: it authorizes its holder to write.
     var url: String
     /// The name that the item will have.
     var name: String
-    /// As OneDrive says it; `nil` if that does not matter.
+    /// In OneDrive's format; `nil` if it does not matter.
     var expirationDateTime: String?
 
     init(url: String, name: String, expirationDateTime: String? = nil) {

@@ -1,22 +1,22 @@
 import HTTPTransport
 import HTTPTypes
 
-/// One upload to OneDrive: in a single request if the content is small, else through an upload session
-/// (Microsoft Graph, "Upload or replace the contents of a driveItem" and "driveItem: createUploadSession").
+/// An upload to OneDrive: in a single request if the content is small, otherwise through an upload session (Microsoft
+/// Graph, "Upload or replace the contents of a driveItem" and "driveItem: createUploadSession").
 ///
 /// Bytes are sent as they arrive. Nothing appears in the person's drive before the content is verified: a request that
 /// ends before its announced length stores nothing, and a session without the end of its last part creates no item.
 struct OneDriveUpload {
-    /// Every fragment of a session but the last is a multiple of this.
+    /// Every fragment of a session except the last is a multiple of this size.
     static let granularity = 320 * 1024
-    /// Up to this size one request is enough; empty content has no other way, since sessions refuse it.
+    /// Content up to this size needs only one request; empty content always uses one, since sessions reject it.
     static let simpleLimitBytes = 4 << 20
 
     let content: any UploadContent
     /// The names that the object may get, in order of preference.
     let names: [String]
     let access: StorageAccess
-    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    /// The time limit of each step, measured from the arrival of its bytes: phones may be slower than any deadline.
     private let patience: Duration
 
     init(content: any UploadContent, names: [String], access: StorageAccess) {
@@ -31,20 +31,20 @@ struct OneDriveUpload {
     func run() throws(CloudStorageError) -> StoredObject {
         let item = try send()
         guard isOurs(item) else {
-            // The wrong item is ours, and nobody else can find it: it may have got another name than was reserved.
+            // The wrong item is ours, and nobody else can find it, since its name may differ from the reserved one.
             try? OneDrive.delete(item.id, access)
             throw .contentMismatch
         }
         return item.stored
     }
 
-    /// Whether an item has the size and, if OneDrive knows it yet, the hash of the content.
+    /// Whether an item has the content's size and, if OneDrive already knows it, the content's hash.
     private func isOurs(_ item: DriveItem) -> Bool {
         guard item.size == content.lengthBytes else { return false }
         return item.stored.providerHash.map { $0 == content.providerHash } ?? true
     }
 
-    /// Whether an item that was there before has the same content: without a hash that is unknown.
+    /// Whether an existing item has the same content, which is unknown without a hash.
     private func isEqual(_ item: DriveItem) -> Bool {
         item.stored.providerHash == content.providerHash && item.size == content.lengthBytes
     }
@@ -76,13 +76,13 @@ struct OneDriveUpload {
                 try client.send(request, with: part, within: patience)
             }
             if reply.status != 409 { return try ProviderJSON.decode(DriveItem.self, reply.body) }
-            // The hash of the content is known only now.
+            // Only now is the hash of the content known.
             try part.arrive()
             guard let item = try existing(name) else { continue }
             if isEqual(item) { return item }
-            // Perhaps these very bytes, from an attempt whose reply was lost: OneDrive hashes late.
+            // The item may contain these bytes, from an attempt whose reply was lost: OneDrive computes hashes late.
             if item.size == content.lengthBytes, item.stored.providerHash == nil {
-                throw .unavailable(detail: "OneDrive has not hashed yet what has the object's name")
+                throw .unavailable(detail: "OneDrive has not yet hashed the item with the object's name")
             }
         }
         throw .contentMismatch
@@ -93,7 +93,7 @@ struct OneDriveUpload {
     private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DriveItem {
         let (begun, rivals) = try startSession()
         guard let session = begun else {
-            // Nothing can be created; but the whole content may exist already.
+            // All names are taken, so nothing can be created, but the whole content may already exist.
             try content.verifyRest(from: first, granularity: Self.granularity)
             guard let rival = rivals.first(where: isEqual) else { throw .contentMismatch }
             return rival
@@ -101,14 +101,14 @@ struct OneDriveUpload {
         return try transfer(first, in: session, rivals, mayRestart: true)
     }
 
-    /// Goes on with the session of an earlier request.
+    /// Continues the session of an earlier request.
     private func resume(
         _ resumption: any UploadResumption, _ session: OneDriveUploadSession
     ) throws(CloudStorageError) -> DriveItem {
         var session = session
         if !resumption.isPositionCertain {
             guard let position = try session.position(by: .after(patience)) else {
-                // Perhaps the request before this one has sent everything.
+                // The previous request may have sent everything.
                 guard let item = try existing(session.name), item.size == content.lengthBytes else { throw lost() }
                 try content.verifyRest(from: part(), granularity: Self.granularity)
                 guard isEqual(item) else { throw lost() }
@@ -120,7 +120,7 @@ struct OneDriveUpload {
         return try transfer(part(), in: session, [], mayRestart: false)
     }
 
-    /// Sends everything from `first` on.
+    /// Sends everything from `first` onwards.
     private func transfer(
         _ first: UploadPart, in session: OneDriveUploadSession, _ rivals: [DriveItem], mayRestart: Bool
     ) throws(CloudStorageError) -> DriveItem {
@@ -131,7 +131,7 @@ struct OneDriveUpload {
             var mayRestart = mayRestart
             while true {
                 if part.isLast, !rivals.isEmpty {
-                    // The hash of the content is known only with its end.
+                    // The hash of the content is known only after its end.
                     try part.arrive()
                     if let rival = rivals.first(where: isEqual) {
                         session.cancel()
@@ -142,7 +142,7 @@ struct OneDriveUpload {
                 switch outcome {
                 case .finished(let item): return item
                 case .taken:
-                    guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
+                    guard !part.isLast else { throw .unavailable(detail: "OneDrive expects more than the whole file") }
                     part = try self.part()
                 case .exists:
                     try part.arrive()
@@ -156,7 +156,8 @@ struct OneDriveUpload {
                         try part.arrive()
                         if let item = try existing(session.name), isEqual(item) { return item }
                     }
-                    // The bytes of earlier parts are gone; while the first part is still in memory, nothing is lost.
+                    // The bytes of earlier parts are gone; while the first part is still in memory, the upload can
+                    // start over.
                     guard part.offset == 0, mayRestart else { throw lost() }
                     var begun: OneDriveUploadSession?
                     (begun, rivals) = try startSession()
@@ -166,13 +167,13 @@ struct OneDriveUpload {
                 }
             }
         } catch {
-            // What comes in pieces may go on in it.
+            // An upload in pieces may continue in the session.
             if content.resumption == nil { session.cancel() }
             throw error
         }
     }
 
-    /// Sends a part; if the phone breaks off within it, what has arrived.
+    /// Sends a part, or only the bytes that have arrived if the phone interrupts it.
     private func send(
         _ part: UploadPart, in session: inout OneDriveUploadSession
     ) throws(CloudStorageError) -> (OneDriveUploadSession.Outcome, rival: DriveItem?) {
@@ -184,8 +185,8 @@ struct OneDriveUpload {
         }
     }
 
-    /// Sends a part, again if the session is busy: then a request whose connection broke is still in progress there.
-    /// - Returns: also the item that has the name meanwhile, if that is the outcome.
+    /// Sends a part, and repeats it if the session is busy: a request whose connection broke may still be in progress.
+    /// - Returns: also the item that has taken the name meanwhile, if that is the outcome.
     private func sendWhenFree(
         _ part: UploadPart, in session: inout OneDriveUploadSession, isPositionKnown: Bool
     ) throws(CloudStorageError) -> (OneDriveUploadSession.Outcome, rival: DriveItem?) {
@@ -210,8 +211,8 @@ struct OneDriveUpload {
         return .unavailable(detail: "OneDrive lost the upload session")
     }
 
-    /// Starts a session under the first name that is free; `nil` if none is.
-    /// - Returns: also the items of the same size that had the names before it: one of them may turn out to be equal.
+    /// Starts a session under the first free name; `nil` if none is free.
+    /// - Returns: also the items of the same size that have the names before it: one of them may turn out to be equal.
     private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession?, rivals: [DriveItem]) {
         var rivals: [DriveItem] = []
         var isBusy = false
@@ -219,12 +220,12 @@ struct OneDriveUpload {
             let reply = try creation.startSession(name, ofBytes: content.lengthBytes)
             guard reply.status == 409 else {
                 let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
-                guard let url = state.uploadUrl else { throw .unavailable(detail: "a session without an address") }
+                guard let url = state.uploadUrl else { throw .unavailable(detail: "the upload session has no address") }
                 let session = try OneDriveUploadSession(
                     url: url, name: name, totalBytes: content.lengthBytes, access: access)
                 return (session, rivals)
             }
-            // Without an item another session has the name, perhaps one whose reply was lost.
+            // If there is no item, a different session has the name, perhaps one whose reply was lost.
             guard let item = try existing(name) else {
                 isBusy = true
                 continue
@@ -235,7 +236,7 @@ struct OneDriveUpload {
         return (nil, rivals)
     }
 
-    /// The item that has a name already in use.
+    /// The item that already has the name.
     private func existing(_ name: String) throws(CloudStorageError) -> DriveItem? {
         try OneDrive.item(named: name, access, by: .after(patience))
     }

@@ -4,8 +4,8 @@ import HTTPTypes
 /// The data phase of an upload session.
 ///
 /// The session's address is itself the authorization: our token is never sent there. OneDrive may store less of a
-/// fragment than was sent, so the range that it expects next decides where to continue. After anything but a clear
-/// reply OneDrive is asked for that range; no byte is sent again without that.
+/// fragment than was sent, so the range that it expects next decides where to continue. After an ambiguous reply,
+/// OneDrive is asked for that range before any byte is sent again.
 struct OneDriveUploadSession {
     /// The outcome of one part.
     enum Outcome {
@@ -13,7 +13,7 @@ struct OneDriveUploadSession {
         case finished(DriveItem)
         /// OneDrive has this part and waits for the next one.
         case taken
-        /// Another item has taken the name in the meantime.
+        /// A different item has taken the name in the meantime.
         case exists
         /// OneDrive no longer knows the session.
         case lost
@@ -25,14 +25,14 @@ struct OneDriveUploadSession {
 
     /// The name that the item will have.
     let name: String
-    /// The session's address, a secret: whoever has it may write.
+    /// The session's address. Secret: it authorizes its holder to write.
     let url: String
     private let totalBytes: Int64
     private let access: StorageAccess
     private var client: ProviderClient
     private var isKnownToWork = false
 
-    /// - Parameter url: the session's address, a secret: whoever has it may write.
+    /// - Parameter url: the session's address. Secret: it authorizes its holder to write.
     init(url: String, name: String, totalBytes: Int64, access: StorageAccess) throws(CloudStorageError) {
         self.url = try ContentHost.checked(url)
         self.name = name
@@ -48,26 +48,26 @@ struct OneDriveUploadSession {
         client.presentsToken = false
     }
 
-    /// Whether a 400 is about the session: OneDrive has no documented code for that, and says "Upload session not found", or
-    /// `uploadSessionFailed` (issues 140 and 698 of its documentation).
+    /// Whether status 400 concerns the session: OneDrive has no documented code for that, and reports "Upload session
+    /// not found" or `uploadSessionFailed` (issues 140 and 698 of its documentation).
     private static func saysThatItIsLost(_ reply: Reply) -> Bool {
         let text = String(decoding: reply.body.prefix(4_096), as: UTF8.self).lowercased()
         return text.contains("upload session not found") || text.contains("uploadsession")
     }
 
-    /// Asks how much OneDrive has.
-    /// - Returns: `nil` if it does not know the session any more, or waits for nothing more.
+    /// Asks OneDrive for its progress.
+    /// - Returns: `nil` if OneDrive no longer knows the session, or expects no more bytes.
     mutating func position(by deadline: Deadline) throws(CloudStorageError) -> Int64? {
         let reply = try client.send(OutgoingRequest(.microsoft, .upload, .get, url), by: deadline)
         guard reply.status == 200 else { return nil }
         return try ProviderJSON.decode(UploadSessionState.self, reply.body).nextPosition
     }
 
-    /// Sends one part, if necessary again, from OneDrive's position.
+    /// Sends one part from OneDrive's position, if necessary repeatedly.
     ///
     /// - Parameters:
-    ///   - patience: how long OneDrive may take once all of the part has arrived.
-    ///   - isPositionKnown: whether OneDrive has nothing of the part yet.
+    ///   - patience: how long OneDrive may take after all of the part has arrived.
+    ///   - isPositionKnown: whether OneDrive is known to have none of the part yet.
     mutating func send(
         _ part: UploadPart, within patience: Duration, isPositionKnown: Bool = true
     ) throws(CloudStorageError) -> Outcome {
@@ -96,7 +96,7 @@ struct OneDriveUploadSession {
                     else { return .lost }
                     position = sent
                     continue
-                // Its address is its authorization, so only another session fixes a 401.
+                // The session's address is its authorization, so only a new session fixes a 401.
                 case 400, 401, 404, 410, 412: return .lost
                 case 409: return .exists
                 case 416:
@@ -104,7 +104,7 @@ struct OneDriveUploadSession {
                     attempt += 1
                     try client.wait(
                         before: attempt, retryAfter: nil, by: deadline,
-                        orThrow: .unavailable(detail: "OneDrive does not take the part"))
+                        orThrow: .unavailable(detail: "OneDrive does not accept the part"))
                     continue
                 case 200, 201:
                     if sent != nil { return .finished(try ProviderJSON.decode(DriveItem.self, reply.body)) }
@@ -112,17 +112,18 @@ struct OneDriveUploadSession {
                 }
                 isKnownToWork = true
                 let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
-                // Nothing more is expected, although the item was not announced: it is looked up by its name.
+                // OneDrive expects no more bytes, although it has not reported the item: the caller looks it up by its
+                // name.
                 guard let next = state.nextPosition else { return .lost }
                 if next == end && !part.isLast { return .taken }
                 guard next >= part.offset && next < end else {
-                    throw .unavailable(detail: "OneDrive forgot acknowledged bytes")
+                    throw .unavailable(detail: "OneDrive lost acknowledged bytes")
                 }
                 if let sent, next <= sent {
                     attempt += 1
                     try client.wait(
                         before: attempt, retryAfter: nil, by: deadline,
-                        orThrow: .unavailable(detail: "OneDrive does not take the part"))
+                        orThrow: .unavailable(detail: "OneDrive does not accept the part"))
                 } else if sent != nil {
                     attempt = 0
                 }
@@ -138,8 +139,7 @@ struct OneDriveUploadSession {
         return request
     }
 
-    /// Cancels the session, so that it does not count against the person's storage until it expires; a failure does not
-    /// matter.
+    /// Cancels the session, so that it does not count against the person's storage until it expires; ignores a failure.
     func cancel() {
         _ = try? access.transport.send(
             OutgoingRequest(.microsoft, .upload, .delete, url), by: .after(Self.cancellationTime))

@@ -3,14 +3,15 @@ import HTTPTransport
 import HTTPTypes
 public import SyncProtocol
 
-/// Microsoft accounts, personal ones and those of organisations: an id token that says who signed in to our app, an
-/// access token that Graph accepts, and the server's own tokens: for a code, or obtained on behalf of the person
-/// (Microsoft identity platform, "OAuth 2.0 authorization code flow", "OAuth 2.0 On-Behalf-Of flow").
+/// Microsoft accounts of people and of organizations. They involve three kinds of tokens: an ID token, which identifies
+/// the person who signed in to our app; an access token for Graph; and the server's own tokens, obtained for a code or
+/// on behalf of the person (Microsoft identity platform, "OAuth 2.0 authorization code flow", "OAuth 2.0 On-Behalf-Of
+/// flow").
 public struct MicrosoftAccount: AccountProvider {
     private static let authority = "https://login.microsoftonline.com/common"
     private static let token = authority + "/oauth2/v2.0/token"
     private static let me = "https://graph.microsoft.com/v1.0/me"
-    /// Without `offline_access` there is no refresh token.
+    /// Without `offline_access`, Microsoft issues no refresh token.
     private static let scope =
         "https://graph.microsoft.com/User.Read https://graph.microsoft.com/Files.ReadWrite.AppFolder offline_access"
 
@@ -22,11 +23,11 @@ public struct MicrosoftAccount: AccountProvider {
     private let now: @Sendable () -> Date
 
     /// - Parameters:
-    ///   - clientID: the application's id, for which apps get their id tokens.
-    ///   - redirectURI: of callers that request codes without naming one; `nil` if they use none.
-    ///   - allowsIDTokens: whether an id token is exchanged on behalf of the person, as deployed clients need it.
-    ///     Microsoft's documentation excludes that (`AADSTS240002`), and wants an access token for the app's own API.
-    ///   - now: the clock; tests pass one that they control.
+    ///   - clientID: the application's ID, for which apps obtain their ID tokens.
+    ///   - redirectURI: for callers that request codes without naming one; `nil` if they use none.
+    ///   - allowsIDTokens: whether an ID token is exchanged on behalf of the person, as deployed clients require.
+    ///     Microsoft's documentation excludes that (`AADSTS240002`) and requires an access token for the app's own API.
+    ///   - now: the clock, for tests to control.
     public init(
         clientID: String, clientSecret: String, redirectURI: String? = nil, allowsIDTokens: Bool = true,
         now: @escaping @Sendable () -> Date = { Date() }
@@ -50,8 +51,8 @@ public struct MicrosoftAccount: AccountProvider {
 
     public var accountType: AccountType { .microsoft }
 
-    /// The id token proves that the person signed in to our app, and Graph returns the identifier by which we know
-    /// them. The two must be the same person's, or anybody's access token would do.
+    /// The ID token proves that the person signed in to our app, and Graph returns the identifier that identifies them
+    /// for us. Both must belong to the same person; otherwise any access token would suffice.
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
@@ -67,26 +68,26 @@ public struct MicrosoftAccount: AccountProvider {
             providerUserID: user.id, displayName: user.displayName ?? "", tokenLifetime: claims.lifetime(at: now))
     }
 
-    /// The digits of an identifier: a personal account's `oid` is a UUID that consists of Graph's id, padded with
+    /// The digits of an identifier: the `oid` of a personal account is a UUID that consists of Graph's ID padded with
     /// leading zeros.
     private static func normalized(_ identifier: String) -> String {
         String(identifier.lowercased().filter { $0 != "-" }.drop { $0 == "0" })
     }
 
     private func me(_ token: String, through client: AccountClient) throws(AccountError) -> MicrosoftUser {
-        // A header, since tokens in URLs get logged.
+        // Sent in a header, since tokens in URLs get logged.
         let reply = try client.send(
             OutgoingRequest(.microsoft, .identity, .get, Self.me, headers: [.authorization: "Bearer " + token]))
         switch GraphVerdict.classify(reply, accepting: []) {
         case .answer: return try AccountJSON.decode(MicrosoftUser.self, reply)
-        // The token is one, but not for this route.
+        // The token is valid, but not for this route.
         case .failure(.rejected) where reply.status == 403 && GraphVerdict.codes(reply) != nil: throw .scopeMissing
         case let verdict: throw verdict.accountError ?? .rejected
         }
     }
 
-    /// Exchanges a code that was requested with a redirect URI, the caller's or the configured one; without one, codes
-    /// are left alone.
+    /// Exchanges a code that was requested with a redirect URI, either the caller's or the configured one; without a
+    /// redirect URI, codes are ignored.
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
@@ -97,7 +98,7 @@ public struct MicrosoftAccount: AccountProvider {
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
-    /// The code must have been requested with the scope `openid`, so that an id token comes with the tokens.
+    /// The code must have been requested with the scope `openid`, so that the exchange also returns an ID token.
     public func signIn(
         with code: PresentedCode, through client: AccountClient
     ) throws(AccountError) -> CodeSignIn? {
@@ -124,7 +125,7 @@ public struct MicrosoftAccount: AccountProvider {
         if let scope = tokens.scope, !scope.lowercased().contains("files.readwrite") { throw .scopeMissing }
     }
 
-    /// Exchanges the presented token, which may be done any number of times while it lives.
+    /// The presented token may be exchanged any number of times until it expires.
     public var exchangesTokens: Bool { true }
 
     public func exchange(
@@ -140,7 +141,7 @@ public struct MicrosoftAccount: AccountProvider {
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
-    /// Requests the app's folder, which every OneDrive has: people of organizations may lack a OneDrive.
+    /// Requests the app's folder, which every OneDrive has; people in organizations may have no OneDrive.
     public func requireStorage(
         with credentials: StoredCredentials, through client: AccountClient
     ) throws(AccountError) {
@@ -148,7 +149,7 @@ public struct MicrosoftAccount: AccountProvider {
         let request = OutgoingRequest(
             .microsoft, .metadata, .get, OutgoingRequest.url(AppFolder.address, [("$select", "id")]),
             headers: [.authorization: "Bearer " + token])
-        // A Graph that cannot be asked is no reason to refuse anybody.
+        // If Graph cannot be asked, nobody is rejected.
         guard let reply = try? client.send(request), let missing = MissingDrive(reply) else { return }
         throw .storageMissing(detail: missing.rawValue)
     }
@@ -159,12 +160,12 @@ public struct MicrosoftAccount: AccountProvider {
         guard try policy.claims(in: payload, at: now()).scp != nil else { throw .rejected }
     }
 
-    /// The phone's tokens are not kept: the server has its own.
+    /// Stores none of the phone's tokens, since the server has its own.
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
 
-    /// With an invented code in the form of those of personal accounts. For such a code a wrong secret is known to be
-    /// refused (`AADSTS7000215`); of a refresh token Microsoft may judge the form first (`AADSTS9002313`, also
-    /// `invalid_grant`), which would say nothing about the secret.
+    /// Uses an invented code in the format of personal accounts. For such a code, Microsoft is known to reject a wrong
+    /// secret (`AADSTS7000215`). For a refresh token, it may check the format first (`AADSTS9002313`, also
+    /// `invalid_grant`), which would reveal nothing about the secret.
     public func checkRegistration(through client: AccountClient) throws(AccountError) {
         let code = "M00000000-0000-0000-0000-000000000000"
         let details = [("redirect_uri", redirectURI ?? "http://localhost"), ("scope", Self.scope)]
@@ -175,7 +176,7 @@ public struct MicrosoftAccount: AccountProvider {
         }
     }
 
-    /// Each renewal returns a new refresh token, to be stored together with the access token.
+    /// Each renewal returns a new refresh token, which must be stored together with the access token.
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {

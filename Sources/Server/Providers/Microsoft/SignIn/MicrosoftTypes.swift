@@ -2,7 +2,7 @@
 
 /// Reply of Graph's `/me`.
 struct MicrosoftUser: Decodable {
-    /// Personal accounts: 16 hexadecimal digits, fewer if the first ones are zeros; others: a UUID.
+    /// For personal accounts, 16 hexadecimal digits, or fewer if the first ones are zeros; for others, a UUID.
     var id: String
     var displayName: String?
 }
@@ -10,6 +10,6 @@ struct MicrosoftUser: Decodable {
 /// The token endpoint's error body (Microsoft identity platform, "Authentication and authorization error codes").
 struct MicrosoftErrorBody: Decodable {
     var error: String
-    /// The numbers behind `AADSTS`.
+    /// The numbers after `AADSTS`.
     var errorCodes: [Int]?
 }

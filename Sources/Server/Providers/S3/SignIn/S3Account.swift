@@ -3,10 +3,10 @@ import HTTPTransport
 public import SyncProtocol
 import UntrustedInput
 
-/// People who sign in with an access key to a bucket.
+/// Accounts of people who sign in with an access key to a bucket.
 ///
-/// The key must open the bucket, and be able to write there: whoever can do that is its owner, also with another key.
-/// A key does not expire by itself, and nobody but its owner can revoke it.
+/// The key must open the bucket and allow writing to it; a key that does so proves ownership, even if it differs from
+/// the stored one. A key does not expire by itself, and only its owner can revoke it.
 public struct S3Account: AccountProvider {
     private static let longestSecret = 256
 
@@ -14,7 +14,7 @@ public struct S3Account: AccountProvider {
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
 
-    /// - Parameter now: the clock; tests pass one that they control.
+    /// - Parameter now: the clock, for tests to control.
     public init(
         servers: NamedServers, now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -24,9 +24,9 @@ public struct S3Account: AccountProvider {
 
     public var accountType: AccountType { .s3 }
 
-    /// Lists the bucket, and begins and aborts an upload, which leaves nothing in it.
+    /// Lists the bucket, and begins and aborts an upload, which leaves no object behind.
     ///
-    /// A storage that is full has a key that may write: its owner must be able to delete something.
+    /// A full storage also proves that the key may write: its owner must still be able to delete files.
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
@@ -59,7 +59,7 @@ public struct S3Account: AccountProvider {
         (try? S3Location(details: presented.accountDetails)) != nil
     }
 
-    /// Tries every right out that the key needs (``S3KeyTrial``), and finds out whether the bucket keeps what is deleted.
+    /// Tests every right that the key needs (``S3KeyTrial``), and determines whether the bucket keeps deleted objects.
     public func requireStorage(
         with credentials: StoredCredentials, through client: AccountClient
     ) throws(AccountError) {
@@ -69,13 +69,13 @@ public struct S3Account: AccountProvider {
         let trial = S3KeyTrial(try bucket(location, secret: secret, through: client))
         if try trial.keepObject() == .withVersions {
             client.remark(
-                "the bucket keeps versions: what is deleted or replaced stays in it, and is billed, until its owner or a "
-                    + "lifecycle rule removes it")
+                "the bucket keeps versions: deleted and replaced files remain in it and are billed until its owner or "
+                    + "a lifecycle rule removes them")
         }
         try trial.seeUploads()
     }
 
-    /// The app maker has registered nothing anywhere.
+    /// The app maker registers with no S3 service.
     public var hasRegistration: Bool { false }
 
     public func checkRegistration(through client: AccountClient) {}
@@ -87,7 +87,7 @@ public struct S3Account: AccountProvider {
             throw .serverNotAllowed
         }
         guard secret.isIdentifier(upTo: Self.longestSecret) else {
-            throw .keyRejected("the access token is not the secret of an access key: it has a blank, or is too long")
+            throw .keyRejected("the access token is not the secret of a key: it contains a blank or is too long")
         }
         return S3Bucket(
             location, secret: secret, destination: destination, server: server,
@@ -95,7 +95,7 @@ public struct S3Account: AccountProvider {
     }
 }
 
-/// A key that nobody has stored yet.
+/// A key that is not stored yet.
 private final class PresentedKey: AccessTokens {
     let accountKey: Int64 = 0
     private let secret: String

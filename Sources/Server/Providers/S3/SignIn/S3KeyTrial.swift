@@ -2,13 +2,13 @@ import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
 
-/// Tries out whether a key that somebody presents opens a bucket, and has every right that the server needs there, each with the
-/// request that needs it. Nothing is left in the bucket.
+/// Tests whether a presented key opens a bucket and has every right that the server needs there, by sending the
+/// requests that need them. Leaves nothing in the bucket.
 ///
-/// Only the service's own words about the key reject it. A right that is missing, a bucket that does not exist, or an address
-/// at which there is no such service have errors of their own, with a sentence that names the cause.
+/// Only the service's explicit verdict on the key rejects it. A missing right, a bucket that does not exist, or an
+/// address without an S3 service each have their own error, with a sentence that names the cause.
 struct S3KeyTrial {
-    /// The rights of a key, by their names at Amazon ("Actions, resources, and condition keys for Amazon S3").
+    /// The rights of a key, by Amazon's names ("Actions, resources, and condition keys for Amazon S3").
     private enum Right: String {
         case list = "s3:ListBucket"
         case read = "s3:GetObject"
@@ -18,15 +18,15 @@ struct S3KeyTrial {
         case listUploads = "s3:ListBucketMultipartUploads"
     }
 
-    /// What a bucket does with an object that is deleted.
+    /// How a bucket treats a deleted object.
     enum Deletion {
         case forGood
         case withVersions
     }
 
-    /// Always the same name: what a failed attempt leaves behind, the next one overwrites and deletes.
+    /// Always the same name, so that each attempt overwrites and deletes what a failed one left behind.
     private static let probeName = ".syncserver-probe"
-    /// The codes of refusals for want of a right.
+    /// Error codes for a missing right.
     private static let denials: Set = ["AccessDenied", "AllAccessDisabled", "UnauthorizedAccess", "Forbidden"]
 
     private let bucket: S3Bucket
@@ -49,7 +49,7 @@ struct S3KeyTrial {
     }
 
     /// Begins an upload and ends it.
-    /// - Returns: whether it could be aborted, and needed no other end.
+    /// - Returns: whether it could be aborted and needed no other way to end it.
     /// - Throws: ``AccountError/storageUnusable(_:)`` if the storage is full, which proves that the key may write.
     func beginAndEndUpload() throws(AccountError) -> Bool { end(try begin()) }
 
@@ -63,7 +63,7 @@ struct S3KeyTrial {
     private func end(_ upload: S3MultipartUpload) -> Bool {
         var upload = upload
         do { return try upload.endTrial(by: bucket.access.deadline) } catch {
-            // Without parts it costs nothing, and the next sign-up ends it.
+            // An upload without parts costs nothing, and the next sign-up ends it.
             return true
         }
     }
@@ -82,37 +82,37 @@ struct S3KeyTrial {
             if let version {
                 let exact = bucket.request(
                     .metadata, .delete, object: objectID, query: [(name: "versionId", value: version)])
-                // Few keys may do that; then the version stays, and is hidden.
+                // Few keys have this right; without it, the version remains, hidden.
                 do throws(CloudStorageError) { return try client.send(exact).confirmDeletion() } catch .rejected {}
             }
             try client.send(bucket.request(.metadata, .delete, object: objectID)).confirmDeletion()
         }
-        // Some keys may list, and yet are not told that an object is absent: no upload would find out whether its name is
-        // free (Backblaze B2: kopia, issue 5329).
+        // Some keys may list objects, but the service does not report to them that an object is absent: no upload could
+        // determine whether its name is free (Backblaze B2: kopia, issue 5329).
         try needing(.list) { () throws(CloudStorageError) in
             do throws(CloudStorageError) { _ = try client.send(get) } catch .notFound {}
         }
         return version == nil ? .forGood : .withVersions
     }
 
-    /// Begins an upload, lists those that have been begun, and aborts it: what an interrupted upload has left must be found and
-    /// removed. A service that has no such list is accepted.
+    /// Begins an upload, lists unfinished uploads, and aborts it, because the server must be able to find and remove
+    /// what an interrupted upload left behind. A service without such a list is accepted.
     func seeUploads() throws(AccountError) {
         let upload = try begin()
         var maySee = true
         do { _ = try S3MultipartUpload.list(of: Self.probeName, in: bucket) } catch .rejected {
             maySee = bucket.lastRefusal.code.map(Self.denials.contains) != true
         } catch {
-            // It is not known, and nothing of this upload depends on it.
+            // The right is unknown then, but the key is accepted: nothing depends on this upload.
         }
         let isAborted = end(upload)
         guard maySee else { throw Self.missing(.listUploads) }
         guard isAborted else { throw Self.missing(.abort) }
-        // Those of attempts before this one.
+        // Uploads of previous attempts.
         try? S3MultipartUpload.abortAll(of: Self.probeName, in: bucket)
     }
 
-    // MARK: What a refusal means
+    // MARK: Meaning of rejections
 
     private func needing<Result>(
         _ right: Right, _ body: () throws(CloudStorageError) -> Result
@@ -148,10 +148,10 @@ struct S3KeyTrial {
     private func refused(_ error: CloudStorageError, _ right: Right) -> AccountError {
         guard let code = bucket.lastRefusal.code else { return Self.noService(bucket.lastRefusal.status ?? 0) }
         return switch code {
-        case "NoSuchBucket", "InvalidBucketName": .malformedDetails("has a bucket that does not exist")
+        case "NoSuchBucket", "InvalidBucketName": .malformedDetails("names a bucket that does not exist")
         case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect",
             "IllegalLocationConstraintException":
-            .malformedDetails("has a region that is not the bucket's")
+            .malformedDetails("names a region that is not the bucket's")
         case "AccountProblem", "NotSignedUp":
             .rightMissing("the service has a problem with the account of the access key (\(code))")
         case _ where Self.denials.contains(code): Self.missing(right)
@@ -159,11 +159,11 @@ struct S3KeyTrial {
         }
     }
 
-    /// The sentences are for the person's app, and contain nothing of what the service wrote.
+    /// The sentences are for the person's app, and contain none of the service's text.
     private static func rejected(_ code: String?) -> AccountError {
         switch code {
         case "InvalidAccessKeyId": .keyRejected("the service does not know the access key (accessKeyID)")
-        case "SignatureDoesNotMatch": .keyRejected("the secret is not that of the access key")
+        case "SignatureDoesNotMatch": .keyRejected("the secret does not belong to the access key")
         case "ExpiredToken", "TokenRefreshRequired": .keyRejected("the access key has expired")
         default: .keyRejected("the service does not accept the access key or its secret")
         }
@@ -177,12 +177,12 @@ struct S3KeyTrial {
             case .write: "write objects"
             case .delete: "delete objects"
             case .abort: "abort uploads"
-            case .listUploads: "list uploads that were begun"
+            case .listUploads: "list unfinished uploads"
             }
         return .rightMissing("the access key may not \(action): it needs \(right.rawValue)")
     }
 
     private static func noService(_ status: Int) -> AccountError {
-        .malformedDetails("has an address at which there is no service of this kind (status \(status))")
+        .malformedDetails("names an address without an S3 service (status \(status))")
     }
 }

@@ -5,27 +5,26 @@ import HTTPTypes
 import OpenSSLCrypto
 public import SyncProtocol
 
-/// A bucket, or what begins with a prefix in it, of a service with the interface of Amazon S3.
+/// A bucket, or the part of it below a prefix, in a service with the interface of Amazon S3.
 ///
-/// An object has no identifier but its key: whoever renames it makes another one. Names are unique, and an object that
-/// exists is not overwritten (`If-None-Match: *`); services that ignore this condition, or refuse it and are looked at before
-/// instead, may overwrite an object of the same name, which only a repeated upload has. Deleting does not prove that there
-/// was something.
-/// https://docs.aws.amazon.com/AmazonS3/latest/API/
+/// An object's key is its only identifier: renaming it creates a different object. Names are unique, and an existing
+/// object is not overwritten (`If-None-Match: *`). Services that ignore this condition, or reject it and are checked
+/// beforehand instead, may overwrite an object of the same name, which only a repeated upload has. A successful
+/// deletion does not prove that the object existed. https://docs.aws.amazon.com/AmazonS3/latest/API/
 public struct S3: CloudProvider {
-    /// The smallest part but the last ("Amazon S3 multipart upload limits").
+    /// The minimum size of every part except the last ("Amazon S3 multipart upload limits").
     public static let smallestPartBytes = 5 << 20
 
     let servers: NamedServers
     private let abilities = S3Abilities()
-    /// What the parts of an upload are multiples of.
+    /// The parts of an upload are multiples of this size.
     let granularity: Int
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - granularity: tests choose less where their server takes that.
-    ///   - now: the clock; tests pass one that they control.
+    ///   - granularity: tests choose a smaller one where their server accepts it.
+    ///   - now: the clock, for tests to control.
     public init(
         servers: NamedServers, granularity: Int = S3.smallestPartBytes,
         now: @escaping @Sendable () -> Date = { Date() }
@@ -37,7 +36,7 @@ public struct S3: CloudProvider {
 
     public var storageType: CloudStorageType { .s3 }
 
-    /// Makes no request: a name that is taken is detected only when it is used.
+    /// Makes no request: a name conflict appears only when the name is used.
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
         ObjectReservation(name: name, objectID: nil, spareName: try ObjectReservation.spareName(for: name))
     }
@@ -72,7 +71,7 @@ public struct S3: CloudProvider {
         try client.send(bucket.request(.delete, .delete, object: objectID)).confirmDeletion()
     }
 
-    /// Also ends what an interrupted upload of that name has left, which is not an object, but is billed.
+    /// Also ends an interrupted upload of that name, which is not an object but is billed.
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
         let bucket = try bucket(access)
         let objectID = Self.objectID(name)
@@ -89,7 +88,7 @@ public struct S3: CloudProvider {
         try S3PieceUpload.end(session, in: try bucket(access))
     }
 
-    /// What lies deeper than our own objects, behind another slash, is not ours.
+    /// Keys with another slash after the prefix are not ours.
     public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
         let bucket = try bucket(access)
         var client = bucket.client()
@@ -105,27 +104,28 @@ public struct S3: CloudProvider {
         }
     }
 
-    // MARK: Pieces
+    // MARK: Helpers
 
     func bucket(_ access: StorageAccess) throws(CloudStorageError) -> S3Bucket {
         try S3Bucket(in: access, servers: servers, abilities: abilities, now: now)
     }
 
-    /// The key behind the prefix, as it is in URLs, so that any name has an identifier that can be kept.
+    /// The key after the prefix, as encoded in URLs, so that the identifier of any name can be stored.
     static func objectID(_ name: String) -> String { PercentEncoding.encode(name) }
 
-    /// Asks for the first byte, since an error of HEAD has no body, and hence does not say what is missing or wrong.
+    /// Requests the first byte, since an error reply to HEAD has no body and hence does not name the cause.
     static func describe(
         _ objectID: String, in bucket: S3Bucket, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> StoredObject {
         var client = bucket.client(accepting: ["InvalidRange"])
         let first = try client.send(
             bucket.request(.metadata, .get, object: objectID, headers: [.range: "bytes=0-0"]), by: deadline)
-        // `rclone serve s3` answers a range with 200.
+        // `rclone serve s3` answers a range request with 200.
         if first.status < 300, let range = first.head.headers[.contentRange] {
             return try stored(objectID, sizeBytes: range.split(separator: "/").last.flatMap { Int64($0) }, first.head)
         }
-        // An empty object has no first byte (RFC 9110, section 15.5.17); some services answer with all of nothing.
+        // An empty object has no first byte (RFC 9110, section 15.5.17); some services reply with an empty body and a
+        // success status.
         if first.status == 200, first.body.isEmpty { return try stored(objectID, sizeBytes: 0, first.head) }
         guard first.status == 416 else { throw .unavailable(detail: "unexpected status \(first.status)") }
         let head = try client.send(bucket.request(.metadata, .head, object: objectID), by: deadline)
@@ -150,8 +150,8 @@ public struct S3: CloudProvider {
     }
 }
 
-/// An entity tag: of most objects the MD5 of their bytes, but not of those that came in parts, or are encrypted with a
-/// key of their own ("Object", ETag).
+/// An entity tag. For most objects, it is the MD5 of their bytes; not for objects uploaded in parts or encrypted with
+/// their own key ("Object", ETag).
 struct S3ETag: Equatable {
     /// Without quotes.
     let text: String
@@ -160,18 +160,18 @@ struct S3ETag: Equatable {
         text = field.filter { $0 != "\"" }
     }
 
-    /// In lower case; `nil` if it is something else.
+    /// In lower case; `nil` if the tag has a different form.
     var md5: String? { Self.md5(in: text) }
 
-    /// The MD5 of the bytes that a reply is about, if its tag is that: not if they are encrypted with a key of AWS KMS or of
-    /// the client, where the tag has the form of one nevertheless ("Object", ETag).
+    /// The MD5 of the bytes that a reply concerns, if its tag is one. Not for objects encrypted with a key of AWS KMS
+    /// or of the client, whose tags only look like an MD5 ("Object", ETag).
     static func md5(of head: ReplyHead) -> String? {
         guard head.headers[.amzEncryption]?.hasPrefix("aws:kms") != true, head.headers[.amzCustomerAlgorithm] == nil
         else { return nil }
         return head.headers[.eTag].flatMap { S3ETag($0).md5 }
     }
 
-    /// 32 hexadecimal digits in lower case; `nil` if `text` is something else.
+    /// 32 hexadecimal digits in lower case; `nil` if `text` has a different form.
     static func md5(in text: String) -> String? {
         text.utf8.count == 32 && [UInt8](hexadecimal: text) != nil ? text.lowercased() : nil
     }

@@ -1,17 +1,18 @@
 import Synchronization
 
-/// What accounts' services turned out not to have, as this process has found out; forgotten at its end.
+/// Features that services were found not to support; known to this process only, until it ends.
 ///
-/// They refuse such a request instead of ignoring what it asks for, and get it once more without that.
+/// Such services reject a request with the feature instead of ignoring it; the request is then repeated without it.
 final class S3Abilities: Sendable {
     enum Ability: Hashable {
-        /// `If-None-Match` of what makes an object: Backblaze B2 has not.
+        /// `If-None-Match` in requests that create an object: not supported by Backblaze B2.
         case conditions
-        /// `x-amz-checksum-…` of the parts of a multipart upload: Backblaze B2 has not, nor, with SHA-256, Cloudflare R2.
+        /// `x-amz-checksum-…` for the parts of a multipart upload: not supported by Backblaze B2, nor, with SHA-256, by
+        /// Cloudflare R2.
         case checksums
     }
 
-    /// The codes of these refusals.
+    /// The error codes of these rejections.
     static let refusals: Set = ["NotImplemented", "InvalidArgument"]
     private static let maximumAccounts = 1_000
 

@@ -4,7 +4,7 @@ import HTTPTypes
 import OpenSSLCrypto
 import SyncProtocol
 
-/// One person's part of a bucket, for one operation: makes requests, signs and sends them.
+/// One person's part of a bucket, for one operation: creates, signs and sends requests.
 struct S3Bucket {
     let access: StorageAccess
     let location: S3Location
@@ -15,10 +15,10 @@ struct S3Bucket {
     private let abilities: S3Abilities
     /// Without TLS, only a signature protects a payload.
     let signsPayloads: Bool
-    /// What the service refused with its last reply.
+    /// The latest reply, if it was a rejection.
     let lastRefusal = S3Refusal()
 
-    /// - Throws: ``CloudStorageError/serverNotAllowed`` if the operator no longer admits the server.
+    /// - Throws: ``CloudStorageError/serverNotAllowed`` if the operator no longer allows the server.
     init(
         in access: StorageAccess, servers: NamedServers, abilities: S3Abilities,
         now: @escaping @Sendable () -> Int64
@@ -37,7 +37,7 @@ struct S3Bucket {
         signer = S3Signer(now: now)
     }
 
-    /// The same bucket before anybody has an account: for sign-in.
+    /// A bucket whose owner has no account yet: for sign-in.
     init(
         _ location: S3Location, secret: String, destination: OutgoingRequest.Destination, server: ServerAddress,
         access: StorageAccess, now: @escaping @Sendable () -> Int64
@@ -57,12 +57,12 @@ struct S3Bucket {
     func rememberLack(of ability: S3Abilities.Ability) { abilities.rememberLack(of: ability, access.tokens.accountKey) }
 
     /// Sends requests with the key's signature, and retries them.
-    /// - Parameter answers: the codes of errors that the caller wants to see.
+    /// - Parameter answers: the error codes for which the caller wants to see the reply.
     func client(accepting answers: Set<String> = []) -> ProviderClient {
         ProviderClient(
             access, token: token,
             authorize: { [signer] request, token, stored throws(CloudStorageError) in
-                // Another process may have stored another key in the meantime.
+                // Another process may have stored a different key in the meantime.
                 let location = try stored.map { text throws(CloudStorageError) in try S3Location(stored: text) }
                 signer.sign(&request, secret: token, as: location ?? self.location)
             },
@@ -100,16 +100,16 @@ struct S3Bucket {
         return request
     }
 
-    /// Gives a request a body.
-    /// - Parameter hash: the SHA-256 of the bytes in hexadecimal digits, where it is known.
+    /// Attaches bytes to a request as its body.
+    /// - Parameter hash: the SHA-256 of the bytes in hexadecimal digits, if known.
     func attach(_ bytes: ArraySlice<UInt8>, hash: String? = nil, to request: inout OutgoingRequest) {
         request.body = .bytes(bytes)
         request.headers[.amzContentSHA256] =
             hash ?? (signsPayloads ? SignatureV4.payloadHash(of: bytes) : SignatureV4.unsignedPayload)
     }
 
-    /// Lets the service compare the bytes of a request with their MD5. Several servers do not compare them with the hash that is
-    /// signed over plain HTTP (SeaweedFS 4.48, `rclone serve s3` 1.75).
+    /// Makes the service compare the bytes of a request with their MD5. Several servers do not compare them with the
+    /// hash that is signed over plain HTTP (SeaweedFS 4.48, `rclone serve s3` 1.75).
     func attach(checked bytes: ArraySlice<UInt8>, to request: inout OutgoingRequest) {
         var md5 = IncrementalDigest(.md5)
         md5.update(bytes)
@@ -117,7 +117,7 @@ struct S3Bucket {
         attach(bytes, to: &request)
     }
 
-    /// Gives a request a part as its body: sent as it arrives, except where it must be hashed before.
+    /// Attaches a part to a request as its body: sent as it arrives, unless it must be hashed first.
     func attach(_ part: UploadPart, to request: inout OutgoingRequest) throws(CloudStorageError) {
         guard !signsPayloads else { return attach(try part.whole(), to: &request) }
         request.body = part.body()
@@ -125,11 +125,11 @@ struct S3Bucket {
     }
 }
 
-/// What the last reply of one operation refused, to say afterwards what it was and why.
+/// The latest rejection within one operation, so that its cause can be reported afterwards.
 final class S3Refusal {
     /// `nil` if the reply was a success.
     private(set) var status: Int?
-    /// ``S3ErrorBody/code``; `nil` if the reply was not S3's.
+    /// ``S3ErrorBody/code``; `nil` if the reply did not come from S3.
     private(set) var code: String?
 
     func note(_ reply: Reply) {

@@ -4,22 +4,22 @@ import HTTPTransport
 import HTTPTypes
 import OpenSSLCrypto
 
-/// A multipart upload: its parts become an object only when they are assembled, and cost money until then, or until the
-/// upload is aborted ("Uploading and copying objects using multipart upload").
+/// A multipart upload. Its parts become an object only when they are assembled; they are billed until then, or until
+/// the upload is aborted ("Uploading and copying objects using multipart upload").
 struct S3MultipartUpload {
-    /// How a completion ends.
+    /// The outcome of a completion.
     enum Ending {
         case assembled
-        /// An object of that name has come into being meanwhile.
+        /// An object with that name has been created meanwhile.
         case taken
-        /// The service does not know the upload any more, perhaps since an earlier attempt has completed it; or it has lost
+        /// The service no longer knows the upload, perhaps because an earlier attempt has completed it, or it has lost
         /// a part.
         case lost
     }
 
-    /// What services answer if they do not have the upload, or its parts, any more ("CompleteMultipartUpload").
+    /// Error codes of services that no longer have the upload or its parts ("CompleteMultipartUpload").
     private static let losses: Set = ["NoSuchUpload", "InvalidPart", "InvalidPartOrder"]
-    /// Of `InitiateMultipartUploadResult`.
+    /// Limit for the identifier in `InitiateMultipartUploadResult`.
     private static let longestIdentifier = 1024
 
     private let bucket: S3Bucket
@@ -31,12 +31,12 @@ struct S3MultipartUpload {
     /// A part that the service has.
     struct Part: Codable {
         var tag: String
-        /// `nil` if the service takes none.
+        /// `nil` if the service accepts none.
         var checksum: String?
         var bytes: Int64
     }
 
-    /// What another request needs to go on.
+    /// The state that another request needs to continue.
     struct Saved: Codable {
         var id: String
         var name: String
@@ -49,7 +49,7 @@ struct S3MultipartUpload {
         Saved(id: id, name: name, parts: parts, tailBytes: tailBytes)
     }
 
-    /// Goes on with an upload that another request has begun.
+    /// Continues an upload that another request began.
     init(_ saved: Saved, in bucket: S3Bucket, accepting answers: Set<String>) {
         self.bucket = bucket
         self.answers = answers
@@ -58,8 +58,8 @@ struct S3MultipartUpload {
         parts = saved.parts
     }
 
-    /// Begins an upload. If the reply is lost, the upload that it was about is aborted; if that fails too, it stays behind,
-    /// without parts, until it is found by ``abortAll(of:in:except:)``.
+    /// Begins an upload. If the reply is lost, its upload is aborted; if that fails too, it remains, without parts,
+    /// until ``abortAll(of:in:except:)`` finds it.
     init(
         of name: String, headers: HTTPFields, in bucket: S3Bucket, accepting answers: Set<String>,
         by deadline: Deadline
@@ -82,15 +82,15 @@ struct S3MultipartUpload {
         let root = try S3XML.root(of: reply, named: "InitiateMultipartUploadResult")
         guard let id = root.child("UploadId", in: root.namespace)?.text,
             (1...Self.longestIdentifier).contains(id.utf8.count)
-        else { throw .unavailable(detail: "no upload") }
+        else { throw .unavailable(detail: "the service started no upload") }
         self.id = id
         if client.hasRepeated { try? Self.abortAll(of: name, in: bucket, except: id) }
     }
 
-    /// Sends the next part; the same part again has the same effect.
+    /// Sends the next part; a repetition has the same effect.
     ///
-    /// It is collected first, since its checksum precedes it.
-    /// - Throws: ``CloudStorageError/notFound`` also if the service does not know the upload any more.
+    /// Collects the part first, since its checksum precedes it.
+    /// - Throws: ``CloudStorageError/notFound`` also if the service no longer knows the upload.
     mutating func add(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) {
         let bytes = try part.whole()
         var digest = IncrementalDigest(.sha256)
@@ -122,14 +122,14 @@ struct S3MultipartUpload {
         guard let tag = reply.head.headers[.eTag] else {
             throw .unavailable(detail: "unreadable reply from the provider")
         }
-        // A service that ignores the checksum is compared by its tag.
+        // If the service ignores the checksum, its tag is compared.
         guard S3ETag.md5(of: reply.head) ?? expected == expected else { throw .contentMismatch }
         parts.append(Part(tag: tag, checksum: checksum, bytes: Int64(bytes.count)))
     }
 
-    /// Makes the object of the parts.
+    /// Assembles the parts into the object.
     ///
-    /// The service may begin an answer with 200 and end it with an error ("CompleteMultipartUpload").
+    /// The service may begin a reply with 200 and end it with an error ("CompleteMultipartUpload").
     mutating func complete(by deadline: Deadline) throws(CloudStorageError) -> Ending {
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for (index, part) in parts.enumerated() {
@@ -154,12 +154,12 @@ struct S3MultipartUpload {
                     guard request.headers[.ifNoneMatch] != nil else {
                         throw .rejected(code: "\(reply.status) \(error.code)")
                     }
-                    // Nobody had the name when the upload began.
+                    // The name was free when the upload began.
                     bucket.rememberLack(of: .conditions)
                     request.headers[.ifNoneMatch] = nil
                     continue
                 }
-                // Within a reply of status 200: as if it had been one of 500.
+                // An error within a reply of status 200, handled like status 500.
                 attempt += 1
                 try client.wait(
                     before: attempt, retryAfter: nil, by: deadline,
@@ -174,13 +174,13 @@ struct S3MultipartUpload {
         }
     }
 
-    /// Gives up; if that fails too, the upload is found later by ``abortAll(of:in:except:)``.
+    /// Aborts the upload; if that fails too, ``abortAll(of:in:except:)`` finds it later.
     func abort(by deadline: Deadline) {
         try? Self.abort(id, of: objectID, in: bucket, by: deadline)
     }
 
-    /// Ends an upload that was begun to try a key out, and leaves nothing, also with a key that may not abort: then the upload
-    /// becomes an object, which is deleted.
+    /// Ends an upload that was begun to test a key, and leaves nothing behind. If the key may not abort uploads, the
+    /// upload becomes an object, which is then deleted.
     /// - Returns: whether it could be aborted.
     mutating func endTrial(by deadline: Deadline) throws(CloudStorageError) -> Bool {
         do {
@@ -203,11 +203,11 @@ struct S3MultipartUpload {
         try client.send(bucket.request(.delete, .delete, object: objectID), by: deadline).confirmDeletion()
     }
 
-    /// Aborts all uploads of one object that nobody will complete.
+    /// Aborts all unfinished uploads of one object that nobody will complete.
     ///
-    /// Where uploads cannot be listed, those whose identifiers were recorded are ended by them (``S3PieceUpload/end(_:in:)``); an
-    /// upload in one request is aborted by that request.
-    /// - Parameter kept: the one that goes on.
+    /// Where uploads cannot be listed, those with recorded identifiers are ended individually
+    /// (``S3PieceUpload/end(_:in:)``), and a request that contains a whole upload aborts it itself.
+    /// - Parameter kept: the upload to keep.
     static func abortAll(
         of name: String, in bucket: S3Bucket, except kept: String? = nil
     ) throws(CloudStorageError) {
@@ -223,7 +223,7 @@ struct S3MultipartUpload {
         }
     }
 
-    /// The service's list of the uploads whose names begin with `name`.
+    /// The service's list of unfinished uploads whose names begin with `name`.
     /// - Throws: ``CloudStorageError/rejected(code:)`` if the service has no such list, or the key may not see it.
     static func list(of name: String, in bucket: S3Bucket) throws(CloudStorageError) -> Reply {
         var client = bucket.client()

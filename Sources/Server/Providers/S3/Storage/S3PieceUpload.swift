@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// A multipart upload whose bytes come in pieces of any size, and may be interrupted anywhere.
 ///
-/// A part has at least 5 MiB ("Amazon S3 multipart upload limits"); the tail lies beside the objects.
+/// A part has at least 5 MiB ("Amazon S3 multipart upload limits"); the tail is stored next to the objects.
 struct S3PieceUpload: PartAssembly {
     private static let tailSuffix = ".part"
     private static let cleaningTime: Duration = .seconds(5)
@@ -14,7 +14,7 @@ struct S3PieceUpload: PartAssembly {
     private let patience: Duration
     private var multipart: S3MultipartUpload
 
-    /// Sends all of an upload's content, or goes on with it.
+    /// Sends the whole content of an upload, or continues it.
     static func run(
         _ upload: S3Upload, _ resumption: any UploadResumption, partBytes: Int, patience: Duration
     ) throws(CloudStorageError) -> StoredObject {
@@ -43,7 +43,7 @@ struct S3PieceUpload: PartAssembly {
                 let last = try pieces.send(content, resumption, tailBytes: 0, first)
                 return try pieces.assemble(last, resumption)
             } catch {
-                // Nobody would know its identifier.
+                // Otherwise nobody would know its identifier.
                 if resumption.session == nil { pieces.multipart.abort(by: .after(Self.cleaningTime)) }
                 throw error
             }
@@ -57,7 +57,7 @@ struct S3PieceUpload: PartAssembly {
         do throws(CloudStorageError) {
             try add(last)
         } catch .notFound {
-            // Perhaps the request before this one has completed it.
+            // The previous request may have completed it.
             guard let object = try upload.existing(name), upload.isOurs(object) else { throw Self.lost(resumption) }
             try? Self.removeTail(of: name, in: upload.bucket, by: .after(Self.cleaningTime))
             return object
@@ -83,8 +83,8 @@ struct S3PieceUpload: PartAssembly {
             decoding: try ProviderJSON.encode(multipart.saved(name: name, tailBytes: tailBytes)), as: UTF8.self)
     }
 
-    /// Ends an upload that nobody goes on with, by what was recorded of it: not every service lists its uploads, and not every key
-    /// may ask.
+    /// Ends an abandoned upload by its recorded state: not every service lists its uploads, and not every key may list
+    /// them.
     static func end(_ session: String, in bucket: S3Bucket) throws(CloudStorageError) {
         let saved = try ProviderJSON.decode(S3MultipartUpload.Saved.self, Array(session.utf8))
         try S3MultipartUpload.abort(saved.id, of: S3.objectID(saved.name), in: bucket, by: nil)
@@ -109,7 +109,7 @@ struct S3PieceUpload: PartAssembly {
         return try download.prefix(count, of: request.url)
     }
 
-    /// Deletes what an interrupted upload of that name has left.
+    /// Deletes the remains of an interrupted upload of that name.
     static func removeTail(
         of name: String, in bucket: S3Bucket, by deadline: Deadline? = nil
     ) throws(CloudStorageError) {

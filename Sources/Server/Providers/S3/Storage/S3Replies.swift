@@ -5,7 +5,7 @@ import SyncProtocol
 /// One page of `ListObjectsV2`.
 struct S3Listing {
     let objects: [StoredObject]
-    /// What to ask for the next page with; `nil` after the last one.
+    /// The token for the next page; `nil` after the last one.
     let continuation: String?
 
     /// - Throws: ``CloudStorageError/unavailable(detail:)``.
@@ -22,7 +22,7 @@ struct S3Listing {
                 revision: S3ETag(tag).text,
                 createdAt: (entry.child("LastModified", in: root.namespace)?.text).flatMap(WireDate.init(internetText:))
             )
-            // One whose key is too long is not one of ours.
+            // An object whose key is too long is not ours.
             return object.isPlausible ? object : nil
         }
         let next = root.child("NextContinuationToken", in: root.namespace)?.text ?? ""
@@ -31,10 +31,10 @@ struct S3Listing {
     }
 }
 
-/// The XML of replies.
+/// Parses the XML of replies.
 enum S3XML {
-    /// The root element, if it has that name, or that name without `Result`, as `rclone serve s3` calls some.
-    /// - Throws: ``CloudStorageError/unavailable(detail:)``: a service that sends something else is not working.
+    /// The root element, if it has that name with or without `Result`, which `rclone serve s3` sometimes omits.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)``: a service that sends anything else is not working.
     static func root(of reply: Reply, named name: String) throws(CloudStorageError) -> XMLElement {
         guard let root = try? XMLElement(parsing: reply.body), [root.name, root.name + "Result"].contains(name) else {
             throw .unavailable(detail: "unreadable reply from the provider")

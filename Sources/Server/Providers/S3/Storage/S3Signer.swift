@@ -2,22 +2,23 @@ import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
 
-/// Signs the requests of one operation, and learns from refusals: the service's time, and the bucket's region, once each.
+/// Signs the requests of one operation, and learns the service's time and the bucket's region from rejections, once
+/// each.
 final class S3Signer {
-    /// Amazon tolerates a quarter of an hour; what is less than this is not what a refusal is about.
+    /// Amazon tolerates a quarter of an hour; a smaller difference than this cannot be the reason for a rejection.
     private static let tolerableSeconds: Int64 = 60
 
     private let now: @Sendable () -> Int64
-    /// How much the service's clock is ahead of ours.
+    /// How far the service's clock is ahead of ours.
     private var secondsAhead: Int64 = 0
     private var isClockCorrected = false
-    /// Instead of the region that the person named.
+    /// Replaces the region that the person named.
     private var region: String?
 
     /// - Parameter now: seconds since 1970.
     init(now: @escaping @Sendable () -> Int64) { self.now = now }
 
-    /// Signs `request` with an access key's secret. Its payload's hash is in its header, see ``S3Request``.
+    /// Signs `request` with an access key's secret. The hash of its payload is in its header; see ``S3Request``.
     func sign(_ request: inout OutgoingRequest, secret: String, as location: S3Location) {
         let signature = SignatureV4(
             accessKeyID: location.accessKeyID, secretKey: secret, region: region ?? location.region, service: "s3")
@@ -26,11 +27,11 @@ final class S3Signer {
             at: now() + secondsAhead)
     }
 
-    /// Whether a refusal has taught something, so that another signature of the same request may be accepted.
+    /// Whether a rejection has provided information with which a new signature of the same request may be accepted.
     func learns(from reply: Reply, _ error: S3ErrorBody?) -> Bool {
         switch error?.code {
-        // Services disagree about the code of a request whose time is wrong; one that is refused for another reason is refused
-        // again.
+        // Services use different codes for a request with a wrong time; a request that is rejected for another reason
+        // is rejected again.
         case "RequestTimeTooSkewed", "RequestExpired", "SignatureDoesNotMatch", "AccessDenied":
             guard !isClockCorrected, let date = reply.head.date else { return false }
             let difference = date - now()
@@ -55,7 +56,7 @@ extension HTTPField.Name {
     static let amzBucketRegion = Self("x-amz-bucket-region")!
     static let amzChecksumAlgorithm = Self("x-amz-checksum-algorithm")!
     static let amzChecksumSHA256 = Self("x-amz-checksum-sha256")!
-    /// The MD5 of the whole object, in hexadecimal digits, which the ETag is not for every object.
+    /// Indicates an encrypted object, whose ETag is not necessarily the MD5 of the whole object.
     static let amzEncryption = Self("x-amz-server-side-encryption")!
     static let amzCustomerAlgorithm = Self("x-amz-server-side-encryption-customer-algorithm")!
     static let amzVersionID = Self("x-amz-version-id")!

@@ -3,16 +3,18 @@ import HTTPTransport
 import HTTPTypes
 import OpenSSLCrypto
 
-/// One upload to S3: in a single request if the content fits into one part, else in parts that one request assembles.
+/// An upload to S3: in a single request if the content fits into one part, otherwise in parts that a final request
+/// assembles.
 ///
-/// Each part is kept in memory until it is confirmed. Without memory for that, content of any size is one request, which
-/// cannot be repeated.
+/// Each part is kept in memory until it is confirmed. If there is not enough memory, content of any size is sent in one
+/// request, which cannot be repeated.
 ///
-/// Nothing of either is visible before its last request, which is not made before the content is known to be right.
+/// In both cases, nothing is visible before the last request, which is sent only after the content is known to be
+/// right.
 struct S3Upload {
     /// "Amazon S3 multipart upload limits".
     private static let maximumParts = 10_000
-    /// The largest object that a single request makes ("Amazon S3 multipart upload limits": 5 GiB).
+    /// The largest object that a single request can create ("Amazon S3 multipart upload limits": 5 GiB).
     private static let largestSingleBytes: Int64 = 5 << 30
 
     let content: any UploadContent
@@ -20,7 +22,7 @@ struct S3Upload {
     let mimeType: String
     let bucket: S3Bucket
     private let granularity: Int
-    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    /// The time limit of each step, measured from the arrival of its bytes: phones may be slower than any deadline.
     private let patience: Duration
 
     init(
@@ -32,7 +34,7 @@ struct S3Upload {
         self.mimeType = mimeType
         self.bucket = bucket
         patience = bucket.access.deadline.remaining
-        // As many as allowed, of a whole number of the smallest ones.
+        // The largest allowed number of parts, each a whole number of the smallest parts.
         let least = Int((content.lengthBytes + Int64(Self.maximumParts) - 1) / Int64(Self.maximumParts))
         self.granularity = max(1, (least + granularity - 1) / granularity) * granularity
     }
@@ -47,7 +49,8 @@ struct S3Upload {
         return first.isLast ? try sendWhole(first) : try sendInParts(first)
     }
 
-    /// Only the last part may differ in size, and is not larger, as Cloudflare R2 demands ("Multipart upload").
+    /// Only the last part may differ in size, and it must not be larger, as Cloudflare R2 requires ("Multipart
+    /// upload").
     private func nextPart() throws(CloudStorageError) -> UploadPart {
         try content.part(granularity: granularity, atMost: granularity)
     }
@@ -61,7 +64,7 @@ struct S3Upload {
         throw .contentMismatch
     }
 
-    /// Sends all of the content in a request that cannot be repeated, not even with another name.
+    /// Sends the whole content in a request that cannot be repeated, not even with a different name.
     private func sendOnce() throws(CloudStorageError) -> StoredObject {
         let place = try place()
         let all: UploadPart
@@ -97,11 +100,11 @@ struct S3Upload {
         guard reply.status < 300 else {
             if let code = S3ErrorBody(reply.body)?.code, S3Abilities.refusals.contains(code) {
                 bucket.rememberLack(of: .conditions)
-                guard isRepeatable else { throw .unavailable(detail: "the service takes no conditions") }
+                guard isRepeatable else { throw .unavailable(detail: "the service does not support conditions") }
                 return try put(part, as: name)
             }
-            // An object has the name. If it is this very content, from an attempt whose reply was lost or from an
-            // earlier upload, it is stored; but only if the content is what it was announced to be.
+            // An object has the name. If it has the same content, from an attempt whose reply was lost or from an
+            // earlier upload, the content counts as stored, provided that it matches its announced checksum.
             try part.arrive()
             guard let object = try existing(name), isOurs(object) else { return nil }
             return object
@@ -109,7 +112,7 @@ struct S3Upload {
         guard let tag = reply.head.headers[.eTag].map(S3ETag.init) else {
             throw .unavailable(detail: "unreadable reply from the provider")
         }
-        // Where the tag is another hash, `Content-MD5` has made the service compare.
+        // Where the tag is a different hash, `Content-MD5` has made the service compare the bytes.
         guard S3ETag.md5(of: reply.head) ?? content.providerHash == content.providerHash else { throw .contentMismatch }
         let object = stored(name, tag)
         guard object.isPlausible else { throw .unavailable(detail: "unreadable reply from the provider") }
@@ -119,7 +122,7 @@ struct S3Upload {
     // MARK: In parts
 
     private func sendInParts(_ first: UploadPart) throws(CloudStorageError) -> StoredObject {
-        // An object of that name would be noticed only at the end, with the bytes gone.
+        // Otherwise, an object with that name would be noticed only at the end, when the bytes are gone.
         let name: String
         switch try place() {
         case .free(let free): name = free
@@ -137,8 +140,9 @@ struct S3Upload {
                 try upload.add(part, within: patience)
             }
             let ending = try upload.complete(by: .after(patience))
-            // What is there counts: an attempt whose reply was lost may have completed the upload, somebody may have come in
-            // between, and some services report another tag later than with the completion.
+            // The existing object decides: an attempt whose reply was lost may have completed the upload, another
+            // upload may have intervened, and some services later report a different tag than in the reply to the
+            // completion.
             guard var object = try existing(name), object.sizeBytes == content.lengthBytes else {
                 throw ending == .lost ? .unavailable(detail: "the service lost the upload") : .contentMismatch
             }
@@ -154,11 +158,11 @@ struct S3Upload {
 
     enum Place {
         case free(String)
-        /// An object with the announced hash is there already.
+        /// An object with the announced hash already exists.
         case stored(StoredObject)
     }
 
-    /// The reservation's name, or the spare one if another object has it.
+    /// The reservation's name, or its spare name if an object already has the first one.
     func place() throws(CloudStorageError) -> Place {
         for name in names {
             guard let object = try existing(name) else { return .free(name) }
@@ -167,9 +171,9 @@ struct S3Upload {
         throw .contentMismatch
     }
 
-    // MARK: Both
+    // MARK: Both methods
 
-    /// What services answer where an object of that name exists ("Conditional writes").
+    /// Error codes of services where an object with that name exists ("Conditional writes").
     static let taken: Set = ["PreconditionFailed"]
 
     private var names: [String] { [reservation.name, reservation.spareName].compactMap(\.self) }

@@ -2,19 +2,20 @@ import HTTPTransport
 
 /// Classifies replies of S3 by the action they require ("Error responses", "List of error codes").
 ///
-/// Services differ in their statuses, and agree in the codes; a status counts only if the code says nothing. A refusal without
-/// a code comes from a proxy, or from something else at the address, and says nothing about the key.
+/// Services differ in their statuses and agree in their codes, so the status counts only if the code is inconclusive. A
+/// rejection without a code comes from a proxy, or from a different service at the address, and reveals nothing about
+/// the key.
 enum S3Verdict {
-    /// The codes that say that the key, or its secret, is none that the service accepts. `Unauthorized` is Cloudflare R2's
-    /// ("Error codes").
+    /// Error codes for an unacceptable key or secret. `Unauthorized` is Cloudflare R2's ("Error codes").
     private static let keyRejections: Set = [
         "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
         "InvalidSecurity", "Unauthorized",
     ]
-    /// Statuses of permanent refusals that also something in front of the service sends: of a request's size or its method.
+    /// Statuses of permanent rejections, because of a request's size or method, that a proxy in front of the service
+    /// may also send.
     private static let limits: Set = [411, 413, 414, 431, 501]
 
-    /// - Parameter answers: the codes with which the caller wants to see the reply.
+    /// - Parameter answers: the error codes for which the caller wants to see the reply.
     static func classify(
         _ reply: Reply, accepting answers: Set<String> = [], correcting signer: S3Signer?
     ) -> ReplyVerdict {
@@ -26,7 +27,7 @@ enum S3Verdict {
         switch error?.code {
         case let code? where keyRejections.contains(code): return .tokenRejected
         case "AccessDenied" where error?.mentionsKey == true: return .tokenRejected
-        // Garage and OpenStack Swift have no code of their own for a quota.
+        // Garage and OpenStack Swift have no code for a quota.
         case "AccessDenied" where error?.mentionsQuota == true, "EntityTooLarge" where error?.mentionsQuota == true:
             return .failure(.quotaExceeded)
         case "AccessDenied" where error?.mentionsClock == true:

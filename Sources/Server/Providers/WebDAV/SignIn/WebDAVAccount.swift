@@ -4,15 +4,15 @@ import HTTPTypes
 import OpenSSLCrypto
 public import SyncProtocol
 
-/// Accounts of WebDAV servers: a user name and a password, best one for this app alone, as Nextcloud hands them out; or
-/// a bearer token, with tokens of the server's own where the app maker has registered an OAuth 2.0 client.
+/// Accounts of WebDAV servers: a user name and a password, preferably an app password as issued by Nextcloud; or a
+/// bearer token, which is exchanged for the server's own tokens if the app maker has registered an OAuth 2.0 client.
 ///
-/// A person who can read the folder at the address is its owner, provided that the server refuses others
-/// (``PasswordAccounts``). A server never says that a password was withdrawn; it only
-/// refuses it. A proxy may do that as well, or a server in the midst of a change. So a password counts as withdrawn when
-/// it is refused twice, at least a minute apart, and it is not tried in between: Nextcloud slows down whoever tries wrong
-/// passwords, and all our people come from one address. The same holds for refresh tokens, which Nextcloud refuses with a
-/// word that means something else elsewhere.
+/// A person who can read the folder at the address is its owner, provided that the server rejects others
+/// (``PasswordAccounts``). A server never reports that a password was withdrawn; it only rejects it, and so may a
+/// proxy, or a server during maintenance. A password therefore counts as withdrawn when it has been rejected twice, at
+/// least a minute apart. It is not tried in between: Nextcloud slows down callers who try wrong passwords, and all our
+/// users share one address. The same applies to refresh tokens, which Nextcloud rejects with an error code that has a
+/// different meaning elsewhere.
 public struct WebDAVAccount: PasswordAccounts {
     private static let refusalInterval: Int64 = 60
     private static let properties = "<d:resourcetype/><d:current-user-principal/><oc:fileid/>"
@@ -22,8 +22,8 @@ public struct WebDAVAccount: PasswordAccounts {
     private let now: @Sendable () -> Date
 
     /// - Parameters:
-    ///   - oauth: `nil` if there is none, and bearer tokens are used for as long as they live.
-    ///   - now: the clock of the database; tests pass one that they control.
+    ///   - oauth: `nil` if there is no client; bearer tokens are then used until they expire.
+    ///   - now: the database's clock, for tests to control.
     public init(
         servers: NamedServers, oauth: WebDAVOAuthClient? = nil, now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -44,7 +44,7 @@ public struct WebDAVAccount: PasswordAccounts {
         case .refused(let error): throw error
         }
         guard let name = Self.name(in: folder) ?? location.user else {
-            throw .malformedDetails("has no user, and the server does not tell whose token it is")
+            throw .malformedDetails("has no user, and the server does not report whose token it is")
         }
         return SignInProfile(providerUserID: location.identity(of: name), displayName: location.user ?? name)
     }
@@ -65,7 +65,7 @@ public struct WebDAVAccount: PasswordAccounts {
         (try? WebDAVLocation(presented.accountDetails)) != nil
     }
 
-    /// The person's own name at a Nextcloud, to which they can sign in with several (RFC 5397).
+    /// The person's canonical name in Nextcloud, which lets them sign in with several names (RFC 5397).
     private static func name(in folder: WebDAVResource) -> String? {
         guard folder.fileID != nil, let principal = folder.principal else { return nil }
         return WebDAVAddress.segments(ofPath: principal[...])?.last
@@ -77,8 +77,8 @@ public struct WebDAVAccount: PasswordAccounts {
             accessToken: presented.accessToken, isLasting: location?.user == nil ? nil : true, location: location?.text)
     }
 
-    /// Exchanges a code of the person's own server, if there is a client at it, and the details name no user, as a
-    /// password's do. Without the redirect URI, which the servers compare, codes are left alone.
+    /// Exchanges a code of the person's own server, if there is a client for it and the details name no user (they name
+    /// one for a password). Without the redirect URI, which the servers compare, codes are ignored.
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
@@ -88,7 +88,7 @@ public struct WebDAVAccount: PasswordAccounts {
         let tokens = try endpoint.exchange(code, standardRedirectURI: nil, through: client)
         let folder: WebDAVResource?
         do { folder = try look(location, tokens.accessToken, through: client) } catch .malformedDetails {
-            // The folder was there a moment ago: of somebody else it is hidden.
+            // The folder existed a moment ago; it is hidden from others.
             throw .codeRejected
         } catch {
             throw error.afterUseOfCode
@@ -100,13 +100,13 @@ public struct WebDAVAccount: PasswordAccounts {
             accessToken: tokens.accessToken, refreshToken: tokens.refreshToken, location: location.text)
     }
 
-    /// A Nextcloud looks for a token before it looks at the client, so that no question without a token tells anything.
+    /// Nextcloud checks the token before the client, so a request without a valid token reveals nothing.
     public var hasRegistration: Bool { false }
 
     public func checkRegistration(through client: AccountClient) {}
 
-    /// Renews tokens. Of a password there is nothing to renew: asks the server whether it really refuses it.
-    /// - Returns: new tokens; or the same ones or the same password, with what is remembered of the refusal.
+    /// Renews tokens. A password cannot be renewed, so the server is asked whether it really rejects the password.
+    /// - Returns: new tokens, or the same tokens or password with a record of the rejection.
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
@@ -115,7 +115,7 @@ public struct WebDAVAccount: PasswordAccounts {
             throw .revoked
         }
         if location.user == nil, stored.refreshToken != nil {
-            // Without a client they are as good as withdrawn, so that a phone's own token can take their place.
+            // Without a client the tokens are as good as withdrawn, so that a phone's own token can replace them.
             guard let endpoint = try tokenEndpoint(at: location) else { return refused(stored) }
             do throws(AccountError) { return try endpoint.renew(stored, through: client) } catch {
                 guard error == .revoked else { throw error }
@@ -144,9 +144,9 @@ public struct WebDAVAccount: PasswordAccounts {
     /// Seconds since 1970.
     private var time: Int64 { Int64(now().timeIntervalSince1970) }
 
-    /// Ends the app password at a Nextcloud (OCS API, `core/apppassword`), which an access token of its OAuth app is as well.
-    /// A password that the person chose for themselves cannot be ended in this way, and stays; a bearer token without a
-    /// refresh token is the phone's.
+    /// Ends the app password in Nextcloud (OCS API, `core/apppassword`); an access token of its OAuth app is also an
+    /// app password. A password that the person chose cannot be ended in this way, and remains; a bearer token without
+    /// a refresh token belongs to the phone.
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard let token = stored.accessToken, let location = try? WebDAVLocation(stored.location),
             location.user != nil || stored.refreshToken != nil, let address = try? address(of: location),
@@ -154,7 +154,8 @@ public struct WebDAVAccount: PasswordAccounts {
         else { return }
         var request = request(.revoke, .delete, paths.services("core/apppassword"), location, token, address)
         request.headers[.openCollaborationRequest] = "true"
-        // Whatever it replies: there is none, or no longer any. But an expired access token ends no grant.
+        // Any other reply means that the app password does not exist, or no longer exists. But the expiry of an access
+        // token does not end the grant.
         guard try client.send(request).status == 401, stored.refreshToken != nil,
             let endpoint = try tokenEndpoint(at: location)
         else { return }
@@ -168,13 +169,13 @@ public struct WebDAVAccount: PasswordAccounts {
         _ = try client.send(request)
     }
 
-    // MARK: What a password proves
+    // MARK: Proof by password
 
     public func claim(of presented: PresentedCredentials) -> PasswordClaim? {
         guard let location = try? WebDAVLocation(presented.accountDetails), let user = location.user,
             let address = try? address(of: location)
         else { return nil }
-        // Nextcloud and ownCloud have one sign-in for all of their people.
+        // Nextcloud and ownCloud have one sign-in for all of their users.
         let base = NextcloudPaths(address).flatMap { _ in NextcloudPaths.base(of: address) }
         let server = location.root.authority
         let digest = IncrementalDigest.digest(of: Array("\(location.text)\n\(presented.accessToken)".utf8), .sha256)
@@ -198,7 +199,7 @@ public struct WebDAVAccount: PasswordAccounts {
         let location = try WebDAVLocation(presented.accountDetails)
         switch request {
         case .write: return try refusesWriting(location, password, through: client)
-        // Whatever is no folder is not shown.
+        // A resource that is not a folder does not show anything.
         case .look:
             do { return try look(location, password, through: client) == nil } catch .malformedDetails { return true }
         }
@@ -210,7 +211,8 @@ public struct WebDAVAccount: PasswordAccounts {
         try refusesWriting(try WebDAVLocation(presented.accountDetails), presented.accessToken, through: client)
     }
 
-    /// Asks for the folder to be made, which is there: 405 for whoever may write (RFC 4918, section 9.3.1).
+    /// Requests creation of the folder, which already exists: the reply is 405 to those who may write (RFC 4918,
+    /// section 9.3.1).
     private func refusesWriting(
         _ location: WebDAVLocation, _ password: String?, through client: AccountClient
     ) throws(AccountError) -> Bool {
@@ -221,7 +223,7 @@ public struct WebDAVAccount: PasswordAccounts {
         return status == 401 || status == 403
     }
 
-    /// Keeps a file at the address as an upload does (``WebDAVTrial``).
+    /// Stores a file at the address like an upload (``WebDAVTrial``).
     public func requireStorage(
         with credentials: StoredCredentials, through client: AccountClient
     ) throws(AccountError) {
@@ -231,15 +233,15 @@ public struct WebDAVAccount: PasswordAccounts {
         try WebDAVTrial(location, token: token, at: address(of: location), servers: servers, through: client).run()
     }
 
-    // MARK: Pieces
+    // MARK: Helpers
 
-    /// What a server shows to somebody.
+    /// What the server reveals about the folder.
     private enum Sight {
         case folder(WebDAVResource)
         case refused(AccountError)
     }
 
-    /// The folder at the address; `nil` if the server refuses the credentials.
+    /// The folder at the address; `nil` if the server rejects the credentials.
     /// - Parameter token: `nil` to present none.
     private func look(
         _ location: WebDAVLocation, _ token: String?, through client: AccountClient
@@ -264,22 +266,22 @@ public struct WebDAVAccount: PasswordAccounts {
         switch reply.status {
         case 207:
             guard let folder = WebDAVResource.all(in: reply.body)?.first, folder.isCollection else {
-                throw .malformedDetails("has an address at which there is no folder")
+                throw .malformedDetails("names an address without a folder")
             }
             return .folder(folder)
         case 401:
             guard WebDAVVerdict.isOwnRefusal(reply) else { throw .unavailable(detail: "a 401 without a challenge") }
             return .refused(WebDAVVerdict.offersDigestOnly(reply) ? .storageUnusable(.digestOnly) : .rejected)
-        // Somebody else's folder; a few servers say so to a wrong password as well.
+        // Somebody else's folder; a few servers also reply with 403 to a wrong password.
         case 403:
             return .refused(
                 .storageUnusable(WebDAVVerdict.wantsTermsAccepted(reply) ? .termsNotAccepted : .forbidden))
-        default: throw .malformedDetails("has an address at which there is no WebDAV server (status \(reply.status))")
+        default: throw .malformedDetails("names an address without a WebDAV server (status \(reply.status))")
         }
     }
 
-    /// Looks at a folder that was there before: if it cannot be found now, or is not shown to a password that is not refused, its
-    /// server is disturbed.
+    /// Looks at a folder that existed before: if it is missing now, or is not shown although the password is not
+    /// rejected, its server is faulty.
     private func lookAgain(
         _ location: WebDAVLocation, _ token: String, through client: AccountClient
     ) throws(AccountError) -> WebDAVResource? {
@@ -295,7 +297,7 @@ public struct WebDAVAccount: PasswordAccounts {
         }
     }
 
-    /// `nil` if there is no client at the server.
+    /// `nil` if the server has no client.
     private func tokenEndpoint(at location: WebDAVLocation) throws(AccountError) -> TokenEndpoint? {
         guard let oauth else { return nil }
         return oauth.endpoint(of: try address(of: location), among: servers)
@@ -318,6 +320,6 @@ public struct WebDAVAccount: PasswordAccounts {
 }
 
 extension HTTPField.Name {
-    /// Without it the Open Collaboration Services refuse a request, since a web page cannot send it.
+    /// The Open Collaboration Services reject a request without this header, since a web page cannot send it.
     static let openCollaborationRequest = HTTPField.Name("OCS-APIRequest")!
 }

@@ -3,7 +3,8 @@ import HTTPTransport
 import OpenSSLCrypto
 import UntrustedInput
 
-/// Where a person's files are, and in whose name they are used: `X-account-details`, and what is kept of it.
+/// The location of a person's files, and the user name for them: `X-account-details`, and the part of it that is
+/// stored.
 struct WebDAVLocation: Equatable {
     private struct Details: Codable {
         var address: String
@@ -11,25 +12,25 @@ struct WebDAVLocation: Equatable {
     }
 
     private static let longestUserName = 255
-    /// Of an identity that is stored.
+    /// The limit for a stored identity.
     private static let longestIdentity = 255
 
     let root: ServerAddress
-    /// The name with which the password is sent; `nil` if the token is a bearer token (RFC 6750).
+    /// The name sent with the password; `nil` if the token is a bearer token (RFC 6750).
     let user: String?
 
     /// Reads `{"address": "https://cloud.example.com/remote.php/dav/files/alice/", "user": "alice"}`.
     /// - Throws: ``AccountError/malformedDetails(_:)``.
     init(_ text: String?) throws(AccountError) {
         guard let text, let details = try? UntrustedJSON.decode(Details.self, from: text.utf8) else {
-            throw .malformedDetails("must be JSON with the address of a folder on a WebDAV server, and a user")
+            throw .malformedDetails("must be JSON with the address of a folder on a WebDAV server and a user")
         }
         guard let root = ServerAddress(details.address) else {
-            throw .malformedDetails("has an address that is not that of a folder on a WebDAV server")
+            throw .malformedDetails("has an address that is not a folder on a WebDAV server")
         }
         let user = details.user.flatMap { $0.isEmpty ? nil : $0 }
-        // A colon ends the name, and a control character the header (RFC 7617, section 2). With a slash in names, two
-        // identities could be the same text.
+        // A colon would end the name, and a control character the header (RFC 7617, section 2). If names could contain
+        // a slash, two identities could have the same text.
         guard
             user.map({ user in
                 user.utf8.count <= Self.longestUserName
@@ -54,7 +55,7 @@ struct WebDAVLocation: Equatable {
         return "Basic " + Data("\(user):\(token)".utf8).base64EncodedString()
     }
 
-    /// The identity of the person here: their name at their server, and the address, so that no server can speak for
+    /// The person's identity for us: their name on their server, and the address, so that no server can speak for
     /// another.
     func identity(of name: String) -> String {
         let identity = "\(name)@\(root.authority)\(root.path)"

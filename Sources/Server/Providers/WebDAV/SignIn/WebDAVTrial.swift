@@ -3,18 +3,18 @@ import HTTPTypes
 import SyncProtocol
 
 extension HTTPField.Name {
-    /// Nextcloud: what is deleted does not go into the bin (`apps/files_trashbin/lib/Storage.php`).
+    /// Nextcloud: bypasses the bin when deleting (`apps/files_trashbin/lib/Storage.php`).
     fileprivate static let skipsTrashbin = HTTPField.Name("X-NC-Skip-Trashbin")!
 }
 
-/// Makes sure, before somebody becomes a user, that files can be kept at the address that they have named: creates a folder of its
-/// own there, keeps a file in it as an upload does, reads it, and removes both.
+/// Verifies, before a person becomes a user, that the address they have named can store files: creates a separate
+/// folder there, stores a file in it as an upload does, reads it, and removes both.
 ///
-/// Folder and file have always the same names, so that what a trial leaves behind that ends in between, the next one removes.
+/// Folder and file always have the same names, so that each trial removes what an interrupted one left behind.
 struct WebDAVTrial {
     private static let folderName = "SyncServer trial"
     private static let fileName = "trial.txt"
-    /// More than the 1 MiB to which nginx limits bodies by default.
+    /// Exceeds the 1 MiB to which nginx limits bodies by default.
     private static let fileBytes = (1 << 20) + 1
     private static let cleaningTime: Duration = .seconds(5)
     private static let principal = "<d:resourcetype/><d:current-user-principal/>"
@@ -29,7 +29,7 @@ struct WebDAVTrial {
         _ location: WebDAVLocation, token: String, at address: WebDAVAddress, servers: NamedServers,
         through client: AccountClient
     ) throws(AccountError) {
-        // With a memory of its own: the account has no number yet.
+        // Has a memory of its own, since the account has no number yet.
         storage = WebDAV(servers: servers)
         access = client.access(
             tokens: PresentedPassword(token, location: location.text), folderName: Self.folderName)
@@ -37,7 +37,7 @@ struct WebDAVTrial {
         do { self.client = try storage.client(access) } catch { throw .serverNotAllowed }
     }
 
-    /// - Throws: ``AccountError/storageUnusable(_:)``, or an error that says that the server could not be asked.
+    /// - Throws: ``AccountError/storageUnusable(_:)``, or an error that means that the server could not be asked.
     func run() throws(AccountError) {
         do throws(CloudStorageError) { try createFolder() } catch { throw accountError(error) }
         defer { _ = try? remove(address.url([Self.folderName], isCollection: true), by: .after(Self.cleaningTime)) }
@@ -52,7 +52,7 @@ struct WebDAVTrial {
         }
     }
 
-    /// Deletes for good what is at `url`: nothing is to stay in a Nextcloud's bin either.
+    /// Deletes the resource at `url` permanently, bypassing Nextcloud's bin.
     private func remove(_ url: String, by deadline: Deadline? = nil) throws(CloudStorageError) {
         let request = client.request(.delete, .delete, url, headers: [.skipsTrashbin: "true"])
         try client.confirmDeletion(
@@ -66,7 +66,7 @@ struct WebDAVTrial {
         switch reply.status {
         case 200..<300: break
         case 401 where !WebDAVVerdict.isOwnRefusal(reply): throw .unavailable(detail: "a 401 without a challenge")
-        // What a trial has left that ended in between; or the method is not allowed there.
+        // An interrupted trial left the folder behind, or the method is not allowed there.
         case 405:
             guard try client.look(at: [Self.folderName], isCollection: true) == nil else { break }
             throw .rejected(code: "405")
@@ -74,9 +74,9 @@ struct WebDAVTrial {
         }
     }
 
-    /// - Returns: the name of the file, of which nothing is missing.
+    /// - Returns: the name of the file, whose bytes are complete.
     private func keepFile() throws(CloudStorageError) -> String {
-        // Always to the same names, as well.
+        // Always the same name, like the folder's.
         let reservation = ObjectReservation(name: Self.fileName, objectID: nil, spareName: nil)
         let bytes = [UInt8](repeating: 0x2E, count: Self.fileBytes)
         let stored = try storage.upload(
@@ -97,10 +97,10 @@ struct WebDAVTrial {
     private func accountError(_ error: CloudStorageError) -> AccountError {
         switch error {
         case .rejected(let code):
-            // Others say that no connection could be used, such as for its certificate.
+            // Other rejections mean that no connection could be used, for example because of its certificate.
             Int(code.prefix(3)).map { .storageUnusable(obstacle(status: $0)) } ?? .unavailable(detail: code)
         case .notFound: .storageUnusable(obstacle(status: 404))
-        // The password was right a moment ago, when the folder was shown.
+        // The password was accepted a moment ago, when the folder was shown.
         case .authorizationRevoked: .storageUnusable(obstacle(status: 401))
         case .quotaExceeded: .storageUnusable(.full)
         case .termsNotAccepted: .storageUnusable(.termsNotAccepted)
@@ -126,7 +126,7 @@ struct WebDAVTrial {
         return [401, 403, 405].contains(status) ? .readOnly : .notWritable(status: status)
     }
 
-    /// The person's own name at a Nextcloud or ownCloud.
+    /// The person's canonical name in Nextcloud or ownCloud.
     private func nameOfPerson() -> String? {
         guard let principal = (try? client.look(at: [], Self.principal, isCollection: true))?.principal else {
             return nil
@@ -135,7 +135,7 @@ struct WebDAVTrial {
     }
 }
 
-/// A password that nobody has stored yet.
+/// A password that is not stored yet.
 private final class PresentedPassword: AccessTokens {
     let accountKey: Int64 = 0
     let location: String?

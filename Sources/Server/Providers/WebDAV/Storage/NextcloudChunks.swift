@@ -9,8 +9,8 @@ extension HTTPField.Name {
 /// Large content in chunks, from which the server assembles a file (Nextcloud Developer Manual, "Chunked file upload",
 /// version 2).
 ///
-/// The chunks lie in a folder of their own, which nobody sees and which the server deletes when it was not used for a
-/// day. A chunk may be sent again.
+/// The chunks are stored in a separate hidden folder, which the server deletes after a day without use. A chunk may be
+/// sent again.
 struct NextcloudChunks {
     private static let cleaningTime: Duration = .seconds(5)
     /// Chunks are numbered from 1 to 10 000.
@@ -25,8 +25,8 @@ struct NextcloudChunks {
 
     /// - Parameters:
     ///   - upload: the name of the chunks' folder.
-    ///   - target: the address of the file that they become.
-    /// - Returns: `nil` if the server takes no chunks, or more of them would be needed than it takes.
+    ///   - target: the address of the assembled file.
+    /// - Returns: `nil` if the server does not accept chunks, or if the content needs more chunks than allowed.
     init?(upload: String, target: String, content: any UploadContent, client: WebDAVClient) {
         guard let paths = NextcloudPaths(client.address), client.memory.takesChunks(client.account) != false,
             content.lengthBytes <= Self.maximumChunks * Int64(WebDAVUpload.granularity)
@@ -38,12 +38,12 @@ struct NextcloudChunks {
         self.client = client
     }
 
-    /// What the tail is called that belongs to the name, or the address, of an upload.
+    /// The tail's name or address, derived from the upload's.
     static func tail(of upload: String) -> String { upload + ".tail" }
 
     /// Sends the whole content.
     /// - Parameter part: obtains a part.
-    /// - Returns: `nil` if the server turns out to take no chunks; then nothing of the content was used.
+    /// - Returns: `nil` if the server turns out not to accept chunks; in that case nothing of the content was used.
     func send(
         within patience: Duration, part: (() throws -> UploadPart) throws(CloudStorageError) -> UploadPart
     ) throws(CloudStorageError) -> WebDAVUpload.Written? {
@@ -67,7 +67,7 @@ struct NextcloudChunks {
         }
     }
 
-    /// The same for content that comes in pieces.
+    /// Sends content that comes in pieces.
     func send(
         _ resumption: any UploadResumption, within patience: Duration
     ) throws(CloudStorageError) -> WebDAVUpload.Written? {
@@ -93,16 +93,16 @@ struct NextcloudChunks {
         [.destination: target, .ownCloudTotalLength: "\(content.lengthBytes)"]
     }
 
-    /// Creates the folder; what the server replies to that shows whether it takes chunks.
+    /// Creates the folder; the reply shows whether the server accepts chunks.
     private func begin() throws(CloudStorageError) -> Bool {
         let request = client.request(.metadata, .makeCollection, folder, headers: headers)
         let statuses: Set = [400, 403, 404, 405, 409, 415, 501]
         var reply = try client.send(request, accepting: statuses)
         if reply.status == 405, content.resumption != nil, try client.remove(folder) {
-            // What an upload that is starting over has left, of which Nextcloud may know nothing any more.
+            // The remains of an upload that is starting over, of which Nextcloud may no longer know anything.
             reply = try client.send(request, accepting: statuses)
         }
-        // 405: the folder exists, since a reply was lost. A server that does not allow the method has no such folder.
+        // 405: the folder exists because a reply was lost. A server that does not allow the method has no such folder.
         let takesChunks =
             reply.status == 201
             || (reply.status == 405
@@ -112,7 +112,7 @@ struct NextcloudChunks {
     }
 
     /// Sends one chunk.
-    /// - Returns: whether the server has proven that it has the right bytes.
+    /// - Returns: whether the server has proved that it received the right bytes.
     fileprivate func send(
         _ part: UploadPart, _ number: Int, within patience: Duration
     ) throws(CloudStorageError) -> Bool {
@@ -121,12 +121,12 @@ struct NextcloudChunks {
         var headers = headers
         headers[.hashWanted] = "md5"
         let request = client.request(.upload, .put, folder + "/" + name, headers: headers, body: part.body())
-        // 412: Nextcloud has forgotten what it knew about the upload, which it does after a day.
+        // 412: Nextcloud has lost its record of the upload, as it does after a day.
         var provider = client.provider(accepting: [400, 404, 409, 412])
         let reply = try provider.send(request, with: part, within: patience)
         guard reply.status != 400 else { throw WebDAVUpload.failure(of: reply) }
         guard reply.status < 300 else {
-            throw content.resumption == nil ? .unavailable(detail: "the server has forgotten the upload") : .notFound
+            throw content.resumption == nil ? .unavailable(detail: "the server has lost the upload") : .notFound
         }
         guard reply.head.headers[.md5Received] != nil else { return false }
         var digest = IncrementalDigest(.md5)
@@ -134,10 +134,10 @@ struct NextcloudChunks {
         return try WebDAVUpload.written(reply, hash: digest.finish().hexLowercase).isProven
     }
 
-    /// Has the chunks assembled, which may take longer than a proxy waits: 504 or 423 then, and 404 once it is done; also the
-    /// first time, since libcurl repeats a request by itself whose connection ends without a byte. So the file is looked for
-    /// after any failure.
-    /// - Returns: the file's `oc:fileid`, if the reply tells it.
+    /// Requests assembly of the chunks. That may take longer than a proxy waits: the reply is then 504 or 423, and 404
+    /// once the assembly is done. The first request may also get a 404, since libcurl itself repeats a request whose
+    /// connection ends without a byte. Therefore the file is looked up after any failure.
+    /// - Returns: the file's `oc:fileid`, if the reply contains it.
     private func assemble(by deadline: Deadline) throws(CloudStorageError) -> String? {
         var headers = headers
         headers[.overwrite] = "T"
@@ -155,11 +155,11 @@ struct NextcloudChunks {
             switch outcome {
             case .answer(let reply) where reply.status < 300:
                 return reply.head.headers[.ownCloudFileID].flatMap(WebDAVObjectID.fileID)
-            // The chunks together are not as long as announced.
+            // The total length of the chunks differs from the announced one.
             case .answer(let reply) where reply.status == 400: throw .contentMismatch
             case .answer(let reply):
                 if isAssembled(by: deadline) { return nil }
-                throw .unavailable(detail: "status \(reply.status) instead of a file of the chunks")
+                throw .unavailable(detail: "status \(reply.status) instead of the assembled file")
             case .unknown(let retryAfter, let error):
                 if case .rateLimited = error {} else if isAssembled(by: deadline) { return nil }
                 failure = (retryAfter, error)
@@ -169,8 +169,8 @@ struct NextcloudChunks {
         }
     }
 
-    /// Whether the file is there, whose name is this upload's own, after one look. While Nextcloud still assembles it, it is
-    /// not yet as long.
+    /// Checks once whether the file, whose name is unique to this upload, exists. While Nextcloud is still assembling
+    /// it, it is shorter.
     private func isAssembled(by deadline: Deadline) -> Bool {
         guard let names = client.address.names(ofReference: target) else { return false }
         do throws(CloudStorageError) {
@@ -181,13 +181,13 @@ struct NextcloudChunks {
     }
 }
 
-/// Chunks whose bytes come in pieces of any size. The tail lies beside the file that they become: in its place, a Nextcloud
-/// whose storage is in S3 would take it for the upload's own target.
+/// Chunks whose bytes come in pieces of any size. The tail is stored next to the assembled file: in that file's place,
+/// a Nextcloud whose storage is in S3 would mistake it for the upload's own target.
 private struct NextcloudPieces: PartAssembly {
     struct State: Codable {
         var chunks = 0
         var tailBytes = 0
-        /// Whether the server has proven so far that it has the right bytes.
+        /// Whether the server has proved so far that it received the right bytes.
         var isProven = true
     }
 

@@ -4,7 +4,8 @@ import HTTPTypes
 extension WebDAV: OwnerOperations {
     /// MOVE (RFC 4918, section 9.9).
     ///
-    /// With a URL as target, as ``WebDAVUpload`` does; a server that refuses it behind a proxy that ends TLS gets the path.
+    /// Sends a URL as the target, as ``WebDAVUpload`` does; if a server behind a TLS-terminating proxy rejects it,
+    /// sends the path.
     public func rename(
         objectID: String, from oldName: String, to newName: String, in access: StorageAccess
     ) throws(CloudStorageError) -> Bool {
@@ -14,7 +15,7 @@ extension WebDAV: OwnerOperations {
         var move = client.request(
             .metadata, .move, client.url(oldName),
             headers: [.destination: client.address.url(target), .overwrite: "F"])
-        // WsgiDAV says 502 to a URL whose scheme is not its own.
+        // WsgiDAV replies with 502 to a URL whose scheme differs from its own.
         if try client.send(move, accepting: [502]).status == 502 {
             move.headers[.destination] = client.address.path(target)
             _ = try client.send(move)
@@ -23,14 +24,14 @@ extension WebDAV: OwnerOperations {
         return false
     }
 
-    /// The property `quota-available-bytes` of our folder's collection (RFC 4331), which is negative where it is not known.
+    /// The property `quota-available-bytes` of our folder's collection (RFC 4331), which is negative if unknown.
     public func freeBytes(in access: StorageAccess) throws(CloudStorageError) -> Int64? {
         let root = try client(access).look(at: [], "<d:resourcetype/><d:quota-available-bytes/>")
         return root?.availableBytes.flatMap { $0 >= 0 ? $0 : nil }
     }
 
-    /// Without a slash at the end of its address first: after a DELETE that has one, `rclone serve webdav` notices nothing any
-    /// more that changes in its storage. Apache redirects that, and nginx says 409.
+    /// First sends the address without a trailing slash: after a DELETE with one, `rclone serve webdav` no longer
+    /// notices changes in its storage. Apache redirects that request, and nginx replies with 409.
     public func removeEmptyFolder(in access: StorageAccess) throws(CloudStorageError) {
         let client = try client(access)
         guard !client.folder.isEmpty else { return }

@@ -4,8 +4,8 @@ public import SyncProtocol
 
 /// Files on a WebDAV server (RFC 4918) that a person owns: Nextcloud, ownCloud, or any other.
 ///
-/// Nextcloud and ownCloud have an identifier of each file, by which it is found wherever its owner has moved it; on other
-/// servers a file is its name. Bytes go to a temporary name in the same folder, from which they are moved when they are
+/// Nextcloud and ownCloud have an identifier for each file, which finds it wherever its owner has moved it; on other
+/// servers, the name identifies a file. Bytes are sent to a temporary name in the same folder and moved when they are
 /// complete, since no server promises that an interrupted request leaves nothing behind.
 public struct WebDAV: CloudProvider {
     private let servers: NamedServers
@@ -15,7 +15,7 @@ public struct WebDAV: CloudProvider {
 
     public var storageType: CloudStorageType { .webDAV }
 
-    /// Makes no request: a missing folder is noticed, and made, when it is used.
+    /// Makes no request: a missing folder is noticed and created when it is used.
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
         ObjectReservation(name: name, objectID: nil, spareName: try ObjectReservation.spareName(for: name))
     }
@@ -71,7 +71,7 @@ public struct WebDAV: CloudProvider {
                             begin(length)
                         }, receive: receive)
                 } catch .notFound where !hasBegun {
-                    // Moved in the meantime, perhaps.
+                    // The file may have been moved in the meantime.
                 }
             }
             guard let found = try client.search(fileID: fileID) else { throw .notFound }
@@ -90,15 +90,15 @@ public struct WebDAV: CloudProvider {
             if let sighting = memory.sighting(of: fileID, client.account), try client.delete(sighting) {
                 return memory.forget(fileID, client.account)
             }
-            // Somewhere else by now, or changed.
+            // The file has been moved or changed.
             guard let found = try client.search(fileID: fileID) else { return }
             try client.remove(client.address.url(found.names))
             memory.forget(fileID, client.account)
         }
     }
 
-    /// Also removes what an interrupted upload to a spare name has left: the jobs role looks for each name of an upload
-    /// that was given up.
+    /// Also removes what an interrupted upload to a spare name has left behind: the jobs role looks for each name of an
+    /// abandoned upload.
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
         let client = try client(access)
         if let resource = try client.look(at: client.folder + [name]) {
@@ -118,7 +118,7 @@ public struct WebDAV: CloudProvider {
 }
 
 extension WebDAVClient {
-    /// The description of a resource in our folder, whose place is remembered.
+    /// The description of a resource in our folder; remembers its location.
     func stored(
         _ resource: WebDAVResource, as identifier: WebDAVObjectID? = nil, named name: String
     ) throws(CloudStorageError) -> StoredObject {
@@ -135,8 +135,8 @@ extension WebDAVClient {
         return object
     }
 
-    /// Deletes the file that was seen, unless something else is there now.
-    /// - Returns: `false` if it is not there, or was changed.
+    /// Deletes the file that was seen, unless its name now has different contents.
+    /// - Returns: `false` if the file does not exist or was changed.
     fileprivate func delete(_ sighting: WebDAVMemory.Sighting) throws(CloudStorageError) -> Bool {
         guard let entityTag = sighting.entityTag else { return false }
         let url = address.url(sighting.names)
@@ -146,7 +146,7 @@ extension WebDAVClient {
         return reply.status < 300
     }
 
-    /// Removes what an upload to that name may have left.
+    /// Removes the remains of an upload to that name.
     func remove(_ upload: WebDAVTemporaryName) throws(CloudStorageError) {
         try remove(url(upload.name))
         if let paths = NextcloudPaths(address), memory.takesChunks(account) != false {
@@ -154,7 +154,7 @@ extension WebDAVClient {
             do {
                 try remove(paths.upload(upload.name))
             } catch .rejected {
-                // Not a Nextcloud after all.
+                // The server is not a Nextcloud after all.
             }
         }
     }

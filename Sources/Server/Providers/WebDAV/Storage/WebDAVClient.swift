@@ -19,13 +19,14 @@ struct WebDAVClient {
     private(set) var access: StorageAccess
     let address: WebDAVAddress
     let memory: WebDAVMemory
-    /// Our folder, from the account's collection downwards; empty if files lie directly in the collection.
+    /// Our folder, from the account's collection downwards; empty if files are stored directly in the collection.
     let folder: [String]
 
     private let location: WebDAVLocation
     private let token: String
 
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if nothing is stored, or the password is known to be refused.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if nothing is stored, or if the password is known to be
+    ///   rejected.
     init(_ access: StorageAccess, _ servers: NamedServers, _ memory: WebDAVMemory) throws(CloudStorageError) {
         self.access = access
         self.memory = memory
@@ -39,7 +40,7 @@ struct WebDAVClient {
             self.access.transport = memory.passwordTurns.transport(
                 access.transport, of: access.tokens.accountKey, presenting: token, access.backoff)
         }
-        // A person may name a folder in a folder, but nothing outside their collection.
+        // A person may name a nested folder, but nothing outside their collection.
         folder = (access.folder.name ?? "").split(separator: "/").map(String.init).filter { $0 != "." && $0 != ".." }
     }
 
@@ -75,19 +76,19 @@ struct WebDAVClient {
         }
     }
 
-    /// The same with another deadline.
+    /// The client with a different deadline.
     func by(_ deadline: Deadline) -> WebDAVClient {
         var copy = self
         copy.access.deadline = deadline
         return copy
     }
 
-    /// A download of what is at an address.
+    /// A download of the resource at an address.
     func download() -> ResumableDownload {
         ResumableDownload(request(.download, .get, ""), through: provider())
     }
 
-    // MARK: Looking
+    // MARK: Lookup
 
     /// The resource with these names; `nil` if there is none.
     func look(
@@ -98,7 +99,8 @@ struct WebDAVClient {
         return try Self.resource(in: try send(looking(at: url, properties), accepting: [404], by: deadline))
     }
 
-    /// The same with one request, after a failure that the look explains; the outer `nil` if that fails, too.
+    /// Looks up with one request, after a failure that the result explains; the outer `nil` means that this request
+    /// fails as well.
     func lookOnce(
         at names: [String], isCollection: Bool = false, by deadline: Deadline
     ) throws(CloudStorageError) -> WebDAVResource?? {
@@ -124,24 +126,25 @@ struct WebDAVClient {
         return resource
     }
 
-    /// Makes sure that a reply of 404 to something else meant that very resource: that the account's collection is there.
+    /// Verifies that a 404 concerned only the requested resource: the account's collection must exist.
     ///
-    /// A proxy in front of a server that is being moved, for one, replies 404 to everything.
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if it is not.
+    /// For example, a proxy in front of a server that is being moved replies with 404 to everything.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the collection does not exist.
     func confirmThatServerIsThere() throws(CloudStorageError) {
         guard try look(at: [], "<d:resourcetype/>") != nil else {
             throw .unavailable(detail: "status 404 for the whole collection")
         }
     }
 
-    /// Whether a file can be found by its `oc:fileid`: at the addresses of Nextcloud and ownCloud, and by their numbers.
+    /// Whether a file can be found by its `oc:fileid`, which requires the addresses of Nextcloud or ownCloud and a
+    /// numeric identifier.
     ///
-    /// ownCloud Infinite Scale has identifiers of another form, and the former addresses, `…/remote.php/webdav/`, have no
-    /// search: there, files are found by their names.
+    /// ownCloud Infinite Scale has identifiers of a different form, and the former addresses, `…/remote.php/webdav/`,
+    /// have no search; in both cases, files are found by their names.
     func finds(_ fileID: String) -> Bool { WebDAVObjectID.isFileID(fileID) && NextcloudPaths(address) != nil }
 
-    /// The resource with that `oc:fileid`, wherever its owner has moved it: by a search (RFC 5323), which Nextcloud has, or
-    /// by the path that ownCloud tells.
+    /// The resource with that `oc:fileid`, wherever its owner has moved it: found by Nextcloud's search (RFC 5323), or
+    /// at the path that ownCloud reports.
     func search(fileID: String) throws(CloudStorageError) -> (resource: WebDAVResource, names: [String])? {
         guard let paths = NextcloudPaths(address) else {
             throw .unavailable(detail: "the WebDAV server has no search at this address")
@@ -151,7 +154,7 @@ struct WebDAVClient {
             memory.forget(fileID, account)
             return nil
         }
-        // What is there but cannot be named is not gone.
+        // A resource that exists but cannot be addressed is not missing.
         guard let names = address.names(ofReference: found.reference) ?? paths.names(ofReference: found.reference)
         else {
             throw .unavailable(detail: "the WebDAV server finds the file at an unexpected address")
@@ -176,16 +179,16 @@ struct WebDAVClient {
             memory.rememberNoSearch(account)
             return try lookUp(fileID, paths)
         }
-        // Only a list, though empty, says that there is no such file.
+        // Only a list, even an empty one, proves that the file does not exist.
         let resources = try Self.resources(in: reply)
-        // One without an identifier may be the one.
+        // A resource without an identifier may be the file.
         guard resources.allSatisfy({ $0.fileID.map(WebDAVObjectID.isFileID) == true }) else {
             throw .unavailable(detail: "the WebDAV server finds something that has no identifier")
         }
         return resources.first { $0.fileID == fileID && !$0.isCollection }
     }
 
-    /// The resource at the path that ownCloud tells for that `oc:fileid` (`dav/meta`).
+    /// The resource at the path that ownCloud reports for that `oc:fileid` (`dav/meta`).
     private func lookUp(_ fileID: String, _ paths: NextcloudPaths) throws(CloudStorageError) -> WebDAVResource? {
         let request = request(
             .metadata, .propfind, paths.metadata(ofFileID: fileID),
@@ -197,11 +200,11 @@ struct WebDAVClient {
             return nil
         }
         guard let path = try Self.resources(in: reply).first?.path, let names = paths.names(ofPath: path) else {
-            throw .unavailable(detail: "the WebDAV server does not tell where the file is")
+            throw .unavailable(detail: "the WebDAV server does not report where the file is")
         }
-        // Moved in the meantime, perhaps: then another request will find it.
+        // The file may have been moved in the meantime; another request will find it.
         guard let resource = try look(at: names), resource.fileID == fileID else {
-            throw .unavailable(detail: "the WebDAV server tells another place than the file's")
+            throw .unavailable(detail: "the WebDAV server reports a path that is not the file's")
         }
         return resource.isCollection ? nil : resource
     }
@@ -213,19 +216,19 @@ struct WebDAVClient {
         return resources
     }
 
-    // MARK: Changing
+    // MARK: Changes
 
-    /// Creates our folder, and the ones that it lies in.
+    /// Creates our folder and its parent folders.
     func makeFolder(by deadline: Deadline? = nil) throws(CloudStorageError) {
         for end in folder.indices {
             let request = request(.metadata, .makeCollection, address.url(Array(folder[...end]), isCollection: true))
-            // 405: it is there.
+            // 405: the folder exists.
             _ = try send(request, accepting: [405], by: deadline)
         }
     }
 
-    /// Deletes what is at `url`, if anything is.
-    /// - Returns: whether there was anything.
+    /// Deletes the resource at `url`, if it exists.
+    /// - Returns: whether it existed.
     @discardableResult
     func remove(_ url: String, by deadline: Deadline? = nil) throws(CloudStorageError) -> Bool {
         let reply = try send(request(.delete, .delete, url), accepting: [404, 410], by: deadline)
@@ -233,8 +236,8 @@ struct WebDAVClient {
         return reply.status < 300
     }
 
-    /// Makes sure that a success in reply to a DELETE means that the resource is gone. One with a body may be the page of a
-    /// captive portal, or a server's own words (RFC 9110, section 9.3.5; copyparty).
+    /// Verifies that a success in reply to DELETE means that the resource is gone. A success with a body may be the
+    /// page of a captive portal, or the server's own message (RFC 9110, section 9.3.5; copyparty).
     func confirmDeletion(_ reply: Reply, of url: String, by deadline: Deadline? = nil) throws(CloudStorageError) {
         do throws(CloudStorageError) { try reply.confirmDeletion() } catch {
             let look = looking(at: url, "<d:resourcetype/>")

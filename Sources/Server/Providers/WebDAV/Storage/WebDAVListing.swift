@@ -27,7 +27,7 @@ struct WebDAVListing {
     }
 
     /// One request, with a renewed token if necessary.
-    /// - Returns: why to try again, if nothing was handed over yet; `nil` at the end of the list.
+    /// - Returns: the reason to retry, if nothing was handed over yet; `nil` at the end of the list.
     private func once(
         _ request: OutgoingRequest, _ provider: inout ProviderClient, _ page: ([StoredObject]) -> Void
     ) throws(CloudStorageError) -> (Duration?, CloudStorageError)? {

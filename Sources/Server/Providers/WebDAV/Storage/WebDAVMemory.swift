@@ -1,10 +1,10 @@
 import Synchronization
 
-/// What this process has found out about accounts' servers; forgotten at its end.
+/// What this process has learned about accounts' servers; lost when it ends.
 final class WebDAVMemory: Sendable {
-    /// A resource that was seen a short time ago.
+    /// A recently seen resource.
     struct Sighting {
-        /// From the account's collection downwards.
+        /// The path from the account's collection downwards.
         var names: [String]
         var entityTag: String?
         fileprivate var time: ContinuousClock.Instant
@@ -14,32 +14,32 @@ final class WebDAVMemory: Sendable {
         var takesChunks: Bool?
         var namesDestinationsByPath = false
         var hasSearch = true
-        /// How many uploads the server confirmed without a hash.
+        /// The number of uploads that the server confirmed without a hash.
         var unproven = 0
         var sightings: [String: Sighting] = [:]
     }
 
-    /// An owner who renames a file at this very time costs a request.
+    /// If the owner renames a file within this time, one more request is needed.
     private static let sightingLifetime: Duration = .seconds(60)
     private static let maximumSightings = 100
     private static let maximumAccounts = 1_000
-    /// One in so many uploads is read back where a server tells no hashes, after the first of each account.
+    /// Where a server reports no hashes, the first upload of each account is read back, and then one in this many.
     private static let sample = 64
 
     let passwordTurns = WebDAVPasswordTurns()
     private let accounts = Mutex<[Int64: Account]>([:])
 
-    /// Whether the server takes content in chunks; `nil` if nobody has tried.
+    /// Whether the server accepts content in chunks; `nil` if that has not been tried.
     func takesChunks(_ account: Int64) -> Bool? { accounts.withLock { $0[account]?.takesChunks } }
 
     func remember(takesChunks: Bool, _ account: Int64) { change(account) { $0.takesChunks = takesChunks } }
 
-    /// Whether the server may be able to search; `false` once it has said that it is not.
+    /// Whether the server may support searches; `false` after it has reported that it does not.
     func hasSearch(_ account: Int64) -> Bool { accounts.withLock { $0[account]?.hasSearch ?? true } }
 
     func rememberNoSearch(_ account: Int64) { change(account) { $0.hasSearch = false } }
 
-    /// Whether the server takes a path as the destination of a move, but no whole URL.
+    /// Whether the server accepts a path, but no whole URL, as the destination of a move.
     func namesDestinationsByPath(_ account: Int64) -> Bool {
         accounts.withLock { $0[account]?.namesDestinationsByPath ?? false }
     }
@@ -48,7 +48,7 @@ final class WebDAVMemory: Sendable {
         change(account) { $0.namesDestinationsByPath = namesDestinationsByPath }
     }
 
-    /// Whether an upload that the server confirmed without a hash is to be read back.
+    /// Whether to read back an upload that the server confirmed without a hash.
     func isProofDue(_ account: Int64) -> Bool {
         change(account) { account in
             defer { account.unproven += 1 }
@@ -56,7 +56,7 @@ final class WebDAVMemory: Sendable {
         }
     }
 
-    /// Where the resource with that identifier was seen.
+    /// Where the resource with that identifier was last seen.
     func sighting(of fileID: String, _ account: Int64) -> Sighting? {
         accounts.withLock { accounts in
             guard let sighting = accounts[account]?.sightings[fileID],

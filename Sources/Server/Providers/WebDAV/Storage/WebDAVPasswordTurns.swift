@@ -1,33 +1,33 @@
 import HTTPTransport
 import Synchronization
 
-/// Lets only one request of an account at a time present its password before the server has said whether it accepts it.
+/// Lets only one request of an account at a time present its password until the server has accepted or rejected it.
 ///
-/// An owner may withdraw their password while many people look at their files. A Nextcloud counts each request with it as a
-/// wrong password of the address that all people of this server come from. So what the first reply says is shared: while it
-/// is awaited, more requests wait, for a moment, and once the password is refused they do not present it. After that the
-/// stored credentials know it (``StoredCredentials/refusal``).
+/// An owner may withdraw their password while many people look at their files. Nextcloud counts each request with it as
+/// a wrong password from the address that all users of this server share. The first reply's verdict is therefore
+/// shared: further requests wait for it briefly, and do not present the password after a rejection. From then on, the
+/// stored credentials record the rejection (``StoredCredentials/refusal``).
 ///
-/// One for each process and adapter; no lock is held during a request.
+/// One instance for each process and adapter; no lock is held during a request.
 final class WebDAVPasswordTurns: Sendable {
-    /// How long a request waits for its turn at most, and how long a reply counts as awaited: a server that is slow, and a long
-    /// upload, must not hold others up for longer.
+    /// The longest time that a request waits for its turn, and that a reply counts as awaited: neither a slow server
+    /// nor a long upload may delay others for longer.
     private static let patience: Duration = .milliseconds(500)
     private static let pollInterval: Duration = .milliseconds(5)
-    /// Beyond so many, requests of an account do not wait.
+    /// If this many requests of an account wait, further ones do not.
     private static let maximumWaiting = 16
-    /// For how long a refusal is remembered here: longer than it usually takes to store it.
+    /// How long a rejection is remembered here: longer than it usually takes to store it.
     private static let refusalLifetime: Duration = .seconds(10)
     private static let maximumAccounts = 10_000
-    /// How many replies may be awaited at once. There may be a dozen processes.
+    /// The number of replies that may be awaited at once. There may be a dozen processes.
     private static let turns = 1
 
     private struct Account {
-        /// When the requests began whose replies are awaited.
+        /// The start times of the requests whose replies are awaited.
         var awaited: [Int: ContinuousClock.Instant] = [:]
         var lastRequest = 0
         var waiting = 0
-        /// The password that was refused, and when.
+        /// The rejected password, and the time of the rejection.
         var refused: (password: String, at: ContinuousClock.Instant)?
 
         var isIdle: Bool { awaited.isEmpty && waiting == 0 && refused == nil }
@@ -45,7 +45,7 @@ final class WebDAVPasswordTurns: Sendable {
 
     private let accounts = Mutex<[Int64: Account]>([:])
 
-    /// The requests of one account with one password.
+    /// A transport for one account's requests with one password.
     func transport(_ transport: Transport, of account: Int64, presenting password: String, _ backoff: Backoff)
         -> Transport
     {
@@ -91,7 +91,7 @@ final class WebDAVPasswordTurns: Sendable {
         }
     }
 
-    /// - Parameter status: of the reply; `nil` if there is none.
+    /// - Parameter status: the status of the reply; `nil` if there is none.
     private func end(_ request: Int, _ account: Int64, _ password: String, status: Int?) {
         change(account) { state in
             state.awaited[request] = nil
@@ -120,7 +120,7 @@ final class WebDAVPasswordTurns: Sendable {
         let password: String
         let backoff: Backoff
 
-        /// A request, until its reply has begun.
+        /// A request until its reply has begun.
         final class Call: Sendable {
             let request: Mutex<Int?>
             init(_ request: Int) { self.request = Mutex(request) }

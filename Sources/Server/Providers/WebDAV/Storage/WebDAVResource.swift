@@ -3,9 +3,9 @@ import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
 
-/// What a server says about one resource in a reply to PROPFIND or SEARCH (RFC 4918, section 13; RFC 5323).
+/// A server's description of one resource in a reply to PROPFIND or SEARCH (RFC 4918, section 13; RFC 5323).
 ///
-/// Properties in namespace `oc` are those of ownCloud and Nextcloud, and missing on other servers.
+/// Properties in namespace `oc` belong to ownCloud and Nextcloud, and are missing on other servers.
 struct WebDAVResource: Equatable {
     static let dav = "DAV:"
     static let ownCloud = "http://owncloud.org/ns"
@@ -14,25 +14,25 @@ struct WebDAVResource: Equatable {
     var reference: String
     var isCollection = false
     var sizeBytes: Int64?
-    /// The entity tag without the mark of a weak one: Apache sends it as long as a file is a second old.
+    /// The entity tag without the mark of a weak one: Apache sends weak tags while a file is less than a second old.
     var entityTag: String?
     var modified: String?
-    /// `oc:fileid`: stays the same when the resource is renamed or moved.
+    /// `oc:fileid`: unchanged when the resource is renamed or moved.
     var fileID: String?
     /// The MD5 among `oc:checksums`, in lower case.
     var md5: String?
-    /// The number of bytes that may still be stored (RFC 4331); negative numbers mean that there is none.
+    /// The number of bytes that may still be stored (RFC 4331); a negative number means that it is unknown.
     var availableBytes: Int64?
-    /// The reference of the person who asks (RFC 5397).
+    /// A reference to the requesting person (RFC 5397).
     var principal: String?
-    /// ownCloud, of a file's number: its path below the person's files.
+    /// ownCloud, for a file's number: its path below the person's files.
     var path: String?
 
     /// The properties that ``init(_:)`` reads, as the body of a PROPFIND.
     static let propertyNames =
         "<d:resourcetype/><d:getcontentlength/><d:getetag/><d:getlastmodified/><oc:fileid/><oc:checksums/>"
 
-    /// A body that asks for these properties.
+    /// A body that requests these properties.
     static func propfind(_ names: String = propertyNames) -> OutgoingBody {
         let text =
             "<?xml version=\"1.0\" encoding=\"utf-8\"?>"
@@ -40,14 +40,14 @@ struct WebDAVResource: Equatable {
         return .bytes(Array(text.utf8)[...])
     }
 
-    /// The resources in the body of a multistatus; `nil` if it is something else.
+    /// The resources in the body of a multistatus; `nil` for any other body.
     static func all(in body: [UInt8]) -> [WebDAVResource]? {
         guard let root = try? XMLElement(parsing: body), root.isNamed("multistatus", in: dav) else { return nil }
         return root.children.compactMap(WebDAVResource.init)
     }
 
     /// - Parameter response: an element `d:response`.
-    /// - Returns: `nil` if it is something else, or the server could not look at the resource.
+    /// - Returns: `nil` for a different element, or if the server could not examine the resource.
     init?(_ response: XMLElement) {
         guard response.isNamed("response", in: Self.dav), let reference = response.child("href", in: Self.dav)?.text
         else { return nil }
@@ -55,7 +55,7 @@ struct WebDAVResource: Equatable {
         let found = response.children("propstat", in: Self.dav).filter {
             Self.isSuccess($0.child("status", in: Self.dav)?.text)
         }
-        // A response of one status instead of properties says what went wrong with that resource.
+        // A response with a status instead of properties reports an error with that resource.
         guard !found.isEmpty else { return nil }
         for property in found.flatMap({ $0.child("prop", in: Self.dav)?.children ?? [] }) { read(property) }
     }
@@ -76,8 +76,8 @@ struct WebDAVResource: Equatable {
         }
     }
 
-    /// What changes whenever the contents change, of at most 255 visible characters; `nil` if the server tells nothing
-    /// of the kind.
+    /// A value that changes whenever the contents change, of at most 255 visible characters; `nil` if the server
+    /// reports none.
     var revision: String? {
         if let entityTag, entityTag.utf8.count <= 255 { return entityTag }
         guard let modified, let sizeBytes else { return nil }
@@ -90,7 +90,7 @@ struct WebDAVResource: Equatable {
         return bare.isEmpty ? nil : bare
     }
 
-    /// `SHA1:… MD5:… ADLER32:…` in one element, or each in its own.
+    /// `SHA1:… MD5:… ADLER32:…` in one element, or each in a separate one.
     private static func md5(in checksums: XMLElement) -> String? {
         let texts = checksums.children("checksum", in: ownCloud).map(\.text) + [checksums.text]
         return texts.flatMap { $0.split(whereSeparator: \.isWhitespace) }

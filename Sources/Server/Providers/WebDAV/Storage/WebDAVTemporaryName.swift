@@ -1,18 +1,19 @@
-/// What the bytes of an upload are called until they are complete: the reservation's spare name and a suffix, so that
-/// whoever has the record of the reservation can find and delete what an interrupted upload has left.
+/// The temporary name of an incomplete upload: the reservation's spare name and a suffix, so that the remains of an
+/// interrupted upload can be found and deleted with the record of the reservation.
 struct WebDAVTemporaryName {
-    /// Nextcloud and ownCloud refuse `.part`, which they use themselves, and Nextcloud also `.filepart`
+    /// Nextcloud and ownCloud reject `.part`, which they use themselves, and Nextcloud also rejects `.filepart`
     /// (`FilenameValidator`).
     private static let suffix = ".uploading"
     let name: String
-    /// How the names begin that a server may give to further copies: up to the extension.
+    /// The beginning of the names that a server may give to further copies: everything before the extension.
     var stem: Substring {
         let whole = name.dropLast(Self.suffix.count)
         return whole[..<(whole.lastIndex(of: ".") ?? whole.endIndex)]
     }
 
-    /// - Parameter hash: that of the contents, in hexadecimal digits. Without a spare name it makes the name one that each
-    ///   attempt to upload the same has, so that the one which succeeds moves away what those before it have left.
+    /// - Parameter hash: the hash of the contents, in hexadecimal digits. Without a spare name, it produces the same
+    ///   name for each attempt to upload the same contents, so that a successful attempt moves away what earlier ones
+    ///   left behind.
     init(of reservation: ObjectReservation, hash: String) {
         if let upload = Self(ofSpareName: reservation.spareName ?? reservation.name) {
             self = upload
@@ -21,7 +22,7 @@ struct WebDAVTemporaryName {
         }
     }
 
-    /// - Returns: `nil` for a name that is not in the form of ``ObjectReservation/spareName(for:)``.
+    /// - Returns: `nil` for a name without the form of ``ObjectReservation/spareName(for:)``.
     init?(ofSpareName name: String) {
         let stem = name[..<(name.lastIndex(of: ".") ?? name.endIndex)]
         guard let tilde = stem.lastIndex(of: "~") else { return nil }

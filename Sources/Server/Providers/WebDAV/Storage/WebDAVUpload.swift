@@ -3,28 +3,28 @@ import HTTPTypes
 import OpenSSLCrypto
 
 extension HTTPField.Name {
-    /// Kept with the file by Nextcloud, compared with the bytes by ownCloud.
+    /// Stored with the file by Nextcloud, compared with the bytes by ownCloud.
     static let ownCloudChecksum = HTTPField.Name("OC-Checksum")!
-    /// Asks Nextcloud for the hash of the bytes that it received…
+    /// Asks Nextcloud for the hash of the bytes that it received.
     static let hashWanted = HTTPField.Name("X-Hash")!
-    /// …which it replies.
+    /// Contains that hash in the reply.
     static let md5Received = HTTPField.Name("X-Hash-MD5")!
     static let ownCloudFileID = HTTPField.Name("OC-FileId")!
     static let ownCloudEntityTag = HTTPField.Name("OC-ETag")!
 }
 
-/// One upload: the bytes to a temporary name, which is then moved to the object's own.
+/// An upload: the bytes are sent to a temporary name, which is then moved to the object's name.
 ///
-/// Small content is one request, which may be repeated. Large content is sent in chunks where the server takes them. Where
-/// it does not, or there is no memory for chunks, it is one request, which cannot be repeated: there is no way to continue
-/// it that servers agree on, and some take `Content-Range` of a PUT for a change of the whole file (Apache; RFC 9110,
-/// section 14.5).
+/// Small content is one request, which may be repeated. Large content is sent in chunks if the server accepts them. If
+/// it does not, or if there is not enough memory for chunks, large content is one request, which cannot be repeated:
+/// servers agree on no way to continue it, and some interpret a PUT with `Content-Range` as a change of the whole file
+/// (Apache; RFC 9110, section 14.5).
 struct WebDAVUpload {
-    /// Chunks of Nextcloud are at least 5 MB; also the largest content that is sent in one request that can be repeated.
+    /// Nextcloud's chunks have at least 5 MB; also the largest content that is sent in one repeatable request.
     static let granularity = 5 << 20
-    /// What is larger is not read back.
+    /// Larger content is not read back.
     private static let proofLimitBytes: Int64 = 32 << 20
-    /// How long it may take to read something back: less than a thread may show no progress.
+    /// The time limit for reading back: shorter than the time for which a thread may show no progress.
     private static let readingTime: Duration = .seconds(180)
     private static let cleaningTime: Duration = .seconds(5)
 
@@ -33,7 +33,7 @@ struct WebDAVUpload {
     let mimeType: String
     let client: WebDAVClient
     private let temporary: WebDAVTemporaryName
-    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    /// The time limit of each step, measured from the arrival of its bytes: phones may be slower than any deadline.
     private let patience: Duration
 
     init(
@@ -56,9 +56,9 @@ struct WebDAVUpload {
             throw .contentMismatch
         } catch {
             switch error {
-            // Not a failure of the server, which is therefore asked to clean up; else that is left to the jobs role.
+            // The server has not failed, so it is asked to clean up; after other errors that is left to the jobs role.
             case .contentFailed, .contentMismatch:
-                // What comes in pieces may go on.
+                // An upload in pieces may continue.
                 guard content.resumption == nil else { throw error }
                 _ = try? client.remove(temporaryURL, by: .after(Self.cleaningTime))
             default: break
@@ -71,10 +71,10 @@ struct WebDAVUpload {
 
     // MARK: Bytes
 
-    /// What the server said about the bytes that it has.
+    /// The server's reply about the bytes that it received.
     struct Written {
         var fileID: String?
-        /// Whether it has proven that they are right.
+        /// Whether it has proved that they are right.
         var isProven: Bool
     }
 
@@ -106,8 +106,8 @@ struct WebDAVUpload {
 
     /// Sends bytes to the temporary name.
     ///
-    /// The bytes of a request that failed may be there, in part or whole, and some servers do not overwrite them (copyparty
-    /// makes another file). So they are removed before the bytes are sent again.
+    /// A failed request may have stored the bytes in part or whole, and some servers do not overwrite them (copyparty
+    /// creates another file). Therefore they are removed before the bytes are sent again.
     private func put(_ part: UploadPart) throws(CloudStorageError) -> Written {
         var provider = client.provider(accepting: [400, 404, 409])
         let headers: HTTPFields = [
@@ -126,7 +126,7 @@ struct WebDAVUpload {
                 switch try provider.sendOnce(request, by: deadline) {
                 case .answer(let reply) where [404, 409].contains(reply.status):
                     guard !hasFolder else {
-                        throw .rejected(code: "\(reply.status) though the folder exists")
+                        throw .rejected(code: "\(reply.status) although the folder exists")
                     }
                     hasFolder = true
                     try client.makeFolder(by: .after(patience))
@@ -139,10 +139,10 @@ struct WebDAVUpload {
                     }
                     try client.remove(client.url(copy), by: .after(Self.cleaningTime))
                     failure = (nil, .unavailable(detail: "the server has stored the bytes under another name"))
-                // The page of a network that wants a sign-in, for one.
+                // For example, the page of a network that requires a sign-in.
                 case .answer(let reply): throw .unavailable(detail: "status \(reply.status) for a PUT")
                 case .unknown(let retryAfter, let error):
-                    // nginx says 500 where the folder is missing.
+                    // nginx replies with 500 if the folder is missing.
                     if !hasFolder, case .unavailable = error, let isThere = folderIsThere(by: deadline) {
                         hasFolder = true
                         if !isThere {
@@ -161,8 +161,8 @@ struct WebDAVUpload {
         }
     }
 
-    /// Removes what a request may have left at the temporary name. A server that lets nobody delete may overwrite.
-    /// - Returns: why to try again; `nil` if nothing is left.
+    /// Removes what a request may have left behind at the temporary name. A server that forbids deletion may overwrite.
+    /// - Returns: the reason to retry; `nil` if nothing is left.
     private func clear(
         _ provider: inout ProviderClient, by deadline: Deadline
     ) throws(CloudStorageError) -> (Duration?, CloudStorageError)? {
@@ -179,7 +179,7 @@ struct WebDAVUpload {
         }
     }
 
-    /// Whether our folder is there, after one look; `nil` if that cannot be found out.
+    /// Checks once whether our folder exists; `nil` if that cannot be determined.
     private func folderIsThere(by deadline: Deadline) -> Bool? {
         do throws(CloudStorageError) {
             return try client.lookOnce(at: client.folder, isCollection: true, by: deadline).map { $0 != nil }
@@ -188,8 +188,8 @@ struct WebDAVUpload {
         }
     }
 
-    /// The name that the server has given to the bytes, if it is another one than they were sent to (RFC 9110, section
-    /// 10.2.2), and a form of that: copyparty does not overwrite.
+    /// The name that the server has given to the bytes, if it differs from the requested one (RFC 9110, section 10.2.2)
+    /// and is derived from it: copyparty does not overwrite.
     private func copy(by reply: Reply) -> String? {
         guard let location = reply.head.headers[.location],
             let name = WebDAVAddress.lastName(ofReference: location), name != temporary.name,
@@ -198,8 +198,9 @@ struct WebDAVUpload {
         return name
     }
 
-    /// What a 400 means: ownCloud refuses bytes that do not match the header; Nextcloud bytes that were lost on their way, as
-    /// `BadRequest`, and, for one, names, with other exceptions (`apps/dav/lib/Connector/Sabre/File.php`).
+    /// The meaning of a 400: ownCloud rejects bytes that do not match the header; Nextcloud rejects bytes that were
+    /// lost in transit, as `BadRequest`, and, with other exceptions, names, for example
+    /// (`apps/dav/lib/Connector/Sabre/File.php`).
     static func failure(of reply: Reply) -> CloudStorageError {
         let text = String(decoding: reply.body, as: UTF8.self)
         if text.lowercased().contains("checksum") { return .contentMismatch }
@@ -209,7 +210,7 @@ struct WebDAVUpload {
         return .rejected(code: "400 for a PUT")
     }
 
-    /// - Throws: ``CloudStorageError/contentMismatch`` if the server received other bytes.
+    /// - Throws: ``CloudStorageError/contentMismatch`` if the server received different bytes.
     static func written(_ reply: Reply, hash: String) throws(CloudStorageError) -> Written {
         let received = reply.head.headers[.md5Received]?.lowercased()
         if let received, received != hash { throw .contentMismatch }
@@ -217,7 +218,7 @@ struct WebDAVUpload {
             fileID: reply.head.headers[.ownCloudFileID].flatMap(WebDAVObjectID.fileID), isProven: received != nil)
     }
 
-    /// Makes sure, before bytes are sent that cannot be sent again, that the folder is there and has room.
+    /// Before sending bytes that cannot be sent again, verifies that the folder exists and has room.
     private func requireRoom() throws(CloudStorageError) {
         let folder = try client.look(
             at: client.folder, "<d:resourcetype/><d:quota-available-bytes/>", isCollection: true)
@@ -229,8 +230,8 @@ struct WebDAVUpload {
 
     // MARK: Proof
 
-    /// Compares what the server has with what was sent: always the size; the bytes, if they are not too many, for the
-    /// first upload to each account, and for a sample of the others.
+    /// Compares what the server has with what was sent: always the size, and the bytes, up to a size limit, for the
+    /// first upload to each account and for a sample of the others.
     private func prove() throws(CloudStorageError) {
         guard client.memory.isProofDue(client.account) else { return }
         if content.lengthBytes <= Self.proofLimitBytes {
@@ -242,7 +243,7 @@ struct WebDAVUpload {
     }
 
     /// The MD5 of a file in our folder.
-    /// - Throws: ``CloudStorageError/contentMismatch`` if it is longer than ours.
+    /// - Throws: ``CloudStorageError/contentMismatch`` if the file is longer than ours.
     private func hash(of name: String) throws(CloudStorageError) -> String {
         let deadline = Deadline.after(Self.readingTime)
         var download = client.by(.after(patience)).download()
@@ -266,10 +267,10 @@ struct WebDAVUpload {
 
     /// Moves the bytes to `name`.
     ///
-    /// A request whose reply was lost may have moved them, also the first one: libcurl repeats a request by itself whose
-    /// connection ends without a byte. Servers then say anything: 404 (Nextcloud), 403 (ASGIWebDAV), 400 or 500 (copyparty). So
-    /// after any failure, what has the name is looked at.
-    /// - Returns: `nil` if other contents have that name.
+    /// A request whose reply was lost may have moved them, even the first one: libcurl itself repeats a request whose
+    /// connection ends without a byte. Servers then reply with various statuses: 404 (Nextcloud), 403 (ASGIWebDAV), 400
+    /// or 500 (copyparty). After any failure, the object with that name is therefore examined.
+    /// - Returns: `nil` if the name has other contents.
     private func publish(as name: String, _ written: Written) throws(CloudStorageError) -> StoredObject? {
         var provider = client.provider(accepting: [400, 404, 409, 412, 502])
         let deadline = Deadline.after(patience)
@@ -292,7 +293,7 @@ struct WebDAVUpload {
                 return try object(named: name, written, reply.head)
             // The name is taken: by other contents, or by ours if a reply was lost before.
             case .answer(let reply) where reply.status == 412: return try adopt(name)
-            // Perhaps it wants the other form of the destination.
+            // The server may require the other form of the destination.
             case .answer(let reply) where [400, 502].contains(reply.status):
                 namesPath.toggle()
                 if !hasChanged {
@@ -303,7 +304,7 @@ struct WebDAVUpload {
                 guard reply.status == 502 else { throw .rejected(code: "400 for a move") }
                 failure = (reply.head.retryAfter, .unavailable(detail: "status 502"))
             case .answer(let reply):
-                // Nothing to move: an attempt whose reply was lost has done it, or somebody has deleted the bytes.
+                // Nothing to move: an attempt whose reply was lost has moved the bytes, or somebody has deleted them.
                 if let object = try adopt(name) { return object }
                 throw .unavailable(detail: "status \(reply.status) instead of a move")
             case .unknown(let retryAfter, let error):
@@ -318,7 +319,7 @@ struct WebDAVUpload {
         }
     }
 
-    /// The description of the object that the server has just moved there, from its reply if that suffices.
+    /// The description of the object that the server has just moved, from its reply if that suffices.
     private func object(
         named name: String, _ written: Written, _ head: ReplyHead
     ) throws(CloudStorageError) -> StoredObject {
@@ -334,7 +335,7 @@ struct WebDAVUpload {
             return object
         }
         guard let resource = try client.look(at: client.folder + [name], by: .after(patience)) else {
-            throw .unavailable(detail: "what was moved is not there")
+            throw .unavailable(detail: "the moved file is missing")
         }
         guard resource.sizeBytes == content.lengthBytes else {
             try client.remove(client.url(name), by: .after(Self.cleaningTime))
@@ -343,13 +344,13 @@ struct WebDAVUpload {
         return try client.stored(resource, named: name)
     }
 
-    /// The object of that name, if its contents are ours; our own copy of them is removed then.
+    /// The object with that name, if its contents are ours; our own copy of them is then removed.
     private func adopt(_ name: String) throws(CloudStorageError) -> StoredObject? {
         let deadline = Deadline.after(patience)
         return try adopt(try client.look(at: client.folder + [name], by: deadline), name, by: deadline)
     }
 
-    /// What has a name.
+    /// What exists under a name.
     private enum Holder {
         case ours(StoredObject)
         case others
@@ -357,7 +358,7 @@ struct WebDAVUpload {
         var object: StoredObject? { if case .ours(let object) = self { object } else { nil } }
     }
 
-    /// The same after one look; `nil` if nothing has the name, or the server cannot be asked.
+    /// Checks once; `nil` if the name is free, or if the server cannot be asked.
     private func holder(of name: String, by deadline: Deadline) throws(CloudStorageError) -> Holder? {
         let seen: WebDAVResource??
         do throws(CloudStorageError) {
