@@ -78,7 +78,7 @@ struct ErrorResponse: Equatable {
         case .malformedRedirectURI:
             self.init(
                 code: .malformedHeader,
-                "SyncServer-redirect-uri must use http, a loopback host and a port, or be a URI that this server allows")
+                "SyncServer-redirect-uri must be http on a loopback host with a port, or an allowed URI")
         case .malformedCodeVerifier:
             self.init(code: .malformedHeader, "SyncServer-code-verifier must be 43 to 128 unreserved characters")
         case .unknownMIMEType: self.init(code: .unknownMimeType)
@@ -201,7 +201,7 @@ struct ErrorResponse: Equatable {
             let plain = ErrorResponse(error)
             self.init(
                 code: plain.code,
-                "the address in X-account-details does not answer as expected: it is wrong, or the service there is failing",
+                "the address in X-account-details is wrong, or the service there is failing",
                 retryAfter: plain.retryAfter)
         case .codeRejected: self.init(code: .authorizationCodeRejected)
         case .scopeMissing: self.init(code: .storagePermissionMissing)
