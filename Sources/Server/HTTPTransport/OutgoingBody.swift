@@ -20,7 +20,7 @@ public enum OutgoingBody: Sendable {
     public var failure: (any Error)? { if case .arriving(let bytes, _) = self { bytes.failure } else { nil } }
 }
 
-/// Bytes of which some may still be arriving; used by one thread at a time.
+/// Bytes, some of which may still be arriving; used by one thread at a time.
 public protocol ArrivingBytes: AnyObject, Sendable {
     /// The final number of bytes.
     var count: Int { get }

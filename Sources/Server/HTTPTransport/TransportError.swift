@@ -8,7 +8,7 @@ public enum TransportError: Error, Equatable {
     case timedOut
     /// The reply's body is larger than ``OutgoingRequest/replyLimitBytes``.
     case replyTooLarge
-    /// One of our closures ended the transfer.
+    /// The caller ended the transfer.
     case cancelled
     /// The request was not sent, to protect all other requests: the service already has its share of calls, or keeps
     /// failing.

@@ -86,7 +86,7 @@ extension ServerMetrics {
             case .uploadPartBytes:
                 MetricFamily(
                     "syncd_upload_part_bytes", .gauge,
-                    "Bytes of files that uploads hold in memory: received from phones, not yet acknowledged by a provider."
+                    "Bytes of files that uploads hold in memory: received from phones, unacknowledged by providers."
                 )
             case .providerRequests:
                 MetricFamily(

@@ -65,7 +65,7 @@ public final class ServerMetrics: Sendable {
         if let position = Self.committingEndpoints.firstIndex(of: endpoint) { add(1, .commits, position) }
     }
 
-    /// A request ended with an error of this code, which is one of ``ErrorCode`` or `client_gone` or `reply_interrupted`.
+    /// A request ended with an error of this code: one of ``ErrorCode``, `client_gone` or `reply_interrupted`.
     public func failed(with code: String) {
         add(1, .errors, CountedError.positions[code] ?? CountedError.words.count - 1)
     }

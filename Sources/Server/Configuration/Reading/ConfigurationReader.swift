@@ -82,7 +82,7 @@ struct ConfigurationReader {
     /// Warnings, then notes.
     var notes: [ConfigurationFinding] { sorted { $0.kind == .warning } + sorted { $0.kind == .note } }
 
-    /// In the file's order; those without a place come last.
+    /// In the file's order; findings without a place are last.
     private func sorted(_ isWanted: (ConfigurationFinding) -> Bool) -> [ConfigurationFinding] {
         let wanted = findings.filter(isWanted)
         let placed = wanted.compactMap { finding in finding.place.map { (place: $0, finding) } }

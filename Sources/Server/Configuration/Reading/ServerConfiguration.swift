@@ -26,9 +26,9 @@ public struct ServerConfiguration: Sendable {
 
     /// A host's backups of the database, and how old the last one may be.
     public struct Backups: Sendable {
-        /// The number of days of which the last backup is kept.
+        /// The number of days whose last backup is kept.
         public var keepDays = 14
-        /// The number of weeks of which the last backup is kept.
+        /// The number of weeks whose last backup is kept.
         public var keepWeeks = 8
         /// The age at which the last good backup is too old.
         public var maximumAgeHours = 36

@@ -39,7 +39,7 @@ public enum CallResult: Sendable {
 }
 
 extension Transport {
-    /// The same transport inside all `decorators`; the first is the outermost, which sees a call first and its end last.
+    /// The same transport inside all `decorators`; the first is the outermost, and sees a call first and its end last.
     public func decorated(by decorators: [any TransportDecorator]) -> Transport {
         decorators.reversed().reduce(self) { $0.decorated(by: $1) }
     }

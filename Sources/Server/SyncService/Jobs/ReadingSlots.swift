@@ -11,7 +11,7 @@ public final class ReadingSlots: Sendable {
 
     public init(_ count: Int) { self.count = count }
 
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if others are reading; whatever `body` throws.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if others are reading; any error of `body`.
     func run<Result>(
         for owner: OwningUser, _ body: () throws(CloudStorageError) -> Result
     ) throws(CloudStorageError) -> Result {

@@ -9,7 +9,7 @@ import SyncProtocol
 struct DownloadVerifier {
     enum Verdict: Equatable {
         case right
-        /// - Parameter hashes: of the bytes that passed; `nil` if only their SHA-256 is known.
+        /// - Parameter hashes: the hashes of the bytes that passed; `nil` if only their SHA-256 is known.
         case wrong(ContentHashes?)
     }
 

@@ -10,12 +10,12 @@ struct PieceCollector {
     /// If nothing has been passed on for this long, the next piece is passed on at once.
     static let longestPause: Duration = .milliseconds(10)
 
-    // Keeps its storage: new memory for each piece would have to be cleared by the kernel.
+    // Keeps its storage, since the kernel would have to clear new memory for each piece.
     private var collected: [UInt8] = []
     private var lastPassed: ContinuousClock.Instant?
 
     /// Adds a piece.
-    /// - Parameter passOn: receives what is to be passed on now, if anything: all pieces added since the last call.
+    /// - Parameter passOn: receives the bytes to pass on now, if any: all pieces added since the last call.
     mutating func add(
         _ piece: Span<UInt8>, at now: ContinuousClock.Instant, passOn: (Span<UInt8>) throws -> Void
     ) rethrows {

@@ -20,7 +20,7 @@ struct PresentContents {
     let hasChanged: Bool
     /// The number of bytes: as counted during the upload, or otherwise as the provider describes them.
     let sizeBytes: Int64
-    /// Identifies these bytes among all that the file ever had.
+    /// Identifies these bytes among all contents that the file has ever had.
     let tag: EntityTag
 
     private init(_ checkSum: CheckSum, of object: StoredObject, as file: FileRecord) {
@@ -46,9 +46,9 @@ struct PresentContents {
         return PresentContents(present, of: object, as: file)
     }
 
-    /// Determines the checksum, for which the object may have to be read.
+    /// Determines the checksum, which may require reading the object.
     /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not report the object's hash, or if
-    ///   the jobs role still has to read the object.
+    ///   the jobs role must still read the object.
     static func determine(
         of object: StoredObject, as file: FileRecord, _ storage: UserStorage, _ context: RequestContext
     ) throws -> PresentContents {

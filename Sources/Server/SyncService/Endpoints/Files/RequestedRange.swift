@@ -8,7 +8,7 @@ enum RequestedRange: Equatable {
     /// This number of bytes at the end.
     case last(Int64)
 
-    /// `nil` if the header is to be ignored.
+    /// `nil` if the header must be ignored.
     init?(_ header: String) {
         let parts = header.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }

@@ -47,7 +47,7 @@ struct GroupCaller {
         try member(session.membership(of: userID, in: group))
     }
 
-    /// The same, in a session of its own.
+    /// The same, in a separate session.
     func member(of group: SharingGroupUUID, in store: MetadataStore) throws -> Member {
         try store.withSession { try member(of: group, using: &$0) }
     }

@@ -50,7 +50,7 @@ struct DoneUploadsEndpoint: Endpoint {
         return transferred.map { .committed(numberUploadsTransferred: $0) }
     }
 
-    /// The reply to the first request with this id, whatever has happened since.
+    /// The reply to the first request with this id, regardless of later changes.
     private func replyUnderID(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> Int32? {

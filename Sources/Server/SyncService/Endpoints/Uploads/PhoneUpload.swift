@@ -25,7 +25,7 @@ final class PhoneUpload: UploadContent {
     private var arriving: ArrivingHashes
     /// The same at the beginning of the part that was handed out last.
     private var arrivingBefore: ArrivingHashes
-    /// Whether what has arrived is known to be wrong.
+    /// Whether the arrived bytes are known to be wrong.
     private var isWrong = false
     /// The part that was handed out last.
     private var window: PartWindow?

@@ -47,7 +47,7 @@ struct AddUserEndpoint: Endpoint {
     }
 
     /// The caller's user if this same request created it; `nil` if the account has no user.
-    /// - Throws: ``EndpointError/userExists`` if the user came from another request.
+    /// - Throws: ``EndpointError/userExists`` if another request created the user.
     private func existingUser(
         _ request: AddUserRequest, _ caller: SignedInPerson, _ context: RequestContext
     ) throws -> UserID? {
