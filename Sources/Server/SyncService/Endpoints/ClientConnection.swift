@@ -22,7 +22,7 @@ public protocol ClientConnection: AnyObject {
     /// Moves the request to another thread, to which `other` belongs.
     func goOn(onThreadOf other: any ClientConnection)
 
-    /// Ends the connection such that the client cannot mistake the sent bytes for a complete reply, with or without an
+    /// Ends the connection so that the client cannot mistake the sent bytes for a complete reply, with or without an
     /// announced length.
     func abandon()
 }

@@ -19,8 +19,8 @@ import Vault
 /// together (``PasswordTryLimit``). A proven password always passes, until it is rejected.
 struct PasswordSignIn: Sendable {
     /// A Nextcloud tolerates ten wrong passwords from one address in half an hour. A try becomes available again after
-    /// half an hour, so a server gets no more than these within that time: for people who are not users here, for
-    /// users, and made-up ones.
+    /// half an hour, so a server gets no more than these within that time: passwords of people who are not users here,
+    /// passwords of users, and made-up ones.
     private static let halfHour: Int64 = 1_800
     private static let triesOfStrangers: Int64 = 3
     private static let triesOfUsers: Int64 = 2
