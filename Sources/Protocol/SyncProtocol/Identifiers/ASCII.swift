@@ -33,7 +33,7 @@ package enum ASCIICase {
         return true
     }
 
-    /// Feeds the folded bytes of a text to a hasher, eight at a time, since the hasher takes as long for one.
+    /// Feeds the folded bytes of a text to a hasher, eight at a time, since the hasher takes as long for a single byte.
     package static func hash(_ text: String, into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { text in

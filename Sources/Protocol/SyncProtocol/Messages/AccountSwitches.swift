@@ -183,7 +183,7 @@ public struct FinishAccountSwitchRequest: RequestMessage {
 
     /// The switch.
     public let switchId: AccountSwitchID
-    /// The fate of the files that still wait.
+    /// What happens to the files that still wait.
     public let missing: MissingFiles
 
     /// Creates a request.
@@ -203,7 +203,7 @@ public struct FinishAccountSwitchRequest: RequestMessage {
     }
 }
 
-/// The fate of files whose bytes have not been uploaded again when a switch ends.
+/// What happens, when a switch ends, to files whose bytes have not been uploaded again.
 public enum MissingFiles: String, QueryValue, Hashable, CaseIterable {
     /// Downloads report them as gone; ReuploadFile may still restore them.
     case keepGone

@@ -1,4 +1,4 @@
-/// Uploads again the bytes of a version that waits for them; they are the request's body.
+/// Uploads the bytes of a version that waits for them; they are the request's body.
 public struct ReuploadFileRequest: RequestMessage {
     public typealias Response = ReuploadFileResponse
     public typealias Access = MemberAccess

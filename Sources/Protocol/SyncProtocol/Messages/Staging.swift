@@ -35,7 +35,7 @@ public struct UploadAppMetaDataRequest: RequestMessage {
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
-        // Decoded first, as malformed metadata swallows what follows it in the query, which then seems to be missing.
+        // Decoded first: malformed metadata swallow the following parameters, which then seem to be missing.
         appMetaData = try query.optionalAppMetaData()
         fileUUID = try query.required(.fileUUID)
         masterVersion = try query.required(.masterVersion)

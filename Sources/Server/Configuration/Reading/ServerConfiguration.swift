@@ -111,7 +111,7 @@ public struct ServerConfiguration: Sendable {
     public var moveBytesPerSecond = 4 << 20
     public var backups = Backups()
     public var sandbox: Sandbox?
-    /// Where the processes of this host keep their metrics; `nil` if nothing is counted.
+    /// The directory for the metrics of this host's processes; `nil` to count nothing.
     public var metricsDirectory: String?
     public var log: Log
     /// The secrets in the file itself, by their settings.

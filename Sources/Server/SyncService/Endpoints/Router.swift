@@ -30,7 +30,7 @@ public struct Router: Sendable {
         case waits
     }
 
-    /// Always answers one request, and writes one log line about it.
+    /// Answers one request in every case, and writes one log line about it.
     ///
     /// If the user already has the maximum number of requests in progress, the request waits, and the thread that ends
     /// one of them continues with it; so this call may answer requests that other threads have begun.

@@ -1,6 +1,6 @@
 /// Determines the size of the buffer in which the bytes of a download wait for the web server.
 ///
-/// A fast phone soon lets the usual buffer fill up, and then responder and web server wait for each other: twice the
+/// With a fast phone, the usual buffer soon fills up, and responder and web server then wait for each other: twice the
 /// size reduces the time for a gibibyte by a tenth, and the processor time by 6 %. For a slow phone the extra memory
 /// would be useless, and once a buffer is full, the responder waits until three quarters of it are free (unix(7)),
 /// which at the minimum rate takes longer than ``TransferPace`` allows. So the buffer is enlarged when a phone has

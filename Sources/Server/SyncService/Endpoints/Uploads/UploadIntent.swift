@@ -168,8 +168,8 @@ final class UploadIntent {
         renewed = .now
     }
 
-    /// Checks that the object about to be created can still be staged: that the database is available, and that this
-    /// upload holds the lease long enough.
+    /// Checks that the object about to be created can still be staged: the database is available, and this upload still
+    /// holds the lease long enough.
     ///
     /// A very recent renewal is sufficient proof.
     /// - Throws: ``StoreError``, ``EndpointError/uploadConflict``.

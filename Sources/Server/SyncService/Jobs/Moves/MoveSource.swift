@@ -28,9 +28,9 @@ struct MoveSource {
     let goesOn: () throws -> Void
     var windowBytes = MoveSource.usualWindowBytes
 
-    /// Reads the bytes from `start`: all that are left, or ``windowBytes`` of it.
-    /// - Throws: ``MoveSourceFailure``, `EndpointError.contentMismatch` if the object has a different length; what
-    ///   ``goesOn`` throws.
+    /// Reads the bytes from `start`: all that are left, or ``windowBytes`` of them.
+    /// - Throws: ``MoveSourceFailure``, `EndpointError.contentMismatch` if the object has a different length; the
+    ///   errors of ``goesOn``.
     func window(at start: Int64) throws -> [UInt8] {
         let began = ContinuousClock.now
         let wanted = Int(min(Int64(windowBytes), lengthBytes - start))

@@ -110,14 +110,14 @@ struct DirectUploadStart {
         return intent
     }
 
-    /// - Returns: `false` if another request has taken the upload over.
+    /// - Returns: `false` if another request has taken over the upload.
     private func record(
         _ destination: UploadDestination, of upload: ResumableUpload, by writer: String
     ) throws -> Bool {
         try context.store.transaction { try $0.record(destination, of: upload.uploadUUID, by: writer) }
     }
 
-    /// - Returns: `false` if another request has taken the upload over.
+    /// - Returns: `false` if another request has taken over the upload.
     private func record(
         _ session: String?, _ until: WireDate, of upload: ResumableUpload, by writer: String
     ) throws -> Bool {
