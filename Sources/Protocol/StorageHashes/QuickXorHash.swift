@@ -1,11 +1,11 @@
 /// OneDrive's `quickXorHash` over bytes that arrive piece by piece.
 ///
-/// 160 bits, of which byte *i* of the input changes the eight that begin at bit 11 · *i*, modulo 160; at the end the
-/// length is mixed into the last eight bytes (Microsoft Graph, "Code snippets: QuickXorHash Algorithm"). It detects
-/// accidental damage, and is not secure against attackers.
+/// The hash has 160 bits. Byte *i* of the input changes the eight bits that begin at bit 11 · *i*, modulo 160; at the
+/// end the length is mixed into the last eight bytes (Microsoft Graph, "Code snippets: QuickXorHash Algorithm"). It
+/// detects accidental damage, but is not secure against attackers.
 ///
-/// 11 and 160 have no common divisor, so the bit positions repeat every 160 bytes: it suffices to fold the input onto
-/// its first 160 bytes, thirty-two bytes at a time.
+/// Since 11 and 160 have no common divisor, the bit positions repeat every 160 bytes, so it suffices to fold the input
+/// onto its first 160 bytes, thirty-two bytes at a time.
 public struct QuickXorHash: Sendable {
     /// The bit positions repeat after this many bytes.
     private static let periodBytes = 160
@@ -70,15 +70,15 @@ public struct QuickXorHash: Sendable {
     /// Continues a computation.
     /// - Parameters:
     ///   - state: ``state`` of another hash.
-    ///   - length: how many bytes it had.
-    /// - Returns: `nil` if it is not one.
+    ///   - length: how many bytes that hash had processed.
+    /// - Returns: `nil` if the state is invalid.
     public init?(state: [UInt8], length: Int64) {
         guard state.count == Self.periodBytes, let length = UInt64(exactly: length) else { return nil }
         for (index, byte) in state.enumerated() { folded.fold(byte, at: index) }
         self.length = length
     }
 
-    /// What is needed to continue the computation elsewhere, besides the number of bytes added: 160 bytes.
+    /// The state needed to continue the computation elsewhere, besides the number of bytes added: 160 bytes.
     public var state: [UInt8] { (0..<Self.periodBytes).map { folded[$0] } }
 
     /// Adds `bytes` to the end of the file.

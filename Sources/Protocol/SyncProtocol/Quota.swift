@@ -1,4 +1,4 @@
-/// Limits on what one user may have, or do within an hour, before the server refuses more.
+/// Limits on what one user may have, or do within an hour.
 ///
 /// A quota protects the other users of a server from one account. No honest app comes near the default;
 /// docs/adr/0038-quotas.md explains how each default was chosen.
@@ -9,22 +9,22 @@ public enum Quota: String, CaseIterable, Sendable {
     case groups
     /// Invitations that the user has created, and that are neither used up nor expired.
     case openInvitations
-    /// Changes that wait to be committed, on all devices and in all groups.
+    /// Uncommitted changes, on all devices and in all groups.
     case stagedChanges
     /// Bytes of metadata in those changes; the files' contents are in people's own storage.
     case stagedBytes
 
-    // What a user does within an hour: it may be retried when the hour is over.
+    // What a user does within an hour: a retry may succeed when the hour is over.
     case groupsPerHour
     case invitationsPerHour
     /// Authorization codes and tokens that the server sends to their provider with its own client id.
     case codeExchangesPerHour
     /// Registrations for push notifications, each of which may create resources at Amazon.
     case pushRegistrationsPerHour
-    /// Account switches that are begun; each makes the server use somebody's storage on trial.
+    /// Account switches begun; each causes the server to test somebody's storage.
     case accountSwitchesPerHour
 
-    /// The limit unless the operator configures another one.
+    /// The limit unless the operator configures another.
     public var defaultLimit: Int {
         switch self {
         case .devices, .groups: 1_000
@@ -37,7 +37,7 @@ public enum Quota: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it limits what is done in an hour, rather than what exists.
+    /// Whether it limits actions per hour, rather than existing items.
     public var isHourly: Bool {
         switch self {
         case .devices, .groups, .openInvitations, .stagedChanges, .stagedBytes: false

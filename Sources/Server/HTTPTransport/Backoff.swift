@@ -1,9 +1,10 @@
 import Synchronization
 
-/// Waits between attempts: truncated exponential back-off with full jitter, or exactly as long as the provider says.
+/// Waits between attempts: truncated exponential back-off with full jitter, or the wait that the provider requests.
 ///
-/// A wait holds the thread that makes it. A process whose threads are awaited by others gives it ``SleepingPlaces``, and
-/// one whose threads must never wait for a provider allows a single attempt (docs/adr/0093-no-thread-waits-uncounted.md).
+/// A wait occupies its thread. A process whose threads serve other requests limits waits with ``SleepingPlaces``, and a
+/// process whose threads must never wait for a provider allows a single attempt
+/// (docs/adr/0093-no-thread-waits-uncounted.md).
 public struct Backoff: Sendable {
     /// Total number of attempts, including the first; 1 for no wait between attempts.
     public var attempts: Int
@@ -11,7 +12,7 @@ public struct Backoff: Sendable {
     private let pause: @Sendable (Duration) -> Void
 
     /// - Parameters:
-    ///   - places: how many threads may wait at a time; `nil` for any number.
+    ///   - places: limits how many threads may wait at a time; `nil` for no limit.
     ///   - pause: blocks the calling thread; tests pass one that does not.
     public init(attempts: Int = 5, places: SleepingPlaces? = nil, pause: @escaping @Sendable (Duration) -> Void) {
         self.attempts = attempts
@@ -22,8 +23,9 @@ public struct Backoff: Sendable {
     /// Waits before attempt number `attempt` (the second is 1) if that fits before `deadline`.
     ///
     /// - Parameters:
-    ///   - retryAfter: the wait that the provider asked for; up to a tenth is added, to spread the clients.
-    ///   - service: for whom the caller waits: the name of a service, or the address of a server; `nil` for another request.
+    ///   - retryAfter: the wait that the provider requested; up to a tenth is added, to spread the clients.
+    ///   - service: the service for which the caller waits: its name, or the address of a server; `nil` when waiting
+    ///     for another request.
     /// - Returns: `false` if there is no time, no attempt or no ``SleepingPlaces`` left.
     public func wait(before attempt: Int, retryAfter: Duration?, deadline: Deadline, for service: String? = nil) -> Bool
     {
@@ -38,7 +40,8 @@ public struct Backoff: Sendable {
         return pause(delay, deadline: deadline, for: service)
     }
 
-    /// Waits for `duration` if that fits before `deadline`, and a place is free; `false` if it was not waited for.
+    /// Waits for `duration` if that fits before `deadline` and a place is free; otherwise returns `false` without
+    /// waiting.
     public func pause(_ duration: Duration, deadline: Deadline, for service: String? = nil) -> Bool {
         guard duration < deadline.remaining else { return false }
         guard let places else {
@@ -52,14 +55,14 @@ public struct Backoff: Sendable {
     }
 }
 
-/// How many threads of a process may wait at a time: for a provider that asked for a pause, or for what another request
-/// has begun.
+/// Limits how many threads of a process may wait at a time for a provider that requested a pause, or for work begun by
+/// another request.
 ///
-/// These waits are no calls, so that no ``Bulkhead`` counts them. One per process, shared by its threads.
+/// These waits are not calls, so no ``Bulkhead`` counts them. One per process, shared by its threads.
 public final class SleepingPlaces: Sendable {
     private struct Usage {
         var all = 0
-        /// Without those that have none.
+        /// Contains only services with waiting threads.
         var services: [String: Int] = [:]
     }
 
@@ -68,15 +71,15 @@ public final class SleepingPlaces: Sendable {
     private let usage = Mutex(Usage())
 
     /// - Parameters:
-    ///   - maximum: of all threads.
-    ///   - maximumPerService: of those that wait for the same service.
+    ///   - maximum: for all threads.
+    ///   - maximumPerService: for threads that wait for the same service.
     public init(_ maximum: Int, perService maximumPerService: Int) {
         self.maximum = maximum
         self.maximumPerService = maximumPerService
     }
 
-    /// For a process with this number of threads: a quarter of them, half of that for one service. Beside the calls and the
-    /// callers that a ``Bulkhead`` admits, a service so holds seven eighths of the threads at most.
+    /// For a process with this number of threads: a quarter of them, half of that for one service. Together with the
+    /// calls and callers that a ``Bulkhead`` admits, a service holds at most seven eighths of the threads.
     public static func of(threads: Int) -> SleepingPlaces {
         SleepingPlaces(max(1, threads / 4), perService: max(1, threads / 8))
     }

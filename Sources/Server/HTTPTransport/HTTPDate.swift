@@ -1,6 +1,6 @@
 internal import SyncProtocol
 
-/// A time as HTTP headers write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7, the preferred form).
+/// A time in the form of HTTP headers: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7, the preferred form).
 public struct HTTPDate: Equatable, Sendable {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -23,7 +23,7 @@ public struct HTTPDate: Equatable, Sendable {
 
     public init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
 
-    /// The time as a header has it.
+    /// The time in the form of a header.
     public var text: String {
         let (days, second) = secondsSince1970.quotientAndRemainder(dividingBy: 86_400)
         let date = CivilDate(daysSince1970: Int(days))

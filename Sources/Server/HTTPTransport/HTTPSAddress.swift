@@ -4,7 +4,7 @@ public struct HTTPSAddress: Equatable, Sendable {
 
     /// In lower case, without a port.
     public let host: String
-    /// From the first slash on, without the query; empty if there is no slash.
+    /// From the first slash, without the query; empty if there is no slash.
     public let path: Substring
 
     /// Reads a URL.

@@ -3,38 +3,38 @@ import SyncProtocol
 
 /// One HTTP request to a provider.
 public struct OutgoingRequest: Sendable {
-    /// What it is for; determines how it is counted and whose share of calls it uses.
+    /// The purpose of the request; determines how it is counted and whose share of calls it uses.
     public var call: ProviderCall
     public var method: HTTPRequest.Method
     /// An absolute https URL, already percent-encoded; http only to a ``Destination/listed`` server.
     public var url: String
     public var headers: HTTPFields
-    /// `nil` sends none.
+    /// `nil` for no body.
     public var body: OutgoingBody?
     /// Maximum size of the reply body kept in memory; the call fails if the body is larger.
     public var replyLimitBytes: Int
-    /// Whether the request may reach the server twice; if `false`, it gets a connection of its own, since the HTTP
-    /// library resends a request when a reused connection dies under it.
+    /// Whether the request may reach the server twice; if `false`, it gets a new connection, since the HTTP library
+    /// resends a request when a reused connection breaks.
     public var isRepeatable = true
-    /// Whether it is made beside another one to save time, and could follow it as well: it is made only while at least half
-    /// of the service's share of calls is free, and does not wait for that.
+    /// Whether it is made concurrently with another request to save time, and could also follow it. It is made only
+    /// while at least half of the service's share of calls is free, and does not wait for that.
     public var isEarly = false
     /// Whether the server supports HTTP/2 only; over another version the call fails.
     public var requiresHTTP2 = false
-    /// Whose word the host in ``url`` is, and hence where the connection may go.
+    /// Who chose the host in ``url``, and hence where the connection may go.
     public var destination = Destination.company
-    /// Whether it goes to a server that a caller has named, and at which nobody is known to be a user: all these together have
-    /// a small share of the calls, since names can be made up.
+    /// Whether it goes to a server that a caller has named and that has no known users: all such requests share a small
+    /// part of the calls, since names can be made up.
     public var isUnproved = false
 
-    /// Who says where a request goes.
+    /// Who determines where a request goes.
     public enum Destination: Sendable, Hashable {
         /// The adapter, or the company's service itself: one of the service's hosts.
         case company
-        /// The operator, who lists the server: it may have any address, and speak plain http.
+        /// The operator, who lists the server: it may have any address, and use plain http.
         case listed
-        /// A person, who is not trusted with that: the connection is made only to a public address, whatever the host's
-        /// name stands for at that moment.
+        /// A person, whose choice is not trusted: the connection is made only to a public address, whatever the host's
+        /// name resolves to at that moment.
         case named
     }
 
@@ -67,7 +67,7 @@ public struct OutgoingRequest: Sendable {
 
     /// The server of a request that is not a company's: scheme, host and port.
     ///
-    /// One such server must not affect another, although both have the same ``ExternalService``. `nil` for companies.
+    /// Such servers must not affect each other, although they have the same ``ExternalService``. `nil` for companies.
     public var server: String? {
         guard destination != .company else { return nil }
         return String(url.prefix(while: { $0 != ":" })) + "://"

@@ -1,14 +1,14 @@
-/// A request to an external service in the few words under which it is counted; the adapter that makes it says so.
+/// The labels under which a request to an external service is counted, chosen by the adapter that makes it.
 public struct ProviderCall: Hashable, Sendable {
     /// What is requested.
     public enum Operation: String, Sendable, CaseIterable {
-        /// Who a token belongs to, or the keys to verify that.
+        /// The owner of a token, or the keys to verify it.
         case identity
         /// New tokens for an authorization code or for another token, or for the server itself.
         case token
         /// A new access token for a refresh token.
         case refresh
-        /// The end of what a person has granted.
+        /// Revoking a person's grant.
         case revoke
         /// Looking up, listing, creating folders.
         case metadata
@@ -18,7 +18,7 @@ public struct ProviderCall: Hashable, Sendable {
         case push
     }
 
-    /// Whose service it is.
+    /// The service.
     public var service: ExternalService
     public var operation: Operation
 

@@ -14,10 +14,10 @@ public struct ReplyHead: Sendable {
         self.headers = headers
     }
 
-    /// What the sender's clock showed, in seconds since 1970; `nil` if it does not say.
+    /// The sender's clock, in seconds since 1970; `nil` if the header is missing.
     public var date: Int64? { headers[.date].flatMap(HTTPDate.init)?.secondsSince1970 }
 
-    /// How long the provider asks us to wait, in seconds or until a date (RFC 9110, section 10.2.3); at most a day.
+    /// The wait that the provider requests, in seconds or until a date (RFC 9110, section 10.2.3); at most a day.
     ///
     /// A date is measured against the reply's own `Date` if there is one, so that clock skew does no harm. A value that
     /// cannot be parsed counts as absent.

@@ -1,8 +1,8 @@
 /// The address of a server that a person or the operator names, in its one canonical spelling.
 ///
-/// Parsed more strictly than RFC 3986 demands, so that no two parsers can disagree about the host, and no address has two
-/// spellings: neither user information nor a query, a fragment or a dot segment; no number in place of a host's name
-/// except an IPv4 address of four decimal numbers; nothing that needs percent-encoding, and no escaped slash.
+/// Parsed more strictly than RFC 3986 requires, so that no two parsers can disagree about the host, and no address has
+/// two spellings: no user information, query, fragment or dot segment; no number in place of a host's name except an
+/// IPv4 address of four decimal numbers; no characters that need percent-encoding, and no escaped slash.
 public struct ServerAddress: Hashable, Sendable {
     public enum Scheme: String, Sendable {
         case https
@@ -11,9 +11,9 @@ public struct ServerAddress: Hashable, Sendable {
         fileprivate var port: Int { self == .https ? 443 : 80 }
     }
 
-    /// What stands for the host.
+    /// The kind of host.
     public enum HostKind: Sendable {
-        /// A name of several labels, which DNS may know.
+        /// A name of several labels, which DNS may resolve.
         case domainName
         /// A name of a single label, such as `localhost`, or one below `localhost`.
         case localName
@@ -21,7 +21,7 @@ public struct ServerAddress: Hashable, Sendable {
         case literal
     }
 
-    /// Longest text that is read, in bytes.
+    /// The maximum length of accepted text, in bytes.
     public static let maximumBytes = 1024
 
     public let scheme: Scheme
@@ -51,10 +51,10 @@ public struct ServerAddress: Hashable, Sendable {
         self.path = path
     }
 
-    /// Scheme, host and port, without a slash at the end.
+    /// Scheme, host and port, without a trailing slash.
     public var origin: String { "\(scheme.rawValue)://\(authority)" }
 
-    /// Host and port, as the header `Host` has them.
+    /// Host and port, as in the header `Host`.
     public var authority: String { host + (port.map { ":\($0)" } ?? "") }
 
     /// The whole address; ends with a slash.
@@ -81,14 +81,14 @@ public struct ServerAddress: Hashable, Sendable {
     private static func kind(of host: String) -> HostKind? {
         if host.hasPrefix("[") {
             let inner = host.dropFirst().dropLast().utf8
-            // Whether it is an address is libcurl's business; it has no zone and nothing else that is odd.
+            // libcurl checks whether it is an address; this check excludes zones and other unusual characters.
             let isPlain = inner.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) || $0 == 0x3A }
             return host.hasSuffix("]") && isPlain && inner.count >= 2 ? .literal : nil
         }
         let labels = host.split(separator: ".", omittingEmptySubsequences: false)
         guard host.utf8.count <= 253, labels.allSatisfy(isLabel), let last = labels.last else { return nil }
-        // A name that ends in a number is an IPv4 address for most parsers, in many spellings (WHATWG URL, "ends in a
-        // number checker"); only one of them is taken.
+        // Most parsers treat a name that ends in a number as an IPv4 address, in many spellings (WHATWG URL, "ends in a
+        // number checker"); only one of them is accepted.
         let isNumber = last.utf8.allSatisfy { (0x30...0x39).contains($0) } || last.hasPrefix("0x")
         if isNumber { return labels.count == 4 && labels.allSatisfy(isOctet) ? .literal : nil }
         return labels.count == 1 || last == "localhost" ? .localName : .domainName
@@ -102,14 +102,14 @@ public struct ServerAddress: Hashable, Sendable {
             }
     }
 
-    /// A decimal number up to 255, without leading zeros, which some parsers take for octal.
+    /// A decimal number up to 255, without leading zeros, which some parsers interpret as octal.
     private static func isOctet(_ label: Substring) -> Bool {
         guard let number = Int(label) else { return false }
         return (0...255).contains(number) && String(number) == label
     }
 
-    /// `nil` for a query, a fragment, an empty or a dot segment, a character that needs percent-encoding, an escape that
-    /// is broken or stands for a slash, a backslash or a control character.
+    /// `nil` for a query, a fragment, an empty or a dot segment, a character that needs percent-encoding, or an escape
+    /// that is broken or encodes a slash, a backslash or a control character.
     private static func canonicalPath(_ path: Substring) -> String? {
         guard path.isEmpty || path.hasPrefix("/") else { return nil }
         var segments: [String] = []
@@ -124,7 +124,7 @@ public struct ServerAddress: Hashable, Sendable {
         return segments.isEmpty ? "/" : "/" + segments.joined(separator: "/") + "/"
     }
 
-    /// The segment with every escape in capitals, and none where it is not needed.
+    /// The segment with every escape in capitals, and without unnecessary escapes.
     private static func canonicalSegment(_ segment: Substring) -> String? {
         var result = ""
         var bytes = segment.utf8[...]

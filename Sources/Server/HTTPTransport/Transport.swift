@@ -1,7 +1,7 @@
-/// Sends requests to providers; made by the composition root for each worker thread.
+/// Sends requests to providers; created by the composition root for each worker thread.
 ///
 /// A value of closures, so that the domain does not depend on an HTTP library and tests can script replies. Not
-/// `Sendable`: closures of tests and decorators may keep what belongs to one thread.
+/// `Sendable`: closures of tests and decorators may keep state that belongs to one thread.
 public struct Transport {
     /// Receives a part of a reply's body; returning `false` ends the transfer with ``TransportError/cancelled``.
     public typealias BodyReceiver = (Span<UInt8>) -> Bool

@@ -1,4 +1,4 @@
-/// Why no complete reply arrived, in terms of what the caller may do.
+/// Why no complete reply arrived, distinguished by what the caller may do.
 public enum TransportError: Error, Equatable {
     /// The request was not sent: retrying is always safe.
     case notSent
@@ -8,14 +8,15 @@ public enum TransportError: Error, Equatable {
     case timedOut
     /// The reply's body is larger than ``OutgoingRequest/replyLimitBytes``.
     case replyTooLarge
-    /// One of our closures ended the transfer.
+    /// The caller ended the transfer.
     case cancelled
     /// The request was not sent, to protect all other requests: the service already has its share of calls, or keeps
     /// failing.
     case withheld(WithheldCall)
-    /// The host has no address that a person may lead us to (``OutgoingRequest/Destination``); nothing was sent.
+    /// The host has no address allowed for a server named by a person (``OutgoingRequest/Destination``); nothing was
+    /// sent.
     case forbiddenAddress
-    /// The server could not prove its identity, or the URL is not one that we may open: a configuration error.
+    /// The server could not prove its identity, or the URL may not be opened: a configuration error.
     case refused(String)
 }
 
@@ -25,10 +26,10 @@ public enum WithheldCall: Error, Equatable, Sendable {
     case busy
     /// The host has failed repeatedly; it is tried again after that time.
     case circuitOpen(retryAfter: Duration)
-    /// The service asked to be left alone, or could not be reached a moment ago; it is called again after that time.
+    /// The service requested a pause, or was unreachable a moment ago; it is called again after that time.
     case paused(retryAfter: Duration)
 
-    /// How long the caller is to wait; `nil` if only a moment.
+    /// How long the caller should wait; `nil` for only a moment.
     public var retryAfter: Duration? {
         switch self {
         case .busy: nil
@@ -59,7 +60,7 @@ extension WithheldCall: CustomStringConvertible {
         switch self {
         case .busy: "too many calls are in progress"
         case .circuitOpen: "the host keeps failing"
-        case .paused: "the service has asked for a pause"
+        case .paused: "the service has requested a pause"
         }
     }
 }

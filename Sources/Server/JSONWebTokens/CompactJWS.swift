@@ -3,9 +3,9 @@ internal import UntrustedInput
 
 /// A token split into its parts, none of them trusted yet (RFC 7515, section 5.2).
 struct CompactJWS {
-    /// `alg`; nil for `none`, for shared secrets, and for whatever else we do not use.
+    /// `alg`; nil for `none`, for shared secrets, and for any other algorithm not in use.
     let algorithm: JSONWebToken.Algorithm?
-    /// `kid`, where one is named.
+    /// `kid`, if the header names one.
     let keyID: String?
     /// What the signature covers: the first two parts, verbatim.
     let signingInput: [UInt8]
@@ -15,7 +15,7 @@ struct CompactJWS {
     let signature: [UInt8]
 
     /// - Throws: ``JSONWebTokenError/malformed`` unless it has three parts of strict base64url, a header in JSON with
-    ///   an `alg`, and no `crit`: extensions that must be understood are not (RFC 7515, section 4.1.11).
+    ///   an `alg`, and no `crit`: critical extensions are not supported (RFC 7515, section 4.1.11).
     init(_ token: String) throws(JSONWebTokenError) {
         guard token.utf8.count <= JSONWebToken.maximumBytes else { throw .malformed }
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)

@@ -4,13 +4,13 @@ internal import UntrustedInput
 public struct JSONWebKeySet: Sendable {
     private let keys: [String: [VerificationKey]]
 
-    /// The maximum number of keys that are read; issuers publish two to ten.
+    /// The maximum number of keys read; issuers publish two to ten.
     public static let maximumKeys = 64
 
     /// Reads a key set.
     ///
-    /// Keys for encryption, without a name, of other kinds, sizes or curves are ignored, as RFC 7517 section 5 asks:
-    /// one unusual key must not make the others unusable.
+    /// Keys for encryption, keys without a name, and keys of other kinds, sizes or curves are ignored, as RFC 7517,
+    /// section 5, recommends: one unusual key must not make the others unusable.
     /// - Throws: ``JSONWebTokenError/malformed`` if it is not a key set or has more than ``maximumKeys`` members.
     public init(json: [UInt8]) throws(JSONWebTokenError) {
         guard let members = try? UntrustedJSON.decode(Members.self, from: json),
@@ -24,10 +24,10 @@ public struct JSONWebKeySet: Sendable {
         self.keys = keys
     }
 
-    /// Whether a key of that name is in the set.
+    /// Whether the set contains a key of that name.
     public func contains(keyID: String) -> Bool { keys[keyID] != nil }
 
-    /// The key of that name that is made for `algorithm`; names may repeat among kinds (RFC 7517, section 4.5).
+    /// The key of that name for `algorithm`; names may repeat among kinds (RFC 7517, section 4.5).
     func key(named keyID: String, for algorithm: JSONWebToken.Algorithm) throws(JSONWebTokenError) -> VerificationKey {
         guard let named = keys[keyID] else { throw .unknownKey }
         guard let key = named.first(where: { $0.algorithm == algorithm }) else { throw .algorithmNotAllowed }
@@ -39,7 +39,7 @@ public struct JSONWebKeySet: Sendable {
         let keys: [Member?]
     }
 
-    /// A member of the list, or something else in its place.
+    /// A member of the list, or another value in its place.
     private enum Member: Decodable {
         case key(PublishedKey)
         case unusable
@@ -54,7 +54,7 @@ public struct JSONWebKeySet: Sendable {
     }
 }
 
-/// One key as it is published (RFC 7517, section 4; RFC 7518, section 6).
+/// One published key (RFC 7517, section 4; RFC 7518, section 6).
 struct PublishedKey: Decodable {
     let kty: String
     let kid: String?

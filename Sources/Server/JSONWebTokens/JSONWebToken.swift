@@ -3,11 +3,11 @@ internal import OpenSSLCrypto
 
 /// JSON Web Tokens (RFC 7519) as signed texts in compact form (RFC 7515, section 3.1).
 ///
-/// Signatures are OpenSSL's; everything around them is decided here, and strictly: the algorithm comes from the key and
-/// the caller's list, never from the token alone, and no more of a token is examined than necessary before its
-/// signature has been verified (RFC 8725, sections 3.1 and 3.2).
+/// OpenSSL computes signatures; all other checks happen here, strictly: the algorithm comes from the key and the
+/// caller's list, never from the token alone, and only the necessary parts of a token are examined before its signature
+/// has been verified (RFC 8725, sections 3.1 and 3.2).
 public enum JSONWebToken {
-    /// The algorithms used by the providers that we know (RFC 7518, section 3.1).
+    /// The algorithms used by the supported providers (RFC 7518, section 3.1).
     public enum Algorithm: String, Sendable, CaseIterable, Codable {
         /// RSASSA-PKCS1-v1_5 with SHA-256.
         case rs256 = "RS256"
@@ -15,16 +15,16 @@ public enum JSONWebToken {
         case es256 = "ES256"
     }
 
-    /// The longest token that is examined, in bytes. Providers' tokens have one to four thousand.
+    /// The maximum length of an examined token, in bytes. Providers' tokens have one to four thousand.
     public static let maximumBytes = 16_384
 
-    /// How long before they are made our own tokens say that they were issued: a service whose clock is behind ours would
-    /// reject a token from its future.
+    /// How far the issue time of the server's own tokens is set back: a service whose clock is slow would reject a
+    /// token from its future.
     public static let clockAllowanceSeconds: Int64 = 60
 
-    /// Checks the signature of `token` and hands out the bytes of its payload.
+    /// Checks the signature of `token` and returns the bytes of its payload.
     ///
-    /// The claims in it (issuer, audience, times) must be checked by the caller.
+    /// The caller must check the claims (issuer, audience, times).
     /// - Throws: ``JSONWebTokenError``; ``JSONWebTokenError/unknownKey`` also for a token that names no key.
     public static func verifiedPayload(
         of token: String, with keys: JSONWebKeySet, algorithms: Set<Algorithm>

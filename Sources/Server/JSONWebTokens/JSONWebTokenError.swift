@@ -1,18 +1,18 @@
-/// Why a token or a key was not accepted, by what the caller can do about it.
+/// Why a token or a key was not accepted, distinguished by the caller's possible reaction.
 ///
-/// No case carries a token, a key or text of a third party.
+/// No case contains a token, a key or text of a third party.
 public enum JSONWebTokenError: Error, Equatable, Sendable {
-    /// It is not a signed token in compact form, is too long, or requires extensions that we do not know: reject it. An
-    /// invalid key set causes this error, too.
+    /// It is not a signed token in compact form, is too long, or requires unknown extensions: reject it. An invalid key
+    /// set also causes this error.
     case malformed
-    /// The key that it names is not in the set: fetch the set again, if it was not fetched just now; otherwise reject
-    /// it.
+    /// The set does not contain the named key: fetch the set again, unless it was just fetched; otherwise reject the
+    /// token.
     case unknownKey
     /// The signature over these bytes was not made with this key: reject the token.
     case badSignature
-    /// It is signed in a way that the caller does not allow, or that does not fit the key: reject it.
+    /// Its algorithm is not allowed by the caller, or does not match the key: reject it.
     case algorithmNotAllowed
-    /// A key of ours cannot be read, or is of the wrong kind or size: refuse to start.
+    /// A signing key cannot be read, or has the wrong kind or size: refuse to start.
     case keyUnusable
 }
 

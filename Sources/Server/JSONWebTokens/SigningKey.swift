@@ -4,12 +4,12 @@ internal import OpenSSLCrypto
 public struct SigningKey: Sendable {
     private let key: PrivateKey
 
-    /// The algorithm with which it signs.
+    /// The key's signature algorithm.
     public var algorithm: JSONWebToken.Algorithm { JSONWebToken.Algorithm(key.kind) }
 
-    /// Reads a P-256 key in PEM, such as the `.p8` files that Apple hands out.
+    /// Reads a P-256 key in PEM, such as the `.p8` files from Apple.
     ///
-    /// Newlines may be written as `\n`, backslash and letter, as in a single line of JSON.
+    /// Newlines may be written as `\n`, a backslash and a letter, as in a single line of JSON.
     /// - Throws: ``JSONWebTokenError/keyUnusable``.
     public init(es256PEM pem: String) throws(JSONWebTokenError) { try self.init(pem, .es256) }
 
@@ -27,7 +27,7 @@ public struct SigningKey: Sendable {
         guard self.algorithm == algorithm else { throw .keyUnusable }
     }
 
-    /// Returns the signature in the form that tokens have (RFC 7518, sections 3.3 and 3.4).
+    /// Returns the signature in the form used in tokens (RFC 7518, sections 3.3 and 3.4).
     func signature(over message: [UInt8]) throws(JSONWebTokenError) -> [UInt8] {
         do {
             return try key.signature(over: message)
@@ -38,7 +38,7 @@ public struct SigningKey: Sendable {
 }
 
 extension JSONWebToken.Algorithm {
-    /// The algorithm with which keys of that kind sign.
+    /// The signature algorithm of keys of that kind.
     init(_ kind: SignatureKind) {
         switch kind {
         case .rs256: self = .rs256

@@ -4,7 +4,7 @@ internal import OpenSSLCrypto
 struct VerificationKey: Sendable {
     private let key: PublicKey
 
-    /// The only algorithm that it is used with.
+    /// The only algorithm for this key.
     var algorithm: JSONWebToken.Algorithm { JSONWebToken.Algorithm(key.kind) }
 
     /// - Throws: ``JSONWebTokenError/keyUnusable`` if it is not meant for verifying RS256 or ES256 signatures, or RSA

@@ -1,20 +1,20 @@
-/// What the database says at the time of a scrape: the pending work, and whether the server is closed.
+/// The database's state at the time of a scrape: the pending work, and whether the server is closed.
 public struct BacklogReading: Sendable {
-    /// Rows of the outbox by kind, those of uploads in progress included.
+    /// Rows of the outbox by kind, including those of uploads in progress.
     public var outbox: [(kind: String, count: Int)]
     /// Rows that are due.
     public var due: Int
-    /// How long the longest-overdue one of them has been due, in seconds.
+    /// How long the most overdue of them has been due, in seconds.
     public var longestDueSeconds: Int
     /// Age of the oldest row that was attempted and is not done, in seconds.
     public var oldestRetriedSeconds: Int
-    /// Staged changes that nobody has committed yet.
+    /// Staged changes not yet committed.
     public var staged: Int
     /// Age of the oldest of them, in seconds.
     public var oldestStagedSeconds: Int
     /// Whether the server is closed for maintenance.
     public var isClosed: Bool
-    /// Whether the database takes no changes.
+    /// Whether the database refuses changes.
     public var isReadOnly: Bool
 
     public init(
@@ -33,11 +33,11 @@ public struct BacklogReading: Sendable {
 }
 
 extension Exposition {
-    /// Adds the work pending in the database, or that the database does not answer.
-    /// - Parameter isHostClosed: whether this host is closed for maintenance by its web server.
+    /// Adds the pending work in the database, or the fact that the database does not answer.
+    /// - Parameter isHostClosed: whether this host's web server has closed it for maintenance.
     mutating func add(_ backlog: BacklogReading?, isHostClosed: Bool) {
         addGauge(
-            "syncd_maintenance_this_host", "Whether this host is closed for maintenance, by its web server.",
+            "syncd_maintenance_this_host", "Whether the web server has closed this host for maintenance.",
             [(labels: "", value: isHostClosed ? 1 : 0)])
         addGauge(
             "syncd_database_up", "Whether the database answers with the right schema.",
@@ -47,23 +47,23 @@ extension Exposition {
             "syncd_maintenance", "Whether all hosts of this database are closed for maintenance.",
             [(labels: "", value: backlog.isClosed ? 1 : 0)])
         addGauge(
-            "syncd_database_read_only", "Whether the database takes no changes (read_only).",
+            "syncd_database_read_only", "Whether the database refuses changes (read_only).",
             [(labels: "", value: backlog.isReadOnly ? 1 : 0)])
         addGauge(
             "syncd_outbox_items",
-            "Work for the jobs role, by kind; what uploads in progress would leave behind included.",
+            "Work for the jobs role, by kind, including cleanup reserved for uploads in progress.",
             backlog.outbox.map { (labels: "kind=\"\($0.kind)\"", value: Double($0.count)) })
         for (name, help, value) in [
-            ("syncd_outbox_due_items", "Work for the jobs role whose time has come.", backlog.due),
+            ("syncd_outbox_due_items", "Work for the jobs role that is due.", backlog.due),
             (
-                "syncd_outbox_longest_due_seconds", "For how long the most overdue work has been due.",
+                "syncd_outbox_longest_due_seconds", "How long the most overdue work has been due.",
                 backlog.longestDueSeconds
             ),
             (
                 "syncd_outbox_oldest_retried_seconds", "Age of the oldest work that was tried and is not done.",
                 backlog.oldestRetriedSeconds
             ),
-            ("syncd_staged_changes", "Changes that phones have staged and not committed.", backlog.staged),
+            ("syncd_staged_changes", "Changes that phones have staged but not committed.", backlog.staged),
             ("syncd_staged_oldest_seconds", "Age of the oldest staged change.", backlog.oldestStagedSeconds),
         ] { addGauge(name, help, [(labels: "", value: Double(value))]) }
     }

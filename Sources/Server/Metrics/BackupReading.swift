@@ -1,4 +1,4 @@
-/// When this host last made a good backup, and when one was last found to be good elsewhere: the times of their snapshots,
+/// When this host last made a good backup, and when a copy elsewhere was last verified: the times of their snapshots,
 /// in seconds since 1970.
 public struct BackupReading: Sendable {
     public var made: Int64?
@@ -11,7 +11,7 @@ public struct BackupReading: Sendable {
 }
 
 extension Exposition {
-    /// Adds what is known of backups; 0 is never.
+    /// Adds the times of backups; 0 means never.
     mutating func add(_ backups: BackupReading) {
         for (name, help, value) in [
             (
@@ -20,7 +20,7 @@ extension Exposition {
             ),
             (
                 "syncd_last_backup_copy_timestamp_seconds",
-                "Of when the last backup is that was copied elsewhere and found to be good there; 0 if none was.",
+                "Time of the last backup that was copied elsewhere and verified there; 0 if none.",
                 backups.copied
             ),
         ] { addGauge(name, help, [(labels: "", value: Double(value ?? 0))]) }

@@ -4,16 +4,15 @@ struct Exposition {
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     private(set) var text = ""
-    /// A label that all samples have, such as `app="notes"`; empty if there is none.
+    /// A label of all samples, such as `app="notes"`; empty if there is none.
     private let common: String
 
     init(common: String = "") { self.common = common }
 
-    /// Families of so few series are shown from the start, with zeros, so that the first event is seen as a change.
+    /// Families with so few series are shown from the start, with zeros, so that the first event appears as a change.
     private static let fewSeries = 16
 
-    /// Adds a family that is kept in files. In a family with many labels, combinations that were never counted are left
-    /// out.
+    /// Adds a family stored in files. In a family with many labels, combinations that were never counted are omitted.
     mutating func add(_ family: MetricFamily, _ values: ArraySlice<UInt64>) {
         var lines = ""
         let combinations = family.combinations

@@ -1,10 +1,10 @@
-/// A metric with all its labels' values: what one HELP and TYPE line of a scrape is about.
+/// A metric with all its labels' values, which a scrape shows under one HELP and TYPE line.
 ///
-/// Values come from our own enums only, so the number of series is known at build time. Never an identifier, a path or
-/// a name that somebody chose.
+/// Values come only from the server's own enums, so the number of series is known at build time. They are never
+/// identifiers, paths or names chosen by people.
 struct MetricFamily: Sendable {
     enum Kind: Equatable, Sendable {
-        /// Only grows; the counts of processes that have ended stay in the sum.
+        /// Never decreases; the counts of processes that have ended stay in the sum.
         case counter
         /// Rises and falls; counts for living processes only.
         case gauge
@@ -40,7 +40,7 @@ struct MetricFamily: Sendable {
     var help: String
     var kind: Kind
     var labels: [Label]
-    /// How many units of a stored number make one unit of the metric; durations are stored in microseconds.
+    /// The number of stored units in one unit of the metric; durations are stored in microseconds.
     var divisor: Double
 
     init(_ name: String, _ kind: Kind, _ help: String, _ labels: [Label] = [], divisor: Double = 1) {
@@ -51,7 +51,7 @@ struct MetricFamily: Sendable {
         self.divisor = divisor
     }
 
-    /// How many numbers one combination of label values takes.
+    /// The number of stored numbers for one combination of label values.
     var width: Int {
         switch kind {
         case .counter, .gauge: 1
@@ -60,7 +60,7 @@ struct MetricFamily: Sendable {
         }
     }
 
-    /// Every combination of label values, the last label's changing fastest, as the text between the braces.
+    /// Every combination of label values, as the text between the braces; the last label's value changes fastest.
     var combinations: [String] {
         labels.reduce([""]) { texts, label in
             texts.flatMap { text in

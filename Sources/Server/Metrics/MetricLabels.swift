@@ -15,25 +15,25 @@ public enum TransferDirection: String, Sendable, CaseIterable {
 
 /// The outcome of a request that names a master version.
 enum VersionOutcome: String, Sendable, CaseIterable {
-    /// It was the current one, or none was named.
+    /// The version was current, or the request named none.
     case accepted
     /// Somebody else was faster; nothing was done.
     case stale
 }
 
-/// How a file fared that the server was to move to its owner's new account.
+/// The outcome for a file that the server was to move to its owner's new account.
 public enum MoveOutcome: String, Sendable, CaseIterable {
     case moved
     /// Somebody else was faster.
     case superseded
-    /// It is left to the phones.
+    /// The phones must upload it.
     case failed
     case postponed
 }
 
 /// The codes that errors are counted under.
 enum CountedError {
-    /// Those of the protocol; how a request can end without a reply, as the log calls it; and whatever else there may be.
+    /// The protocol's codes, the log's codes for requests that end without a reply, and one for all others.
     static let words = ErrorCode.allCases.map(\.rawValue) + ["client_gone", "reply_interrupted", "other"]
     static let positions = Dictionary(uniqueKeysWithValues: words.enumerated().map { ($1, $0) })
 }

@@ -2,17 +2,17 @@ internal import Posix
 
 /// The directory in which the processes of a host keep their numbers, one file each.
 ///
-/// The process that is scraped adds up the files of the running processes. The counters of a process that has ended are
-/// added to a file of totals before its own file is removed, so that a sum never decreases; both happen under a lock,
-/// and totals are replaced as a whole together with the names of the files that they contain, so that a crash in
-/// between counts nothing twice.
+/// The scraped process adds up the files of the running processes. The counters of a process that has ended are added
+/// to a file of totals before its own file is removed, so a sum never decreases. Both steps happen under a lock, and
+/// the totals are replaced as a whole together with the names of the files they contain, so a crash in between counts
+/// nothing twice.
 ///
-/// A file's numbers begin with a head of ``headCount``. A file of another version of the server is interpreted through
+/// A file begins with a head of ``headCount`` numbers. A file from another version of the server is interpreted with
 /// the list of keys of its layout, which is stored beside it.
 struct MetricsDirectory: Sendable {
     /// Digest of the layout, role, start time of the process in seconds since 1970.
     static let headCount = 3
-    /// How many files may accumulate without a scrape.
+    /// The number of files that may accumulate without a scrape.
     static let manyFiles = 64
     private static let patience: Duration = .seconds(2)
     /// Prefix of the names of files of numbers.
@@ -21,13 +21,13 @@ struct MetricsDirectory: Sendable {
     let path: String
     let layout: MetricsLayout
 
-    /// What all processes together have counted.
+    /// The sum of all processes' numbers.
     struct Sum {
         /// By the layout's index.
         var values: [UInt64]
         /// Running processes: role, start in seconds since 1970.
         var processes: [(role: Int, start: UInt64)]
-        /// When the directory was made, in seconds since 1970: that is since when everything is counted.
+        /// When the directory was created, and counting began, in seconds since 1970.
         var start: Int64
     }
 
@@ -45,13 +45,13 @@ struct MetricsDirectory: Sendable {
         numbers.set(layout.digest, at: 0)
         numbers.set(UInt64(role), at: 1)
         numbers.set(UInt64(clamping: start), at: 2)
-        // A host whose processes restart and that is never scraped would fill up.
+        // Otherwise a host whose processes restart and that is never scraped would fill up.
         if try Directory.names(in: path).count > Self.manyFiles { _ = try collect(since: lock.made()) }
         withExtendedLifetime(lock) {}
         return numbers
     }
 
-    /// Adds up what all processes have counted.
+    /// Adds up the numbers of all processes.
     /// - Throws: ``PosixError``.
     func sum() throws(PosixError) -> Sum {
         let lock = try FileLock(path + "/lock", waiting: Self.patience)
@@ -65,7 +65,7 @@ struct MetricsDirectory: Sendable {
     private func collect(since start: Int64) throws(PosixError) -> Sum {
         var totals = try Totals(readingFrom: path + "/totals")
         let names = try Directory.names(in: path).filter { $0.hasPrefix(Self.prefix) }
-        // Files that are gone need not be remembered.
+        // Removed files need not be remembered.
         totals.contents.formIntersection(names)
         var living = Sum(values: Array(repeating: 0, count: layout.count), processes: [], start: start)
         var keysByDigest: [UInt64: [String]] = [:]
@@ -104,7 +104,7 @@ struct MetricsDirectory: Sendable {
         return living
     }
 
-    /// Adds the numbers of a process of another version, as far as this one knows them.
+    /// Adds the numbers of a process of another version, as far as this version knows them.
     private func add(_ numbers: SharedNumbers, _ keys: [String], to sum: inout Sum) {
         var positions: [String: Int] = [:]
         for (index, key) in layout.keys.enumerated() { positions[key] = index }

@@ -5,9 +5,9 @@ struct MetricsLayout: Sendable {
     let families: [MetricFamily]
     /// The first number of each family.
     let bases: [Int]
-    /// How many values the second and the third label of each family have, 1 if it has fewer labels, and its width.
+    /// The number of values of each family's second and third label (1 if it has fewer labels), and its width.
     private let strides: [(second: Int, third: Int, width: Int)]
-    /// How many numbers there are.
+    /// The total number of numbers.
     let count: Int
     /// Distinguishes layouts.
     let digest: UInt64
@@ -32,13 +32,13 @@ struct MetricsLayout: Sendable {
         self.digest = digest
         strides = families.map { family in
             let counts = family.labels.map(\.values.count)
-            precondition(counts.count <= 3, "index(_:_:_:_:) knows three labels")
+            precondition(counts.count <= 3, "index(_:_:_:_:) supports three labels")
             return (counts.count > 1 ? counts[1] : 1, counts.count > 2 ? counts[2] : 1, family.width)
         }
     }
 
-    /// What each number is, as text: the same in every version of the server that has it. Computed when first needed,
-    /// which is not when a process starts.
+    /// A textual key for each number, the same in every version of the server that has the number. Computed when first
+    /// needed, not when a process starts.
     var keys: [String] {
         keyList.made.withLock { made in
             if made.isEmpty { made = families.flatMap(Self.keys) }
@@ -51,7 +51,7 @@ struct MetricsLayout: Sendable {
     }
 
     private static func keys(of family: MetricFamily) -> [String] {
-        // For a gauge, nothing is kept of processes that have ended.
+        // For a gauge, the numbers of processes that have ended are dropped.
         let mark = family.kind == .gauge ? "g " : "c "
         return family.combinations.flatMap { labels in
             let series = "\(mark)\(family.name){\(labels)}"
@@ -62,8 +62,8 @@ struct MetricsLayout: Sendable {
         }
     }
 
-    /// The index at which a family's combination of label values begins, each given by its position among the values; 0
-    /// for labels that the family does not have.
+    /// The index at which a family's combination of label values begins. Each value is given by its position; 0 for
+    /// labels that the family does not have.
     func index(_ family: Int, _ first: Int, _ second: Int, _ third: Int) -> Int {
         let stride = strides[family]
         return bases[family] + ((first * stride.second + second) * stride.third + third) * stride.width

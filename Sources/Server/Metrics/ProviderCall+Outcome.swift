@@ -19,18 +19,18 @@ extension ProviderCall {
         case full
         /// Any other status of the 500s.
         case failed
-        /// The connection could not be made, or was lost.
+        /// The connection could not be established, or was lost.
         case unreachable
         case timeout
-        /// Not made: the provider's share of calls is used up, or it keeps failing.
+        /// The call was withheld: the provider's share of calls is used up, or it keeps failing.
         case withheld
-        /// Ended by us, or not possible.
+        /// The server ended the call, or it was impossible.
         case aborted
     }
 }
 
 extension ProviderCall.Outcome {
-    /// What a reply means.
+    /// The outcome for a reply's status.
     public init(status: Int) {
         switch status {
         case ..<400: self = .ok
@@ -44,7 +44,7 @@ extension ProviderCall.Outcome {
         }
     }
 
-    /// What the lack of a reply means.
+    /// The outcome for a missing reply.
     public init(_ error: TransportError) {
         switch error {
         case .notSent, .interrupted: self = .unreachable
@@ -55,7 +55,7 @@ extension ProviderCall.Outcome {
     }
 }
 
-/// Reports each call with its outcome and how long it took; not an early one that was withheld, since nobody lacks it.
+/// Reports each call with its outcome and duration, except early calls that were withheld, since the same call follows.
 public struct CallMeasurement: TransportDecorator {
     private let report: @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void
 

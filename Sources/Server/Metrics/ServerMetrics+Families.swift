@@ -3,7 +3,7 @@ import Providers
 import SyncProtocol
 
 extension ServerMetrics {
-    /// What is kept in files, in the order of the file. docs/operations.md lists them for operators.
+    /// The families stored in files, in the order of the file. docs/operations.md lists them for operators.
     enum Family: Int, CaseIterable {
         case requests
         case errors
@@ -53,10 +53,10 @@ extension ServerMetrics {
             case .requestDuration:
                 MetricFamily(
                     "syncd_request_duration_seconds", seconds,
-                    "Time from a request's first line to the end of its reply, waits for the phone included.",
+                    "Time from a request's first line to the end of its reply, including waits for the phone.",
                     [endpoint], divisor: 1_000_000)
             case .requestsInFlight:
-                MetricFamily("syncd_requests_in_flight", .gauge, "Requests that are being handled.", [role])
+                MetricFamily("syncd_requests_in_flight", .gauge, "Requests in progress.", [role])
             case .versionChecks:
                 MetricFamily(
                     "syncd_master_version_checks_total", .counter,
@@ -68,30 +68,30 @@ extension ServerMetrics {
             case .commits:
                 MetricFamily(
                     "syncd_commits_total", .counter,
-                    "Commits of staged changes by the endpoint that made them: other than DoneUploads, the last member of a batch.",
+                    "Commits of staged changes by endpoint: DoneUploads, or that of the last member of a batch.",
                     [MetricFamily.Label("endpoint", ServerMetrics.committingEndpoints.map(\.rawValue))])
             case .quotaRefusals:
                 MetricFamily(
                     "syncd_quota_refusals_total", .counter,
-                    "Requests that were refused since their user has reached a quota.",
+                    "Requests rejected because their user has reached a quota.",
                     [MetricFamily.Label("quota", Quota.self)])
             case .transfersInFlight:
                 MetricFamily(
-                    "syncd_transfers_in_flight", .gauge, "Uploads and downloads that are being handled.", [direction])
+                    "syncd_transfers_in_flight", .gauge, "Uploads and downloads in progress.", [direction])
             case .transferBytes:
                 MetricFamily(
                     "syncd_transfer_bytes_total", .counter,
-                    "Bytes of files that came from phones and went to them, unfinished transfers included.",
+                    "Bytes of files received from phones and sent to them, including unfinished transfers.",
                     [direction])
             case .uploadPartBytes:
                 MetricFamily(
                     "syncd_upload_part_bytes", .gauge,
-                    "Bytes of files that uploads hold in memory: arrived from phones, and not yet acknowledged by a provider."
+                    "Bytes of files that uploads hold in memory: received from phones, unacknowledged by providers."
                 )
             case .providerRequests:
                 MetricFamily(
                     "syncd_provider_requests_total", .counter,
-                    "Requests to storage, sign-in and push services, by what was asked and how it ended.",
+                    "Requests to storage, sign-in and push services, by operation and outcome.",
                     [provider, operation, MetricFamily.Label("outcome", ProviderCall.Outcome.self)])
             case .providerDuration:
                 MetricFamily(
@@ -101,14 +101,14 @@ extension ServerMetrics {
             case .circuitsOpen:
                 MetricFamily(
                     "syncd_provider_circuits_open", .gauge,
-                    "Hosts of a provider that processes do not ask at the moment, because they kept failing.",
+                    "Hosts of a provider that processes currently do not call, because they kept failing.",
                     [provider])
             case .connectionsLeased:
                 MetricFamily("syncd_database_connections_leased", .gauge, "Database connections in use.", [role])
             case .connectionsIdle:
                 MetricFamily("syncd_database_connections_idle", .gauge, "Database connections kept for use.", [role])
             case .connectionsMade:
-                MetricFamily("syncd_database_connections_made_total", .counter, "Database connections made.", [role])
+                MetricFamily("syncd_database_connections_made_total", .counter, "Database connections opened.", [role])
             case .connectionsDropped:
                 MetricFamily(
                     "syncd_database_connections_dropped_total", .counter,
@@ -124,11 +124,11 @@ extension ServerMetrics {
             case .leaseTimeouts:
                 MetricFamily(
                     "syncd_database_lease_timeouts_total", .counter,
-                    "Transactions that waited for a database connection in vain.", [role])
+                    "Transactions that timed out waiting for a database connection.", [role])
             case .signInsWithoutOfflineAccess:
                 MetricFamily(
                     "syncd_sign_ins_without_offline_access_total", .counter,
-                    "Sign-ins with an account with storage that brought no refresh token.", [role])
+                    "Sign-ins with an account with storage that provided no refresh token.", [role])
             case .unreadableCredentials:
                 MetricFamily(
                     "syncd_unreadable_credentials_total", .counter,
@@ -136,15 +136,15 @@ extension ServerMetrics {
             case .missingThreads:
                 MetricFamily(
                     "syncd_missing_threads_total", .counter,
-                    "Times that the system did not create a thread that was needed.", [role])
+                    "Times that the system failed to create a needed thread.", [role])
             case .refusedWrites:
                 MetricFamily(
                     "syncd_refused_writes_total", .counter,
-                    "Changes that the database refused although it answers: it is read-only, or has no room.", [role])
+                    "Changes that the database refused although it answers: it is read-only, or out of space.", [role])
             case .contentMoves:
                 MetricFamily(
                     "syncd_content_moves_total", .counter,
-                    "Files that the server was to move after switches of accounts, by how they fared.",
+                    "Files that the server was to move after account switches, by outcome.",
                     [MetricFamily.Label("outcome", MoveOutcome.self)])
             case .movedBytes:
                 MetricFamily("syncd_moved_bytes_total", .counter, "Bytes of the files that the server has moved.")
@@ -171,12 +171,12 @@ extension ServerMetrics {
     static let versionedPositions = Dictionary(
         uniqueKeysWithValues: versionedEndpoints.enumerated().map { ($1, $0) })
 
-    /// Endpoints that commit: the first when it is asked to, the others with the last member of a batch.
+    /// Endpoints that commit: the first on request, the others with the last member of a batch.
     static let committingEndpoints: [EndpointName] = [
         .doneUploads, .uploadFile, .uploadAppMetaData, .uploadDeletion,
     ]
 
-    /// Upper bounds of the buckets, in seconds: from a cached HealthCheck to a gigabyte over a mobile connection.
+    /// Upper bounds of the buckets, in seconds, from a cached HealthCheck to a gigabyte over a mobile connection.
     static let bounds: [Double] = [
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
     ]
@@ -186,7 +186,7 @@ extension ServerMetrics {
 extension CaseIterable where Self: Hashable {
     /// A value's position among all of them.
     static func position(of value: Self) -> Int {
-        guard let position = allCases.firstIndex(of: value) else { preconditionFailure("a case among all cases") }
+        guard let position = allCases.firstIndex(of: value) else { preconditionFailure("allCases contains every case") }
         return allCases.distance(from: allCases.startIndex, to: position)
     }
 }

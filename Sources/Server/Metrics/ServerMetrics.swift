@@ -2,9 +2,9 @@ public import HTTPTransport
 internal import Posix
 public import SyncProtocol
 
-/// What this process counts, in a file that every process of the host can add up.
+/// The metrics of this process, in a file that every process of the host can add up.
 ///
-/// All methods may be called by any thread; each takes a few atomic additions, no lock and no system call.
+/// Any thread may call any method; each performs a few atomic additions, without a lock or a system call.
 public final class ServerMetrics: Sendable {
     private let directory: MetricsDirectory
     private let numbers: SharedNumbers
@@ -14,12 +14,12 @@ public final class ServerMetrics: Sendable {
 
     /// Starts counting.
     /// - Parameters:
-    ///   - directory: on this host, the same for all its processes; created if it is missing. Its contents need not
-    ///     survive a reboot of the host.
+    ///   - directory: on this host, the same for all its processes; created if missing. Its contents need not survive a
+    ///     reboot of the host.
     ///   - processID: a string that no other process ever uses.
     ///   - startedAt: seconds since 1970.
     ///   - version: the server's.
-    ///   - app: which of a host's apps it is, for the label of that name; `nil` for the package's.
+    ///   - app: the name of one of a host's apps, for the label `app`; `nil` for the package's.
     /// - Throws: `PosixError` if the directory cannot be used.
     public init(
         directory: String, role: ProcessRole, processID: String, startedAt: Int64, version: String,
@@ -45,7 +45,7 @@ public final class ServerMetrics: Sendable {
     /// A request is over; pair each call that has an endpoint with one of ``requestBegan(_:)``.
     /// - Parameters:
     ///   - endpoint: `nil` if there is no such path.
-    ///   - isStale: whether it named a master version that is not the current one.
+    ///   - isStale: whether it named an outdated master version.
     public func requestEnded(_ endpoint: EndpointName?, status: Int, isStale: Bool, took: Duration) {
         let position = endpoint.map { EndpointName.position(of: $0) } ?? EndpointName.allCases.count
         add(1, .requests, position, CountedStatus.position(of: status))
@@ -65,7 +65,7 @@ public final class ServerMetrics: Sendable {
         if let position = Self.committingEndpoints.firstIndex(of: endpoint) { add(1, .commits, position) }
     }
 
-    /// A request ended with an error of this code, which is one of ``ErrorCode`` or `client_gone` or `reply_interrupted`.
+    /// A request ended with an error of this code: one of ``ErrorCode``, `client_gone` or `reply_interrupted`.
     public func failed(with code: String) {
         add(1, .errors, CountedError.positions[code] ?? CountedError.words.count - 1)
     }
@@ -81,13 +81,13 @@ public final class ServerMetrics: Sendable {
 
     public func lackedThread() { add(1, .missingThreads, role) }
 
-    /// Bytes of a file came from a phone or went to one.
+    /// Bytes of a file were received from a phone or sent to one.
     public func transferred(_ bytes: Int, _ direction: TransferDirection) {
         add(UInt64(bytes), .transferBytes, TransferDirection.position(of: direction))
     }
 
     /// The server has tried to move a file.
-    /// - Parameter bytes: of the file, if it was moved.
+    /// - Parameter bytes: the bytes of the file, if it was moved.
     public func triedToMove(_ outcome: MoveOutcome, bytes: Int64) {
         add(1, .contentMoves, MoveOutcome.position(of: outcome))
         add(UInt64(clamping: bytes), .movedBytes, 0)
@@ -108,14 +108,14 @@ public final class ServerMetrics: Sendable {
         observe(took, .providerDuration, provider, operation)
     }
 
-    /// This process has stopped asking one of a service's hosts, or asks it again.
+    /// This process has stopped or resumed calls to one of a service's hosts.
     public func circuitChanged(_ service: ExternalService, isOpen: Bool) {
         add(isOpen ? 1 : .max, .circuitsOpen, Self.position(of: service))
     }
 
     // MARK: Database connections
 
-    /// What the connection pool has counted so far.
+    /// The connection pool's counts so far.
     public struct PoolReading: Sendable {
         public var leased: Int
         public var idle: Int
@@ -138,7 +138,7 @@ public final class ServerMetrics: Sendable {
         }
     }
 
-    /// Records what the connection pool has counted.
+    /// Records the connection pool's counts.
     public func read(_ pool: PoolReading) {
         set(pool.leased, .connectionsLeased, role)
         set(pool.idle, .connectionsIdle, role)
@@ -149,7 +149,7 @@ public final class ServerMetrics: Sendable {
         set(pool.timeouts, .leaseTimeouts, role)
     }
 
-    /// Records how many changes the database has refused to this process.
+    /// Records how many of this process's changes the database has refused.
     public func read(refusedWrites: Int) { set(refusedWrites, .refusedWrites, role) }
 
     // MARK: Scrape
@@ -168,7 +168,7 @@ public final class ServerMetrics: Sendable {
             [(labels: "version=\"\(version)\"", value: 1)])
         exposition.add(sum.processes)
         exposition.addGauge(
-            "syncd_counters_start_time_seconds", "Since when the counters of this host count, in seconds since 1970.",
+            "syncd_counters_start_time_seconds", "When this host's counters started, in seconds since 1970.",
             [(labels: "", value: Double(sum.start))])
         for (index, family) in Self.layout.families.enumerated() {
             let base = Self.layout.bases[index]
@@ -212,7 +212,7 @@ extension Duration {
 }
 
 extension TransferDirection {
-    /// `nil` if an endpoint does not move a file's bytes.
+    /// `nil` if an endpoint does not transfer a file's bytes.
     fileprivate init?(_ endpoint: EndpointName) {
         switch endpoint {
         case .uploadFile: self = .upload

@@ -1,14 +1,14 @@
 internal import Posix
 
-/// What processes that have ended counted, as text: a line for each file that is in it and still there, `in NAME`, and
-/// one for each counter, `VALUE KEY`.
+/// The counts of ended processes, as text: a line `in NAME` for each included file that still exists, and a line `VALUE
+/// KEY` for each counter.
 struct Totals {
-    /// Files whose numbers are in the counters.
+    /// Files whose numbers the counters include.
     var contents: Set<String> = []
-    /// By the keys of ``MetricsLayout``; keys that this version does not know are kept.
+    /// By the keys of ``MetricsLayout``; unknown keys are kept.
     var counters: [String: UInt64] = [:]
 
-    /// Empty if there is no such file.
+    /// Empty if the file does not exist.
     /// - Throws: ``PosixError`` if it cannot be read.
     init(readingFrom path: String) throws(PosixError) {
         let text: [UInt8]
@@ -25,7 +25,7 @@ struct Totals {
         }
     }
 
-    /// Adds the counters of a process, whose numbers mean `keys`.
+    /// Adds the counters of a process; `keys` name its numbers.
     mutating func add(_ numbers: SharedNumbers, _ keys: [String]) {
         for (index, key) in keys.enumerated() where key.hasPrefix("c ") {
             guard MetricsDirectory.headCount + index < numbers.count else { return }

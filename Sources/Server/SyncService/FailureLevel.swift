@@ -3,8 +3,8 @@ import Providers
 import Store
 
 extension Logger.Level {
-    /// The level of a failure that the server survives: an error if it lasts until the operator does something, such as
-    /// a client secret that has expired, or a table that the database refuses; otherwise a warning.
+    /// The level of a failure that the server survives: an error if it lasts until the operator acts, such as an
+    /// expired client secret, or a table to which the database denies access; otherwise a warning.
     init(ofFailure error: any Error) {
         switch error {
         case AccountError.misconfigured, CloudStorageError.misconfigured: self = .error

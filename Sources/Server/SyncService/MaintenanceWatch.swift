@@ -3,9 +3,9 @@ public import Store
 import Synchronization
 import Vault
 
-/// What a process knows of the announcement of maintenance. It remembers it while the database does not answer.
+/// The announcement of maintenance as known to a process, which keeps it while the database does not answer.
 public final class MaintenanceWatch: Sendable {
-    /// How often to ask the database: how long at most it takes until an announcement has effect.
+    /// How often to ask the database, and thus the longest time until an announcement takes effect.
     public static let interval: Duration = .milliseconds(500)
 
     private let store: MetadataStore
@@ -20,7 +20,7 @@ public final class MaintenanceWatch: Sendable {
     /// The announcement in force; `nil` if the server is open.
     public var notice: MaintenanceNotice? { seen.withLock { $0.notice } }
 
-    /// Whether the database takes no changes.
+    /// Whether the database refuses changes.
     public var isReadOnly: Bool { seen.withLock { $0.isReadOnly } }
 
     /// Asks the database.
@@ -35,7 +35,7 @@ public final class MaintenanceWatch: Sendable {
         }
         if former.isReadOnly != now.isReadOnly {
             logger.warning(
-                now.isReadOnly ? "The database is read-only: changes fail" : "The database takes changes again")
+                now.isReadOnly ? "The database is read-only: changes fail" : "The database accepts changes again")
         }
         let notice = now.notice
         guard (former.notice == nil) != (notice == nil) else { return }

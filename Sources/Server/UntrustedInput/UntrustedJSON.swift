@@ -2,20 +2,20 @@ public import FoundationEssentials
 
 /// JSON from external sources: providers, token issuers, phones.
 public enum UntrustedJSON {
-    /// Nesting depth of arrays and objects; legitimate input has fewer than ten levels. Decoding needs stack for each
-    /// level, and worker threads have little.
+    /// The maximum nesting depth of arrays and objects; legitimate input has fewer than ten levels. Decoding needs
+    /// stack for each level, and worker threads have little.
     public static let maximumDepth = 32
 
     /// Why a text is not decoded.
     public enum Refusal: Error {
         case tooDeep
-        /// It can be parsed, but holds implausible values.
+        /// It can be parsed, but contains implausible values.
         case implausible
     }
 
     /// Decodes `bytes`.
     ///
-    /// - Parameter keys: how members' names are turned into Swift's.
+    /// - Parameter keys: how to convert members' names to Swift names.
     /// - Throws: `DecodingError`, or a ``Refusal``.
     public static func decode<Value: Decodable>(
         _ type: Value.Type, from bytes: some Collection<UInt8>, keys: JSONDecoder.KeyDecodingStrategy = .useDefaultKeys
@@ -56,8 +56,8 @@ public enum UntrustedJSON {
     }
 }
 
-/// A type that knows which of its values are implausible: too long to be stored, or negative counts.
+/// A type that recognizes implausible values: too long to be stored, or negative counts.
 public protocol PlausibilityChecked {
-    /// Whether all values are such that the server can work with them.
+    /// Whether the server can work with all values.
     var isPlausible: Bool { get }
 }

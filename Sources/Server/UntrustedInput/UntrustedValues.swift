@@ -28,13 +28,13 @@ extension Duration {
 }
 
 extension StringProtocol {
-    /// Whether it is not empty, has at most `maximum` characters, and these are visible ASCII: fit for a header field
-    /// and for a column of identifiers.
+    /// Whether it consists of 1 to `maximum` visible ASCII characters, suitable for a header field and a column of
+    /// identifiers.
     public func isIdentifier(upTo maximum: Int) -> Bool {
         (1...maximum).contains(utf8.count) && utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// Its beginning, with at most `maximum` Unicode scalars, which is what a column's length counts.
+    /// Its beginning, with at most `maximum` Unicode scalars, the unit of a column's length.
     public func limited(toScalars maximum: Int) -> String {
         guard unicodeScalars.count > maximum else { return String(self) }
         return String(String.UnicodeScalarView(unicodeScalars.prefix(maximum)))

@@ -37,7 +37,7 @@ struct StartTests {
         let told = try OperatorTool(server).runPlain("doctor", "--config", path).output
 
         #expect(told.contains("WARNING line 1, column "))
-        #expect(told.contains("FacebookClientSecret is a secret: better in a file of its own"))
+        #expect(told.contains("FacebookClientSecret is a secret: move it to a separate file"))
     }
 
     @Test("Text that is no sealing key is a mistake in the configuration, for config check and for the server")

@@ -82,7 +82,7 @@ struct CatalogTests {
         #expect(try reading("https://Example.com:443/sync/").publicURL == "https://example.com/sync")
         let plain = try reading("http://sync.example.com:8080")
         #expect(plain.publicURL == "http://sync.example.com:8080")
-        #expect(plain.notes.contains { $0.description.contains("tokens travel in the clear") })
+        #expect(plain.notes.contains { $0.description.contains("tokens are sent unencrypted") })
         #expect(try folder.read(ConfigurationFolder.smallest).publicURL == nil)
     }
 

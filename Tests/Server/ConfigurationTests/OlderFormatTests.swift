@@ -58,7 +58,7 @@ struct OlderFormatTests {
         let warnings = notes.filter { $0.kind == .warning }.map(\.description)
         #expect(warnings.count == 3)
         #expect(
-            warnings.first == "line 4, column 5: mySQL.password is a secret: better in a file of its own, named by "
+            warnings.first == "line 4, column 5: mySQL.password is a secret: move it to a separate file, named by "
                 + "database.passwordFile")
         #expect(warnings.contains { $0.contains("GoogleServerSecret is a secret") })
         let rest = notes.filter { $0.kind == .note }.map(\.description)
@@ -77,7 +77,7 @@ struct OlderFormatTests {
 
         #expect(problems.count == 6)
         #expect(
-            problems.first == "line 5, column 9: db.password is a secret in a file that everybody on this machine may "
+            problems.first == "line 5, column 9: db.password is a secret in a file that anyone on this machine can "
                 + "read or write (mode \(octal))")
         #expect(folder.problems(text, mode: 0o600).isEmpty)
         for problem in problems { #expect(!problem.contains("an older password") && !problem.contains("aws secret")) }

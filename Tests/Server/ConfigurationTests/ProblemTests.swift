@@ -30,7 +30,7 @@ struct ProblemTests {
 
         #expect(
             problems?.map(\.sentence) == [
-                "there is no such file: syncctl setup makes it, --config names another one"
+                "there is no such file: create it with syncctl setup, or name another with --config"
             ])
     }
 
@@ -62,7 +62,7 @@ struct ProblemTests {
                 "line 6, column 22: googleClientIds must be a list of texts",
                 "line 7, column 10: log must be an object",
                 "line 8, column 22: transferThreads must be a whole number from 1 to 4096",
-                "allowedSignInTypes must allow at least one type that brings storage: Google, Dropbox, Microsoft, WebDAV, S3",
+                "allowedSignInTypes must include at least one type with storage: Google, Dropbox, Microsoft, WebDAV, S3",
             ])
     }
 
@@ -173,21 +173,21 @@ struct ProblemTests {
         "A file that is no JSON: the place, and what is probably meant",
         arguments: [
             ("", "line 1, column 1: the file is empty"),
-            ("{\n  // the database\n}", "line 2, column 3: comments have no place in JSON"),
-            ("{\n  \"a\": 1 # one\n}", "line 2, column 10: comments have no place in JSON"),
-            ("{\"a\": 1,\n}", "line 2, column 1: a comma must not stand before the closing }"),
-            ("{\"a\": [1,\n]}", "line 2, column 1: a comma must not stand before the closing ]"),
+            ("{\n  // the database\n}", "line 2, column 3: JSON does not allow comments"),
+            ("{\n  \"a\": 1 # one\n}", "line 2, column 10: JSON does not allow comments"),
+            ("{\"a\": 1,\n}", "line 2, column 1: a comma is not allowed before the closing }"),
+            ("{\"a\": [1,\n]}", "line 2, column 1: a comma is not allowed before the closing ]"),
             ("{\"a\": 1\n\"b\": 2}", "line 2, column 1: a comma or } is expected here"),
             ("{\"ä\" 1}", "line 1, column 6: a colon is expected after \"ä\""),
             ("{'a': 1}", "line 1, column 2: a name in quotation marks is expected here"),
-            ("{\"a\": 'x'}", "line 1, column 7: texts stand in double quotation marks"),
-            ("{\"a\": yes}", "line 1, column 7: yes is no value; texts stand in double quotation marks"),
-            ("{\"a\": 01}", "line 1, column 7: 01 is no number as JSON has it"),
-            ("{\"a\": 5GB}", "line 1, column 7: 5GB is no number as JSON has it"),
+            ("{\"a\": 'x'}", "line 1, column 7: texts must be in double quotation marks"),
+            ("{\"a\": yes}", "line 1, column 7: yes is not a value; texts must be in double quotation marks"),
+            ("{\"a\": 01}", "line 1, column 7: 01 is not a number in JSON"),
+            ("{\"a\": 5GB}", "line 1, column 7: 5GB is not a number in JSON"),
             ("{\"a\": \"x\n\"}", "line 1, column 7: the text that begins here does not end on its line"),
             ("{\"a\": \"\\q\"}", "line 1, column 8: there is no such escape in JSON; a backslash is written as \\\\"),
             ("{\"a\": {\"b\": 1}", "line 1, column 15: the object that begins at line 1, column 1 does not end"),
-            ("{} {}", "line 1, column 4: there is something after the end of the JSON value"),
+            ("{} {}", "line 1, column 4: there is text after the end of the JSON value"),
             ("[1]", "line 1, column 1: the file must hold one JSON object"),
         ])
     func syntax(text: String, problem: String) {

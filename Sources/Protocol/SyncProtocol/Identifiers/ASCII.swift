@@ -33,7 +33,7 @@ package enum ASCIICase {
         return true
     }
 
-    /// Feeds the folded bytes of a text to a hasher, eight at a time: the hasher takes as long for one.
+    /// Feeds the folded bytes of a text to a hasher, eight at a time, since the hasher takes as long for a single byte.
     package static func hash(_ text: String, into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { text in
@@ -52,7 +52,7 @@ package enum ASCIICase {
 
     /// Eight bytes, each of them folded.
     ///
-    /// Adding to the lower seven bits of a byte sets its highest bit if they are at least the code of a letter; no
+    /// An addition to the lower seven bits of a byte sets its highest bit if they are at least the code of a letter; no
     /// carry leaves the byte.
     private static func folded(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101

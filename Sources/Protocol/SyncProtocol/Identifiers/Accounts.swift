@@ -1,4 +1,4 @@
-/// The kinds of third-party accounts with which people sign in.
+/// The types of third-party accounts with which people sign in.
 ///
 /// The raw value is the name under which an account type is stored.
 public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
@@ -25,7 +25,7 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
         case sharing
     }
 
-    /// What the protocol says about each type, in one row.
+    /// The protocol's properties of each type, in one row.
     private var row: (tokenType: String, storage: CloudStorageType?) {
         switch self {
         case .google: ("GoogleToken", .google)
@@ -84,7 +84,7 @@ public enum CloudStorageType: String, Sendable, Hashable, Codable, CaseIterable 
     }
 }
 
-/// What a member of a sharing group may do; each permission includes those below it.
+/// The permissions of a member of a sharing group; each includes the lower ones.
 public enum Permission: String, Sendable, Hashable, Comparable, Codable, CaseIterable, QueryValue {
     /// May list and download.
     case read

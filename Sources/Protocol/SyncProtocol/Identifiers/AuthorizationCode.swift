@@ -21,7 +21,7 @@ public struct LoopbackRedirectURI: Sendable, Hashable {
     /// The path: empty, or begins with a slash; still percent-encoded.
     public let path: String
 
-    /// Creates a redirect URI from text, unchanged; nil if it is of another form, has a query, a fragment or a user, or
+    /// Creates a redirect URI from text, unchanged; nil if it has a different form, a query, a fragment or a user, or
     /// does not point to loopback.
     public init?(_ text: String) {
         guard text.utf8.count <= Self.maximumLength, text.hasPrefix(Self.scheme) else { return nil }

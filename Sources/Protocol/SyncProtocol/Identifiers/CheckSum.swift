@@ -1,7 +1,7 @@
 /// The checksum of a file's bytes, as hexadecimal text.
 ///
-/// The algorithm follows from the storage that holds or will hold the file, that of its owner; a request does not
-/// specify it. Two checksums are equal if their digits are, ignoring letter case.
+/// The algorithm depends on the owner's storage, which holds or will hold the file; a request does not specify it. Two
+/// checksums are equal if their digits are equal, ignoring letter case.
 public struct CheckSum: CasePreservingIdentifier {
     /// An algorithm together with the written form that clients expect.
     public enum Flavour: Sendable, Hashable, CaseIterable {
@@ -52,12 +52,12 @@ public struct CheckSum: CasePreservingIdentifier {
         rawValue = String(decoding: digest.flatMap { [digit($0 >> 4), digit($0)] }, as: UTF8.self)
     }
 
-    /// The flavour, as the number of digits tells it; nil if none has so many.
+    /// The flavour with this number of digits; nil if there is none.
     public var flavour: Flavour? {
         Flavour.allCases.first { $0.digitCount == rawValue.utf8.count }
     }
 
-    /// The same checksum in the letter case of `flavour`; nil if it does not have as many digits as the flavour.
+    /// The same checksum in the letter case of `flavour`; nil if the number of digits differs.
     public func canonical(as flavour: Flavour) -> CheckSum? {
         guard rawValue.utf8.count == flavour.digitCount else { return nil }
         return CheckSum(flavour.isUppercase ? rawValue.uppercased() : rawValue.lowercased())

@@ -1,7 +1,7 @@
 /// A date of the proleptic Gregorian calendar.
 ///
-/// The conversions count years from 1 March, so that the leap day is the last day of a year, in eras of 400 years
-/// (146,097 days), all of which are alike. Method: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+/// The conversions count years from 1 March, so that the leap day is the last day of a year, in identical eras of 400
+/// years (146,097 days). Method: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
 /// https://howardhinnant.github.io/date_algorithms.html
 package struct CivilDate: Equatable {
     package var year: Int

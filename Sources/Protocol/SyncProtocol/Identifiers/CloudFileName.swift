@@ -2,7 +2,7 @@
 /// `<fileUUID>.<deviceUUID>.<fileVersion>.<extension>`.
 ///
 /// The device is the one that uploaded this version, so the name changes when another device uploads the next version.
-/// The UUIDs have the letter case in which the clients sent them. As both parts are well-formed UUIDs and the extension
+/// The UUIDs keep the letter case in which the clients sent them. Since both are well-formed UUIDs and the extension
 /// comes from ``MIMETypeTable``, the name contains only ASCII letters, digits, hyphens and dots.
 public struct CloudFileName: Sendable, Hashable, CustomStringConvertible {
     public let fileUUID: FileUUID

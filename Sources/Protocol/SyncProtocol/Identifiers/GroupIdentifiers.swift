@@ -13,10 +13,10 @@ public struct GroupIdentifierText: Sendable {
     }
 }
 
-/// An identifier of 1 to 36 characters, normally a UUID; the letter case is kept, and ignored in comparisons.
+/// An identifier of 1 to 36 characters, normally a UUID; letter case is kept, and ignored in comparisons.
 ///
-/// It need not be a UUID: any other text simply identifies nothing, and is treated like an unknown identifier. Endpoints
-/// that require a UUID check ``isWellFormedUUID``.
+/// It need not be a UUID: other text is treated like an unknown identifier. Endpoints that require a UUID check
+/// ``isWellFormedUUID``.
 public protocol GroupIdentifier: CasePreservingIdentifier {
     /// The text exactly as received.
     var text: GroupIdentifierText { get }
@@ -54,9 +54,9 @@ public struct SharingGroupUUID: GroupIdentifier {
     public init(text: GroupIdentifierText) { self.text = text }
 }
 
-/// Changes whenever the server's database was put back to an earlier state: 1 to 36 characters of printable ASCII.
+/// Changes whenever the server's database is restored to an earlier state: 1 to 36 characters of printable ASCII.
 ///
-/// Clients compare it for equality, letter case included, and must not interpret it.
+/// Clients compare it for equality, including letter case, and must not interpret it.
 public struct RestoreMark: Sendable, Hashable, Codable, CustomStringConvertible {
     /// Maximum length of accepted text.
     public static let maximumCharacters = 36

@@ -49,8 +49,8 @@ public struct MIMEType: Sendable, Hashable, Codable, CustomStringConvertible, Qu
 /// The MIME types that may be uploaded, with the extensions that their files have in cloud storage.
 ///
 /// The standard table contains the types that every deployed client knows. A type that an installed client does not
-/// know stops that client from syncing the whole group, so any other type must be configured. `unknown`, a client's
-/// marker of an error, can never be added.
+/// know stops that client from syncing the whole group, so other types must be configured. `unknown`, a client's marker
+/// of an error, can never be added.
 public struct MIMETypeTable: Sendable {
     /// The three types that every client knows.
     public static let standard = MIMETypeTable(extensions: [
@@ -64,7 +64,7 @@ public struct MIMETypeTable: Sendable {
         extensions[type.rawValue]
     }
 
-    /// The extension that SyncServerII gave to files of a type when it named them in cloud storage, whatever the type.
+    /// The extension that SyncServerII gave to files of a type in cloud storage; it had one for every type.
     public static func extensionOfOlderServers(for type: MIMEType) -> String {
         if type.rawValue == "unknown" { return "unknown" }
         return standard.fileExtension(for: type) ?? "dat"

@@ -9,7 +9,7 @@ public protocol WireInteger: Sendable, Hashable, Comparable, Codable, CustomStri
     /// The number.
     var rawValue: RawValue { get }
 
-    /// Creates a value from its number. The protocol has no negative numbers; input from outside is checked before.
+    /// Creates a value from its number. The protocol has no negative numbers; external input is checked beforehand.
     init(_ rawValue: RawValue)
 }
 

@@ -1,12 +1,12 @@
-/// The hash that a storage itself reports of a file's bytes, where that is not the checksum that clients compare: OneDrive's
-/// `quickXorHash`, 20 bytes in base64.
+/// The hash that a storage itself reports for a file's bytes, if it differs from the checksum that clients compare:
+/// OneDrive's `quickXorHash`, 20 bytes in base64.
 public struct StorageHash: QueryValue, Hashable {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.storageHash
 
-    /// How many bytes it has.
+    /// The number of bytes.
     public static let byteCount = 20
-    /// Of 20 bytes, of which the last character but the padding has only the first four bits.
+    /// The number of base64 characters for 20 bytes; the last one before the padding has only four significant bits.
     private static let characterCount = 28
 
     /// The hash in base64, with padding.

@@ -61,7 +61,7 @@ public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringCon
             hour: numbers[3], minute: numbers[4], second: numbers[5])
     }
 
-    /// Parses what an operator types: ``iso8601``, or the form that clients read; nil for anything else.
+    /// Parses an operator's input: ``iso8601``, or the form that clients read; nil for anything else.
     public init?(typed text: String) {
         var bytes = Array(text.utf8)
         if bytes.count == 20, bytes[10] == UInt8(ascii: "T"), bytes[19] == UInt8(ascii: "Z") {
@@ -119,7 +119,7 @@ public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringCon
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// In the `userInfo` of an encoder for operators: dates are written as ``iso8601``.
+    /// A key for the `userInfo` of an encoder for operators, which then writes dates as ``iso8601``.
     public static let isForOperators = CodingUserInfoKey(rawValue: "WireDate.isForOperators")
 
     /// Decodes a JSON string.

@@ -22,8 +22,8 @@ public struct AppMetaData: Sendable, Hashable {
 
     /// Parses the JSON text of a query.
     ///
-    /// An object with the members `version` (an integer, or a string that contains one) and `contents` (a string), each
-    /// exactly once, in any order; other members are ignored if they are JSON.
+    /// It must be an object with the members `version` (an integer, or a string that contains one) and `contents` (a
+    /// string), each exactly once, in any order; other members are ignored if they are JSON.
     /// - Throws: ``RequestError/malformed(_:expected:)``; ``RequestError/tooLarge(_:maximumBytes:)`` if the contents
     ///   cannot be stored, or cannot be returned in a header.
     public init(jsonText: String) throws(RequestError) {

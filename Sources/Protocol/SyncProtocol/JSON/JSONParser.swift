@@ -1,9 +1,9 @@
 /// A strict parser of JSON text (RFC 8259), by recursive descent over UTF-8 bytes.
 ///
-/// It is meant for the few small objects that clients send, of which Foundation's decoder would accept too much: a
-/// member that occurs twice, `1.0` for an integer, a comma behind the last element (docs/adr/0053-readers-of-json.md). A
-/// lone surrogate in a string is an error, as it represents no character; `\u0000` is a character like any other. Values
-/// may nest 64 deep.
+/// It parses the few small objects that clients send. Foundation's decoder would accept too much: a member that occurs
+/// twice, `1.0` for an integer, a comma after the last element (docs/adr/0053-readers-of-json.md). A lone surrogate in
+/// a string is an error, since it represents no character; `\u0000` is a character like any other. Values may be nested
+/// 64 levels deep.
 struct JSONParser {
     /// The text is not JSON, or not of the expected shape.
     struct SyntaxError: Error {}

@@ -63,7 +63,8 @@ extension JSONWriter {
         let end = bytes.count
         while position < end, isLeftAlone(bytes[position], form: form) { position += 1 }
         guard position < end else { return }
-        // From the first byte that needs escaping; as that is never inside a scalar, the rest is valid text by itself.
+        // Starts at the first byte that needs escaping, which is never inside a scalar, so the rest is valid text by
+        // itself.
         let rest = String(decoding: bytes[position...], as: UTF8.self)
         bytes.removeSubrange(position...)
         for scalar in rest.unicodeScalars { append(scalar, to: &bytes, form: form) }

@@ -1,7 +1,7 @@
 /// Writes JSON (RFC 8259) directly as bytes, member by member, without an intermediate model.
 ///
-/// The writer inserts commas; the caller must match each `begin` with its `end`, and give members distinct names. There
-/// are no line breaks and no whitespace, so the text is always a single line.
+/// The writer inserts commas; the caller must match each `begin` with its `end`, and use distinct names for members.
+/// The text has no line breaks or whitespace, so it is always a single line.
 public struct JSONWriter: Sendable {
     /// How characters outside ASCII are written.
     public enum Form: Sendable, Hashable {
@@ -98,7 +98,7 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// Writes a number that may have a fraction; infinities and NaN, which JSON lacks, become `null`.
+    /// Writes a number that may have a fraction; infinities and NaN, which JSON does not support, become `null`.
     public mutating func value(_ number: Double) {
         separate()
         bytes.append(contentsOf: (number.isFinite ? number.description : "null").utf8)

@@ -1,5 +1,4 @@
-/// A number in a reply, which may be sent as text: servers of older generations were not consistent, and clients accept
-/// both.
+/// A number in a reply, possibly sent as text: older servers were inconsistent, and clients accept both.
 struct LenientNumber<Value: LosslessStringConvertible & Decodable & Sendable>: Decodable {
     let value: Value
 
@@ -16,8 +15,8 @@ struct LenientNumber<Value: LosslessStringConvertible & Decodable & Sendable>: D
     }
 }
 
-/// A word of a closed set in a reply; nil if this version does not know it, so that a new word does not make the rest
-/// of the reply unreadable.
+/// A word of a closed set in a reply; nil if this version does not know it, so that a new word does not prevent the
+/// rest of the reply from being decoded.
 struct LenientWord<Word: RawRepresentable & Sendable>: Decodable where Word.RawValue == String {
     let word: Word?
 

@@ -1,24 +1,25 @@
-/// The identity above a user's account, as replies report it to clients that ask for it.
+/// The identity above a user's account, as replies report it to clients that request it.
 ///
-/// A person who switches accounts stays the same identity: files, groups and the numeric user id stay, and the epoch rises.
+/// A person who switches accounts keeps their identity, with its files, groups and numeric user id; the epoch
+/// increases.
 public struct AccountIdentity: Sendable, Hashable, Decodable {
     /// The identity; never changes.
     public let userAppId: UserAppID
-    /// How often it has switched accounts.
+    /// The number of its account switches.
     public let accountEpoch: AccountEpoch
-    /// A new grant for the calling device; nil if the request showed one that is valid.
+    /// A new grant for the calling device; nil if the request presented a valid one.
     public let deviceGrant: DeviceGrant?
-    /// Grants that were issued lately, after the one that the request showed, the newest first: to other devices, or to
-    /// somebody who has found out this device's UUID. Empty if the request showed none.
+    /// Grants issued recently, after the one that the request presented, the newest first: to other devices, or to
+    /// somebody who knows this device's UUID. Empty if the request presented none.
     public let newerGrants: [NewerGrant]
 
-    /// A grant that was issued lately.
+    /// A recently issued grant.
     public struct NewerGrant: Sendable, Hashable, Decodable {
-        /// The device that asked for it.
+        /// The device that requested it.
         public let grantDeviceUUID: DeviceUUID
         /// When it was issued.
         public let issuedAt: WireDate
-        /// From when on it can begin a switch, if its device signs in after that; nil if it can already.
+        /// The time after which a sign-in of its device lets it begin a switch; nil if it already can.
         public let usableFrom: WireDate?
 
         /// Creates a description.
@@ -51,7 +52,7 @@ public struct AccountIdentity: Sendable, Hashable, Decodable {
         newerGrants = try container.decodeIfPresent([NewerGrant].self, forKey: .newerGrants) ?? []
     }
 
-    /// Decodes the members from a reply; nil if it has none, as from a server that does not know them.
+    /// Decodes the members from a reply; nil if they are missing, as from a server that does not know them.
     init?(inReply decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         guard container.contains(.userAppId) else { return nil }
@@ -77,11 +78,11 @@ public struct AccountIdentity: Sendable, Hashable, Decodable {
     }
 }
 
-/// How many grants a request has revoked.
+/// The number of grants that a request has revoked.
 public struct RevokeDeviceGrantsResponse: ResponseMessage {
-    /// How many were revoked.
+    /// The number of revoked grants.
     public let numberRevoked: Int64
-    /// How many stay though the request names them: they are older than the one that it has shown.
+    /// The number of named grants that stay because they are older than the one that the request presented.
     public let numberKept: Int64
 
     /// Creates a response.
@@ -98,16 +99,16 @@ public struct RevokeDeviceGrantsResponse: ResponseMessage {
     }
 }
 
-/// Revokes device grants of the caller's identity: those of a device that was lost, or of all devices but the calling one.
+/// Revokes device grants of the caller's identity: those of a lost device, or of all devices except the calling one.
 ///
-/// The request shows the grant of its own device, on whose word only younger ones are revoked; or a new authorization code.
+/// The request presents the grant of its own device, which can revoke only younger ones, or a new authorization code.
 public struct RevokeDeviceGrantsRequest: RequestMessage {
     public typealias Response = RevokeDeviceGrantsResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.revokeDeviceGrants
     public static let parameters = ParameterList(optional: [.grantDeviceUUID])
 
-    /// The device; nil for all but the calling one.
+    /// The device; nil for all except the calling one.
     public let grantDeviceUUID: DeviceUUID?
 
     /// Creates a request.

@@ -1,4 +1,4 @@
-/// Asks how far a switch is, with the credentials of either account.
+/// Requests the progress of a switch, with the credentials of either account.
 public struct GetAccountSwitchStatusRequest: RequestMessage {
     public typealias Response = GetAccountSwitchStatusResponse
     public typealias Access = SignedInAccess
@@ -7,7 +7,7 @@ public struct GetAccountSwitchStatusRequest: RequestMessage {
 
     /// The switch; nil for the newest.
     public let switchId: AccountSwitchID?
-    /// Where the list continues, as the page before said.
+    /// Where the list continues, from the previous page.
     public let cursor: AccountSwitchCursor?
 
     /// Creates a request.
@@ -27,14 +27,14 @@ public struct GetAccountSwitchStatusRequest: RequestMessage {
     }
 }
 
-/// A place in the list of files that wait for their bytes; opaque to clients.
+/// A position in the list of files that wait for their bytes; opaque to clients.
 public struct AccountSwitchCursor: QueryValue, Hashable, Codable {
-    /// What the form of the value is called in error messages.
+    /// The name of the value's form in error messages.
     public static let expectedForm = ExpectedForm.text
 
-    /// The server's number of the group of the file before.
+    /// The server's number for the group of the previous file.
     public let group: Int64
-    /// The file before.
+    /// The previous file.
     public let file: FileUUID
 
     /// Creates a cursor.
@@ -67,7 +67,7 @@ public struct AccountSwitchCursor: QueryValue, Hashable, Codable {
     }
 }
 
-/// How far a switch is, and a page of the files that wait for their bytes.
+/// The progress of a switch, and a page of the files that wait for their bytes.
 public struct GetAccountSwitchStatusResponse: ResponseMessage {
     /// Maximum number of files on a page.
     public static let pageSize = 500
@@ -77,7 +77,7 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
         public let fileUUID: FileUUID
         public let sharingGroupUUID: SharingGroupUUID
         public let fileGroupUUID: FileGroupUUID?
-        /// The version whose bytes are wanted.
+        /// The version whose bytes are missing.
         public let fileVersion: FileVersion
         public let mimeType: MIMEType
         public let owningUserId: UserID
@@ -96,14 +96,14 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
         }
     }
 
-    /// How far the server is with moving the bytes itself.
+    /// The progress of the server's own move of the bytes.
     public struct ServerMove: Sendable, Hashable, Decodable {
         public let state: ServerMoveState
-        /// How many files it has moved.
+        /// The number of files moved.
         public let numberMoved: Int64
-        /// How many bytes these have.
+        /// The number of bytes moved.
         public let bytesMoved: Int64
-        /// How many files it has found that it cannot move; they wait for a device.
+        /// The number of files that the server cannot move; they wait for a device.
         public let numberFailed: Int64
 
         /// Creates a description.
@@ -115,21 +115,21 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
         }
     }
 
-    /// How far it is; ``AccountSwitchState/none`` if there is no switch.
+    /// The state; ``AccountSwitchState/none`` if there is no switch.
     public let state: AccountSwitchState
     /// The switch; nil if there is none.
     public let switchId: AccountSwitchID?
-    /// The identity's present epoch.
+    /// The identity's current epoch.
     public let accountEpoch: AccountEpoch
-    /// How many files wait for their bytes.
+    /// The number of files that wait for their bytes.
     public let numberAwaiting: Int64
-    /// How many of those that the switch made wait do not wait any more.
+    /// The number of affected files that no longer wait.
     public let numberDone: Int64
     /// Where the list continues; nil on its last page.
     public let nextCursor: AccountSwitchCursor?
     /// The files that wait.
     public let awaiting: [AwaitingFile]
-    /// The server's own part; nil if it has none.
+    /// The server's own move; nil if there is none.
     public let serverMove: ServerMove?
 
     /// Creates a response.
@@ -182,14 +182,14 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
     }
 }
 
-/// How far the server is with moving the bytes of files itself.
+/// The state of the server's own move of files' bytes.
 public enum ServerMoveState: String, Sendable, Hashable, Codable, CaseIterable {
-    /// It is moving them.
+    /// The server is moving files.
     case moving
-    /// It has tried all of them.
+    /// The server has tried all files.
     case done
-    /// It cannot read the former account any more.
+    /// The server can no longer read the former account.
     case failed
-    /// The switch was finished, or another one begun.
+    /// The switch was finished, or another one was begun.
     case ended
 }

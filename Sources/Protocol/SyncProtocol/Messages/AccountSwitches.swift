@@ -1,4 +1,5 @@
-/// Proposes to switch an identity to the account whose credentials the request has; nothing changes before it is confirmed.
+/// Proposes to switch an identity to the account whose credentials the request has; nothing changes until the switch is
+/// confirmed.
 public struct BeginAccountSwitchRequest: RequestMessage {
     public typealias Response = BeginAccountSwitchResponse
     public typealias Access = SignedInAccess
@@ -27,21 +28,21 @@ public struct BeginAccountSwitchRequest: RequestMessage {
     }
 }
 
-/// How far an account switch is.
+/// The state of an account switch.
 public enum AccountSwitchState: String, Sendable, Hashable, Codable, CaseIterable {
-    /// There is none.
+    /// There is no switch.
     case none
-    /// It has been begun, and nothing has changed yet.
+    /// The switch was begun, and nothing has changed yet.
     case proposed
-    /// It is confirmed: the account is active, and files are uploaded again.
+    /// The switch is confirmed: the account is active, and files are being uploaded again.
     case reuploading
-    /// It is over.
+    /// The switch has ended.
     case finished
 }
 
-/// What a switch would mean, for the person who is to confirm it.
+/// The consequences of a switch, for the person who is to confirm it.
 public struct BeginAccountSwitchResponse: ResponseMessage {
-    /// Somebody whose new files go to the storage of the account that is to be left.
+    /// A person whose new files are stored in the account to be left.
     public struct HostedUser: Sendable, Hashable, Decodable {
         /// The person.
         public let userId: UserID
@@ -57,21 +58,21 @@ public struct BeginAccountSwitchResponse: ResponseMessage {
 
     /// The switch.
     public let switchId: AccountSwitchID
-    /// ``AccountSwitchState/proposed``; or how far the switch is that the request has joined.
+    /// ``AccountSwitchState/proposed``, or the state of the switch that the request has joined.
     public let state: AccountSwitchState
-    /// The type of the account that is to be left.
+    /// The type of the account to be left.
     public let fromAccountType: AccountType
     /// The type of the new account.
     public let toAccountType: AccountType
-    /// Whether there are files to be uploaded again.
+    /// Whether files must be uploaded again.
     public let reuploadRequired: Bool
-    /// How many.
+    /// The number of these files.
     public let numberOfFiles: Int64
-    /// How large they are, as far as that is known.
+    /// The total size of these files, as far as known.
     public let approximateBytes: Int64
-    /// Those who will have their files in the new storage as well.
+    /// The people whose files will move to the new storage as well.
     public let hostedUsers: [HostedUser]
-    /// When the proposal is void.
+    /// When the proposal expires.
     public let expiresAt: WireDate
 
     /// Creates a response.
@@ -125,7 +126,7 @@ public struct ConfirmAccountSwitchRequest: RequestMessage {
     public let switchId: AccountSwitchID
     /// The identity's epoch as the client knows it.
     public let expectedEpoch: AccountEpoch
-    /// Whether the server is to move the files' bytes itself, if it can still read the account that is left.
+    /// Whether the server should move the files' bytes itself, if it can still read the former account.
     public let moveContents: Bool
 
     /// Creates a request.
@@ -148,11 +149,11 @@ public struct ConfirmAccountSwitchRequest: RequestMessage {
     }
 }
 
-/// The outcome of a confirmed switch; the same when the request is repeated.
+/// The outcome of a confirmed switch; the same for a repeated request.
 public struct ConfirmAccountSwitchResponse: ResponseMessage {
-    /// The epoch that the switch led to.
+    /// The epoch after the switch.
     public let accountEpoch: AccountEpoch
-    /// How many files the switch made wait for their bytes.
+    /// The number of files that wait for their bytes because of the switch.
     public let numberAwaiting: Int64
     /// Whether the server moves the files' bytes itself; nil if the request did not ask for it.
     public let movesContents: Bool?
@@ -173,7 +174,7 @@ public struct ConfirmAccountSwitchResponse: ResponseMessage {
     }
 }
 
-/// Ends a switch: what still waits for its bytes is given up.
+/// Ends a switch, and gives up the files that still wait for their bytes.
 public struct FinishAccountSwitchRequest: RequestMessage {
     public typealias Response = FinishAccountSwitchResponse
     public typealias Access = UserAccess
@@ -182,7 +183,7 @@ public struct FinishAccountSwitchRequest: RequestMessage {
 
     /// The switch.
     public let switchId: AccountSwitchID
-    /// What becomes of the files that still wait.
+    /// What happens to the files that still wait.
     public let missing: MissingFiles
 
     /// Creates a request.
@@ -202,9 +203,9 @@ public struct FinishAccountSwitchRequest: RequestMessage {
     }
 }
 
-/// What becomes of files whose bytes nobody has uploaded again when a switch ends.
+/// What happens, when a switch ends, to files whose bytes have not been uploaded again.
 public enum MissingFiles: String, QueryValue, Hashable, CaseIterable {
-    /// Downloads say that they are gone; ReuploadFile may still bring them back.
+    /// Downloads report them as gone; ReuploadFile may still restore them.
     case keepGone
     /// They are deleted.
     case markDeleted
@@ -213,7 +214,7 @@ public enum MissingFiles: String, QueryValue, Hashable, CaseIterable {
     public static let expectedForm = ExpectedForm.text
 }
 
-/// The outcome of an ended switch; the same when the request is repeated.
+/// The outcome of an ended switch; the same for a repeated request.
 public struct FinishAccountSwitchResponse: ResponseMessage {
     /// The identity's present epoch.
     public let accountEpoch: AccountEpoch
@@ -254,9 +255,9 @@ public struct CancelAccountSwitchRequest: RequestMessage {
     }
 }
 
-/// Undoes switches away from the account whose credentials the request has, and makes it the active one again.
+/// Undoes switches away from the account whose credentials the request has, and reactivates that account.
 ///
-/// The request has a new authorization code of the account, or its password, and shows the device's grant.
+/// The request has a new authorization code of the account, or its password, and presents the device's grant.
 public struct UndoAccountSwitchRequest: RequestMessage {
     public typealias Response = UndoAccountSwitchResponse
     public typealias Access = SignedInAccess
@@ -280,15 +281,15 @@ public struct UndoAccountSwitchRequest: RequestMessage {
     }
 }
 
-/// The outcome of an undo, which is a switch as well.
+/// The outcome of an undo, which is itself a switch.
 public struct UndoAccountSwitchResponse: ResponseMessage {
-    /// The switch that the undo is.
+    /// The switch that performs the undo.
     public let switchId: AccountSwitchID
     /// The new epoch of the identity.
     public let accountEpoch: AccountEpoch
     /// How many files wait for their bytes.
     public let numberAwaiting: Int64
-    /// Whether the server moves them itself, out of the account that was active in the meantime.
+    /// Whether the server moves them itself out of the account that was active in the meantime.
     public let movesContents: Bool
 
     /// Creates a response.

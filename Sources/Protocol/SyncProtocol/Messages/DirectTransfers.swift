@@ -1,15 +1,15 @@
-/// An address at the owner's cloud storage to which a client sends the bytes of one file itself.
+/// An address at the owner's cloud storage to which a client sends the bytes of one file directly.
 ///
-/// Whoever has the address may use it: it is to be kept like a password, and shown no other authorization.
+/// Anyone with the address can use it: keep it secret like a password, and send no other authorization to it.
 public struct DirectUpload: Sendable, Hashable, Decodable {
-    /// How the provider wants the bytes.
+    /// How the provider expects the bytes.
     public enum Form: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Google: PUT with `Content-Range`; 308 means that more is expected, from the position behind its `Range` on.
+        /// Google: PUT with `Content-Range`; 308 means that more is expected, from the position after its `Range`.
         case resumable
         /// Dropbox: all bytes in one POST, once.
         case whole
-        /// OneDrive: PUT with `Content-Range`, less than 60 MiB each; 202 means that more is expected, from the first of its
-        /// `nextExpectedRanges` on.
+        /// OneDrive: PUT with `Content-Range`, less than 60 MiB each; 202 means that more is expected, from the first
+        /// of its `nextExpectedRanges`.
         case fragments
     }
 
@@ -19,7 +19,7 @@ public struct DirectUpload: Sendable, Hashable, Decodable {
     public let form: Form
     /// The `Content-Type` of these requests.
     public let contentType: String
-    /// What the length of each request's body but the last is a multiple of; nil if there is one request.
+    /// The length of each request's body except the last must be a multiple of this; nil for a single request.
     public let granularityBytes: Int64?
     /// Until when the address works, at most.
     public let expires: WireDate
@@ -44,9 +44,9 @@ public struct DirectUpload: Sendable, Hashable, Decodable {
     }
 }
 
-/// An address at the owner's cloud storage from which a client reads the bytes of one file itself.
+/// An address at the owner's cloud storage from which a client reads the bytes of one file directly.
 ///
-/// Whoever has the address may read them: it is to be kept like a password, and shown no other authorization.
+/// Anyone with the address can read them: keep it secret like a password, and send no other authorization to it.
 public struct DirectDownload: Sendable, Hashable, Decodable {
     /// The address.
     public let url: String

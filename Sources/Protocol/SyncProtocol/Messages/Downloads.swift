@@ -17,10 +17,10 @@ public struct DownloadFileRequest: RequestMessage {
     public let sharingGroupUUID: SharingGroupUUID
     /// The version of the app metadata, which must be the current one; nil if there is none.
     public let appMetaDataVersion: AppMetaDataVersion?
-    /// Whether the client would read the bytes from the owner's storage itself.
+    /// Whether the client can read the bytes directly from the owner's storage.
     public let isDirect: Bool
-    /// Whether the reply may leave out metadata that are too long for a header: the client asks for them with
-    /// ``DownloadAppMetaDataRequest`` then.
+    /// Whether the reply may omit metadata that are too long for a header, which the client then requests with
+    /// ``DownloadAppMetaDataRequest``.
     public let mayOmitAppMetaData: Bool
 
     /// Creates a request.
@@ -58,17 +58,17 @@ public struct DownloadFileRequest: RequestMessage {
     }
 }
 
-/// The response to a download; it is sent in a header, and the file's bytes are the body.
+/// The response to a download, sent in a header; the file's bytes are the body.
 public enum DownloadFileResponse: ResponseMessage {
-    /// The bytes are in the body. `contentsChanged` means that they are not those that were uploaded, because the owner
-    /// changed the file in the cloud; `checkSum` is always that of the body, in its canonical form.
+    /// The bytes are in the body. `contentsChanged` means that they differ from the uploaded ones, because the owner
+    /// changed the file in the cloud; `checkSum` is always that of the body, in canonical form.
     case found(
         appMetaData: HeaderMetaData, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool)
     /// The same bytes are at an address of the owner's storage; the body is empty.
     case elsewhere(
         DirectDownload, appMetaData: HeaderMetaData, cloudStorageType: CloudStorageType, checkSum: CheckSum,
         contentsChanged: Bool)
-    /// The bytes are permanently out of reach; the body is empty.
+    /// The bytes are permanently unavailable; the body is empty.
     case gone(
         appMetaData: HeaderMetaData, cloudStorageType: CloudStorageType, reason: GoneReason, detail: GoneDetail? = nil)
     /// The client's master version is stale. The body is empty.
@@ -140,19 +140,20 @@ public enum DownloadFileResponse: ResponseMessage {
     }
 }
 
-/// The metadata of a file in a header, which proxies bound: nginx's default is 4,096 bytes for all headers of a reply.
+/// The metadata of a file in a header, whose size proxies limit: nginx's default is 4,096 bytes for all headers of a
+/// reply.
 public enum HeaderMetaData: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByNilLiteral {
     /// The contents; nil if the file has none.
     case present(String?)
     /// The file has metadata that are too long for a header: ``DownloadAppMetaDataRequest`` reads them.
     case omitted
 
-    /// The length of the contents' JSON text up to which a client that may be referred to ``DownloadAppMetaDataRequest``
-    /// gets them in the header.
+    /// The maximum length of the contents' JSON text in the header for a client that supports
+    /// ``DownloadAppMetaDataRequest``.
     public static let maximumBytes = 2_048
 
-    /// The contents as they are in the reply to a client.
-    /// - Parameter mayOmit: Whether the client has asked for ``DownloadFileRequest/mayOmitAppMetaData``.
+    /// The contents for the reply to a client.
+    /// - Parameter mayOmit: Whether the client has set ``DownloadFileRequest/mayOmitAppMetaData``.
     public init(_ contents: String?, mayOmit: Bool) {
         guard mayOmit, let contents else {
             self = .present(contents)
@@ -167,7 +168,7 @@ public enum HeaderMetaData: Sendable, Hashable, ExpressibleByStringLiteral, Expr
 
     public init(nilLiteral: ()) { self = .present(nil) }
 
-    /// The contents; nil if the reply does not have them.
+    /// The contents; nil if the reply does not contain them.
     public var contents: String? { if case .present(let contents) = self { contents } else { nil } }
 
     fileprivate func write(to writer: inout JSONWriter) {
@@ -254,7 +255,7 @@ public enum DownloadAppMetaDataResponse: ResponseMessage {
     }
 }
 
-/// Why something is permanently out of reach, in the words that clients know.
+/// Why something is permanently unavailable, in the words that clients know.
 public enum GoneReason: String, Sendable, Hashable, Codable, CaseIterable {
     /// The owning user, or the caller's own membership, no longer exists. In replies with status 410.
     case userRemoved
@@ -264,8 +265,9 @@ public enum GoneReason: String, Sendable, Hashable, Codable, CaseIterable {
     case authTokenExpiredOrRevoked
 }
 
-/// More about why bytes are out of reach, for clients that know it: in the `goneDetail` field of a DownloadFile reply.
+/// Details on why bytes are unavailable, for clients that support them: the `goneDetail` field of a DownloadFile reply.
 public enum GoneDetail: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The owner has switched accounts, and nobody has uploaded these bytes again yet; they will be back.
+    /// The owner has switched accounts, and nobody has uploaded these bytes again yet; they will become available
+    /// again.
     case awaitingReupload
 }

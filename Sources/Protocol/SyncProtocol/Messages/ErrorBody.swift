@@ -1,4 +1,4 @@
-/// The body of every reply that is not a success, smaller than 1 KiB.
+/// The body of every unsuccessful reply, smaller than 1 KiB.
 ///
 /// It must be small because clients parse it only if it arrives in one read. It is also a problem details object (RFC
 /// 9457): `type` is omitted, which means `about:blank`, and `code` takes the role of `type`.
@@ -14,13 +14,13 @@ public struct ErrorBody: ResponseMessage {
     public let requestId: String
     /// Whether the same request may succeed later.
     public let retryable: Bool
-    /// Why something is permanently out of reach; only with status 410.
+    /// Why something is permanently unavailable; only with status 410.
     public let goneReason: GoneReason?
     /// The account switch that is in progress; only with `switch_in_progress`.
     public let switchId: AccountSwitchID?
-    /// From when on the device's grant counts; only with `grant_too_young`.
+    /// The time from which the device's grant can be used; only with `grant_too_young`.
     public let usableFrom: WireDate?
-    /// Until when the device can undo the switch; only with `account_retired`, and if it can.
+    /// The time until which the device can undo the switch; only with `account_retired`, if it can.
     public let undoUntil: WireDate?
     /// The reply's status, repeated; nil if the body came from a server that does not include it.
     public let status: Int?
@@ -84,10 +84,10 @@ public struct ErrorBody: ResponseMessage {
     }
 }
 
-/// The body of a reply that is not a success, as a client reads it; a server writes ``ErrorBody``.
+/// The body of an unsuccessful reply, as a client reads it; a server writes ``ErrorBody``.
 ///
-/// Any member may be missing: servers of older generations send only `error` and, if something is gone, `goneReason`,
-/// and intermediaries between client and server may send anything.
+/// Any member may be missing: older servers send only `error` and, if something is gone, `goneReason`, and
+/// intermediaries between client and server may send anything.
 public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
     /// A sentence for people, as the server wrote it.
     public let error: String?
@@ -97,13 +97,13 @@ public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
     public let requestId: String?
     /// Whether the same request may succeed later.
     public let retryable: Bool?
-    /// Why something is permanently out of reach; nil also for a reason that this version does not know.
+    /// Why something is permanently unavailable; nil also for a reason that this version does not know.
     public let goneReason: GoneReason?
     /// The account switch that is in progress.
     public let switchId: AccountSwitchID?
-    /// From when on the device's grant counts.
+    /// The time from which the device's grant can be used.
     public let usableFrom: WireDate?
-    /// Until when the device can undo the switch.
+    /// The time until which the device can undo the switch.
     public let undoUntil: WireDate?
     /// The status, repeated.
     public let status: Int?

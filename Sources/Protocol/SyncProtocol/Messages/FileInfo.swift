@@ -14,7 +14,7 @@ public struct FileInfo: Sendable, Hashable, Decodable {
     public var updateDate: WireDate?
     /// The type of the contents; absent for staged deletions and metadata.
     public var mimeType: MIMEType?
-    /// Whether the file is deleted or, if staged, is to be deleted.
+    /// Whether the file is deleted or, if staged, will be deleted.
     public var deleted: Bool
     /// The version of the app metadata; absent if there is none.
     public var appMetaDataVersion: AppMetaDataVersion?
@@ -24,7 +24,7 @@ public struct FileInfo: Sendable, Hashable, Decodable {
     public var owningUserId: UserID?
     /// Index: the kind of that storage.
     public var cloudStorageType: CloudStorageType?
-    /// Index: whether the file waits for its bytes, since its owner has switched accounts.
+    /// Index: whether the file waits for its bytes because its owner has switched accounts.
     public var awaitingReupload = false
     /// GetUploads: the batch that the change belongs to.
     public var batchUUID: BatchUUID?

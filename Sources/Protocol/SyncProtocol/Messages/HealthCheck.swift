@@ -23,16 +23,16 @@ public struct HealthCheckResponse: ResponseMessage {
     public let deployedGitTag: String
     /// Counters for people, in the form `name: value; `.
     public let diagnostics: String?
-    /// What the server takes at present; `nil` from servers before 1.1, and for words that this release does not know.
+    /// What the server currently accepts; `nil` from servers before 1.1, and for words that this release does not know.
     public let availability: Availability?
 
-    /// What a server takes that works.
+    /// What a working server accepts.
     public enum Availability: String, Sendable, CaseIterable {
         /// Everything.
         case full
         /// Downloads and lists; the database refuses changes.
         case readOnly
-        /// Nothing: it is closed for maintenance.
+        /// Nothing: the server is closed for maintenance.
         case maintenance
     }
 

@@ -103,7 +103,7 @@ public struct IndexResponseWriter: Sendable {
         json.field(Key.cloudStorageType, type)
     }
 
-    /// Only of a file whose bytes somebody has to upload again, since its owner has switched accounts.
+    /// Only for a file whose bytes must be uploaded again because its owner has switched accounts.
     public mutating func awaitingReupload() {
         json.field(Key.awaitingReupload, true)
     }

@@ -15,7 +15,7 @@ public struct CreateSharingInvitationRequest: RequestMessage {
     public let sharingGroupUUID: SharingGroupUUID
     /// Whether accounts without cloud storage may accept.
     public let allowSocialAcceptance: Bool
-    /// How many may accept, 1 to 10.
+    /// The number of people who may accept, 1 to 10.
     public let numberOfAcceptors: Int32
 
     /// Creates a request.
@@ -65,7 +65,7 @@ public struct CreateSharingInvitationResponse: ResponseMessage {
     }
 }
 
-/// Asks what an invitation offers; needs no credentials.
+/// Requests the offer of an invitation; needs no credentials.
 public struct GetSharingInvitationInfoRequest: RequestMessage {
     public typealias Response = GetSharingInvitationInfoResponse
     public typealias Access = AnyoneAccess
@@ -89,7 +89,7 @@ public struct GetSharingInvitationInfoRequest: RequestMessage {
     }
 }
 
-/// Describes what an invitation offers. Clients crash if one of the two members is missing.
+/// The offer of an invitation. Clients crash if one of the two members is missing.
 public struct GetSharingInvitationInfoResponse: ResponseMessage {
     /// The permission of users who accept.
     public let permission: Permission
@@ -122,7 +122,7 @@ public struct RedeemSharingInvitationRequest: RequestMessage {
     public let sharingInvitationUUID: SharingInvitationUUID
     /// Folder at the root of the user's storage, at most 256 characters. Ignored unless the account type needs one.
     public let cloudFolderName: String?
-    /// Whether the reply is to contain the ``AccountIdentity``.
+    /// Whether the reply should contain the ``AccountIdentity``.
     public let reportIdentity: Bool
 
     /// Creates a request.
@@ -147,7 +147,7 @@ public struct RedeemSharingInvitationRequest: RequestMessage {
     }
 }
 
-/// Tells which user the caller is, and which group the caller is now a member of.
+/// Identifies the caller's user, and the group that the caller has joined.
 public struct RedeemSharingInvitationResponse: ResponseMessage {
     /// The caller, possibly just created.
     public let userId: UserID
@@ -217,7 +217,7 @@ public struct GetSharingInvitationsResponse: ResponseMessage {
         public let permission: Permission
         /// Whether accounts without cloud storage may accept.
         public let allowSocialAcceptance: Bool
-        /// How many may still accept.
+        /// The number of people who may still accept.
         public let numberOfAcceptors: Int32
         /// When the invitation expires.
         public let expirationDate: WireDate

@@ -3,7 +3,7 @@ public protocol RequestMessage: Sendable, Hashable {
     /// The response in case of success.
     associatedtype Response: ResponseMessage
 
-    /// Who may send it.
+    /// The access required to send it.
     associatedtype Access: EndpointAccess
 
     /// The endpoint that accepts this request.

@@ -9,9 +9,9 @@ public struct RegisterPushNotificationTokenRequest: RequestMessage {
 
     /// The device's token at its push service, at most 4,096 characters.
     public let pushNotificationToken: String
-    /// The push service; if it is missing, the server decides, as it did for clients that knew only one.
+    /// The push service; if missing, the server decides, as it did for clients that knew only one.
     public let pushNotificationKind: PushNotificationKind?
-    /// The environment of Apple's push service that the token is from, if the app knows.
+    /// The environment of Apple's push service that issued the token, if the app knows it.
     public let pushNotificationEnvironment: PushNotificationEnvironment?
 
     /// Creates a request.
@@ -49,7 +49,7 @@ public enum PushNotificationKind: String, Sendable, Hashable, CaseIterable, Quer
     public static let expectedForm = ExpectedForm.pushNotificationKind
 }
 
-/// The environment that a token of the Apple Push Notification service is from; the other environment does not know the
+/// The environment of the Apple Push Notification service that issued a token; the other environment does not know the
 /// token.
 public enum PushNotificationEnvironment: String, Sendable, Hashable, CaseIterable, QueryValue {
     /// Apps from the App Store and from TestFlight.

@@ -1,16 +1,16 @@
-/// Begins an upload whose bytes come in other requests, as many as it takes; of the same file version of the same device
-/// there is only one.
+/// Begins an upload whose bytes arrive in any number of other requests; a device has only one upload of a file version.
 public struct CreateUploadRequest: RequestMessage {
     public typealias Response = CreateUploadResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.createUpload
     public static let parameters = UploadFileRequest.list(adding: [.direct, .storageHash])
 
-    /// What is uploaded, as if in one request.
+    /// The upload, as for a single request.
     public let upload: UploadFileRequest
-    /// Whether the client would send the bytes to the owner's storage itself.
+    /// Whether the client can send the bytes directly to the owner's storage.
     public let isDirect: Bool
-    /// What the storage will report of the bytes, where that is not the checksum: without it OneDrive's bytes are never direct.
+    /// The hash that the storage will report, if that is not the checksum; without it, bytes are never sent directly to
+    /// OneDrive.
     public let storageHash: StorageHash?
 
     /// Creates a request.
@@ -33,12 +33,12 @@ public struct CreateUploadRequest: RequestMessage {
     }
 }
 
-/// The response to ``CreateUploadRequest``; it is sent in a header.
+/// The response to ``CreateUploadRequest``, sent in a header.
 public enum CreateUploadResponse: ResponseMessage {
-    /// The bytes are expected (status 201); the headers tell where they go. With an address at the owner's storage the client
-    /// may send them there instead.
+    /// The bytes are expected (status 201); the headers say where to send them. With an address at the owner's storage,
+    /// the client may send them there instead.
     case created(UploadUUID, direct: DirectUpload? = nil)
-    /// There is nothing to send: the answer that UploadFile would give.
+    /// There is nothing to send: the reply that UploadFile would give.
     case answered(UploadFileResponse)
 
     private enum CodingKeys: String, CodingKey {
@@ -48,7 +48,7 @@ public enum CreateUploadResponse: ResponseMessage {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let uploadUUID = try container.decodeIfPresent(UploadUUID.self, forKey: .uploadUUID) {
-            // An address in a form that this client does not know is of no use to it.
+            // The client cannot use an address in an unknown form.
             self = .created(
                 uploadUUID, direct: try? container.decodeIfPresent(DirectUpload.self, forKey: .directUpload))
         } else {
@@ -72,7 +72,7 @@ public enum CreateUploadResponse: ResponseMessage {
     }
 }
 
-/// Asks what the server can do with uploads that come in pieces, of clients of the tus protocol.
+/// Requests the server's capabilities for uploads in pieces, for clients of the tus protocol.
 public struct UploadOptionsRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = AnyoneAccess
@@ -87,7 +87,7 @@ public struct UploadOptionsRequest: RequestMessage {
     public func encode(to encoder: inout QueryEncoder) {}
 }
 
-/// Asks how many bytes of an upload need not be sent again; a header of the reply says it.
+/// Requests the number of bytes of an upload that need not be resent, which the reply has in a header.
 public struct GetUploadOffsetRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess
@@ -105,7 +105,7 @@ public struct GetUploadOffsetRequest: RequestMessage {
     public func encode(to encoder: inout QueryEncoder) { encoder.add(.uploadUUID, uploadUUID) }
 }
 
-/// Sends bytes of an upload, from its offset on; the last ones stage the file.
+/// Sends bytes of an upload, starting at its offset; the last ones stage the file.
 public struct AppendToUploadRequest: RequestMessage {
     public typealias Response = AppendToUploadResponse
     public typealias Access = MemberAccess
@@ -114,9 +114,9 @@ public struct AppendToUploadRequest: RequestMessage {
 
     /// The upload.
     public let uploadUUID: UploadUUID
-    /// The group's master version, if it is another one than when the upload began.
+    /// The group's master version, if it has changed since the upload began.
     public let masterVersion: MasterVersion?
-    /// Whether the client has sent all bytes to the owner's storage itself.
+    /// Whether the client has sent all bytes directly to the owner's storage.
     public let isDirect: Bool
 
     /// Creates a request.
@@ -139,11 +139,11 @@ public struct AppendToUploadRequest: RequestMessage {
     }
 }
 
-/// The response to ``AppendToUploadRequest``; it is sent in a header.
+/// The response to ``AppendToUploadRequest``, sent in a header.
 public enum AppendToUploadResponse: ResponseMessage {
     /// More bytes are expected.
     case incomplete
-    /// All bytes have come: the answer that UploadFile would have given.
+    /// All bytes have arrived: the reply that UploadFile would have given.
     case answered(UploadFileResponse)
     /// The same for an upload that ReuploadFile began.
     case reuploaded(ReuploadFileResponse)
@@ -174,7 +174,7 @@ public enum AppendToUploadResponse: ResponseMessage {
     }
 }
 
-/// Ends an upload; the bytes that have come are deleted.
+/// Ends an upload; the bytes that have arrived are deleted.
 public struct AbandonUploadRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess

@@ -1,4 +1,4 @@
-/// Uploads again the bytes of a version that waits for them; they are the request's body.
+/// Uploads the bytes of a version that waits for them; they are the request's body.
 public struct ReuploadFileRequest: RequestMessage {
     public typealias Response = ReuploadFileResponse
     public typealias Access = MemberAccess
@@ -15,9 +15,9 @@ public struct ReuploadFileRequest: RequestMessage {
     public let fileVersion: FileVersion
     /// The type of the file.
     public let mimeType: MIMEType
-    /// The checksum of the body, in the flavour of the owner's present storage, in any letter case.
+    /// The checksum of the body, in the flavour of the owner's current storage, in any letter case.
     public let checkSum: CheckSum
-    /// The switch that made the file wait, for the log; nil from members who know only that it waits.
+    /// The switch that caused the file to wait, for the log; nil from members who know only that it waits.
     public let switchId: AccountSwitchID?
     /// SHA-256 of the body; nil if the client does not compute it.
     public let contentSHA256: SHA256Digits?
@@ -59,7 +59,7 @@ public struct ReuploadFileRequest: RequestMessage {
 
 /// SHA-256 as 64 hexadecimal digits in either letter case.
 public struct SHA256Digits: QueryValue, Hashable {
-    /// What the form of the value is called in error messages.
+    /// The name of the value's form in error messages.
     public static let expectedForm = ExpectedForm.hexadecimal
 
     /// The digits exactly as received.
@@ -80,14 +80,14 @@ public struct SHA256Digits: QueryValue, Hashable {
     }
 }
 
-/// The response to a repeated upload; it is sent in a header.
+/// The response to a repeated upload, sent in a header.
 public enum ReuploadFileResponse: ResponseMessage {
-    /// The bytes are expected in other requests (status 201), since the request had `Upload-Length`; the headers tell where
-    /// they go.
+    /// The bytes are expected in other requests (status 201), since the request had `Upload-Length`; the headers say
+    /// where to send them.
     case created(UploadUUID)
     /// The bytes are stored, and the file can be downloaded again.
     case stored
-    /// Somebody else was faster, or the file did not wait.
+    /// Somebody else was faster, or the file was not waiting.
     case alreadyStored
     /// The file has a newer version.
     case versionAdvanced(current: FileVersion)

@@ -18,7 +18,7 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
     public var sharingGroupUUID: SharingGroupUUID
     /// Free text; absent if the group has no name.
     public var sharingGroupName: String?
-    /// Whether the group is removed.
+    /// Whether the group has been removed.
     public var deleted: Bool
     /// The group's master version. Clients crash without it.
     public var masterVersion: MasterVersion
@@ -26,13 +26,14 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
     public var permission: Permission
     /// All members, including the caller.
     public var sharingGroupUsers: [Member]
-    /// The kind of storage that holds the caller's new files; only if the caller has no storage and has an owner.
+    /// The kind of storage that holds the caller's new files; only if the caller has no storage of their own and has an
+    /// owner.
     public var cloudStorageType: CloudStorageType?
-    /// Differs from the one a client has recorded if the server's knowledge of the group has gone back since; absent if
+    /// Differs from the mark recorded by a client if the group has since been restored to an earlier state; absent if
     /// the group has never been restored from a backup.
     public var restoreMark: RestoreMark?
-    /// The master version that the group had right after the restoration: what changed after it was changed on the
-    /// restored server. Absent without a mark.
+    /// The group's master version right after the restoration: later changes were made on the restored server. Absent
+    /// without a mark.
     public var restoredMasterVersion: MasterVersion?
 
     /// Creates a group.

@@ -19,7 +19,7 @@ public struct UploadAppMetaDataRequest: RequestMessage {
     public let masterVersion: MasterVersion
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
-    /// The batch that the change belongs to, if it is not to wait for ``DoneUploadsRequest``.
+    /// The batch that the change belongs to, unless it waits for ``DoneUploadsRequest``.
     public let batch: UploadBatch?
 
     /// Creates a request.
@@ -35,7 +35,7 @@ public struct UploadAppMetaDataRequest: RequestMessage {
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
-        // Decoded first, as malformed metadata swallows what follows it in the query, which then seems to be missing.
+        // Decoded first: malformed metadata swallow the following parameters, which then seem to be missing.
         appMetaData = try query.optionalAppMetaData()
         fileUUID = try query.required(.fileUUID)
         masterVersion = try query.required(.masterVersion)
@@ -71,7 +71,7 @@ public struct UploadDeletionRequest: RequestMessage {
     public let sharingGroupUUID: SharingGroupUUID
     /// Debug only: delete at once instead of staging.
     public let actualDeletion: Bool
-    /// The batch that the deletion belongs to, if it is not to wait for ``DoneUploadsRequest``.
+    /// The batch that the deletion belongs to, unless it waits for ``DoneUploadsRequest``.
     public let batch: UploadBatch?
 
     /// Creates a request.
@@ -110,7 +110,7 @@ public struct UploadDeletionRequest: RequestMessage {
 public enum StagingResponse: ResponseMessage {
     /// The change waits to be committed.
     case staged
-    /// It was the last of its batch: the whole batch is committed as this master version.
+    /// The change completed its batch: the whole batch is committed as this master version.
     case committed(masterVersion: MasterVersion)
     /// The client's master version is stale. Nothing was done; the client reads the index and retries.
     case stale(current: MasterVersion)
@@ -146,7 +146,7 @@ public enum StagingResponse: ResponseMessage {
     }
 }
 
-/// Lists what this user has staged on this device in one group.
+/// Lists the changes that this user has staged on this device in one group.
 public struct GetUploadsRequest: RequestMessage {
     public typealias Response = GetUploadsResponse
     public typealias Access = MemberAccess
@@ -190,8 +190,8 @@ public struct GetUploadsResponse: ResponseMessage {
     }
 }
 
-/// Discards what this user has staged on this device in one group: all of it, or the changes of some files or of a
-/// batch.
+/// Discards changes that this user has staged on this device in one group: all of them, those of some files, or those
+/// of a batch.
 public struct DiscardUploadsRequest: RequestMessage {
     public typealias Response = DiscardUploadsResponse
     public typealias Access = MemberAccess
@@ -239,9 +239,9 @@ public struct DiscardUploadsRequest: RequestMessage {
     }
 }
 
-/// Tells how many changes were discarded.
+/// The number of discarded changes.
 public struct DiscardUploadsResponse: ResponseMessage {
-    /// Uploads, metadata changes and deletions together; 0 if nothing was staged, or nothing is any more.
+    /// Uploads, metadata changes and deletions together; 0 if nothing is staged, or no longer.
     public let numberUploadsDiscarded: Int32
 
     /// Creates a response.

@@ -10,7 +10,7 @@ public struct UploadBatch: Sendable, Hashable {
     /// The number of files that the batch changes; the same in all its requests.
     public let batchCount: Int32
     /// Text to send to the other members when the batch is committed. One request of the batch suffices; if several
-    /// contain one, the last to arrive counts.
+    /// contain a text, the last to arrive counts.
     public let pushNotificationMessage: String?
 
     /// Creates a batch.

@@ -5,7 +5,7 @@ public struct UploadFileRequest: RequestMessage {
     public static let endpoint = EndpointName.uploadFile
     public static let parameters = list(adding: [])
 
-    /// The parameters of a request that has more of them.
+    /// The parameters of a request with additional ones.
     static func list(adding optional: [ParameterName]) -> ParameterList {
         ParameterList(
             required: [.fileUUID, .sharingGroupUUID, .mimeType, .fileVersion, .masterVersion, .checkSum],
@@ -31,7 +31,7 @@ public struct UploadFileRequest: RequestMessage {
     public let appMetaData: AppMetaData?
     /// Whether to undelete a deleted file with these contents.
     public let undeleteServerFile: Bool
-    /// The batch that the upload belongs to, if it is not to wait for ``DoneUploadsRequest``.
+    /// The batch that the upload belongs to, unless it waits for ``DoneUploadsRequest``.
     public let batch: UploadBatch?
 
     /// Creates a request.
@@ -53,7 +53,7 @@ public struct UploadFileRequest: RequestMessage {
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
-        // Decoded first, as malformed metadata swallows what follows it in the query, which then seems to be missing.
+        // Decoded first: malformed metadata swallow the following parameters, which then seem to be missing.
         appMetaData = try query.optionalAppMetaData()
         fileUUID = try query.required(.fileUUID)
         sharingGroupUUID = try query.requiredGroupAsUUID()
@@ -80,7 +80,7 @@ public struct UploadFileRequest: RequestMessage {
     }
 }
 
-/// The response to an upload; it is sent in a header.
+/// The response to an upload, sent in a header.
 public enum UploadFileResponse: ResponseMessage {
     /// The file is staged. `creationDate` is that of its version 0, `updateDate` that of this upload.
     case staged(creationDate: WireDate, updateDate: WireDate)

@@ -1,4 +1,4 @@
-/// Asks who the caller is; signs in an existing user.
+/// Identifies the caller; signs in an existing user.
 public struct CheckCredsRequest: RequestMessage {
     public typealias Response = UserIDResponse
     public typealias Access = UserAccess
@@ -53,7 +53,7 @@ public struct AddUserRequest: RequestMessage {
     public let cloudFolderName: String?
     /// Whether the reply is to contain the ``AccountIdentity``.
     public let reportIdentity: Bool
-    /// Whether an account that an identity has switched away from is to begin anew as one of its own.
+    /// Whether an account from which an identity has switched away should start over as a new identity.
     public let acceptRetired: Bool
 
     /// Creates a request.

@@ -16,9 +16,9 @@ public struct ParameterList: Sendable {
 
     /// Creates a list of parameters.
     ///
-    /// `debugOnly` are parameters that have an effect at most in debug builds; they must be listed anyway, or they
-    /// would be taken for text. `alwaysEncoded` are texts that deployed clients do not send to this endpoint: clients
-    /// that send them encode a `&` in the text, so that none needs to be recovered.
+    /// `debugOnly` lists parameters that have an effect at most in debug builds; without being listed, they would be
+    /// treated as text. `alwaysEncoded` lists texts that deployed clients do not send to this endpoint: clients that
+    /// send them encode a `&` in the text, so that none needs to be recovered.
     public init(
         required: [ParameterName] = [], optional: [ParameterName] = [], debugOnly: [ParameterName] = [],
         alwaysEncoded: [ParameterName] = []
@@ -31,7 +31,7 @@ public struct ParameterList: Sendable {
                 isFreeText: name.isFreeText && !alwaysEncoded.contains(name))
         }
         hasFreeText = entries.contains(where: \.isFreeText)
-        precondition(!hasFreeText || !names.contains(.appMetaData), "recovery of & knows either text or metadata")
+        precondition(!hasFreeText || !names.contains(.appMetaData), "recovery of & supports either text or metadata")
     }
 
     /// All names, in ascending order.

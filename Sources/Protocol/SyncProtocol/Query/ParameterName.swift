@@ -25,7 +25,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case missing
     case moveContents
     case numberOfAcceptors
-    /// DownloadFile: leave metadata that are too long for a header out of it.
+    /// DownloadFile: omit metadata that are too long for a header.
     case omitLongAppMetaData
     case permission
     case pushNotificationEnvironment
@@ -48,7 +48,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case userAppId
     case userId
 
-    /// Order of the names' bytes: the order in which clients send parameters.
+    /// The order of the names' bytes, in which clients send parameters.
     public static func < (left: Self, right: Self) -> Bool {
         left.rawValue < right.rawValue
     }

@@ -61,7 +61,7 @@ public enum PercentEncoding {
         bytes.reserveCapacity(text.count)
         try decode(text) { bytes.append($0) }
         let decoded = String(decoding: bytes, as: UTF8.self)
-        // Decoding replaces invalid UTF-8; so the bytes are equal exactly if the text was valid.
+        // Decoding replaces invalid UTF-8, so the bytes are equal exactly if the text was valid.
         guard decoded.utf8.count == bytes.count, decoded.utf8.elementsEqual(bytes) else { throw .invalidUTF8 }
         return decoded
     }

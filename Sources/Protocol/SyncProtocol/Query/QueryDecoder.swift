@@ -6,10 +6,10 @@
 /// - A piece between two `&` starts a parameter only if it begins with one of the endpoint's names and `=`. Any other
 ///   piece belongs to the value before it if that is free text, with its `&` restored; otherwise it is unknown and
 ///   ignored.
-/// - As long as the text of `appMetaData` is not a complete JSON value, the next piece belongs to it, whatever it is.
+/// - Until the text of `appMetaData` is a complete JSON value, every following piece belongs to it.
 /// - Names and values are percent-decoded exactly once, after splitting; `+` is a plus sign. A malformed escape or
 ///   invalid UTF-8 anywhere is an error.
-/// - If a parameter is repeated, see ``RepeatedParameterRecovery``.
+/// - For a repeated parameter, see ``RepeatedParameterRecovery``.
 ///
 /// The work is linear in the length of the query.
 public enum QueryDecoder {

@@ -1,16 +1,16 @@
 /// Interprets a query in which a parameter seems to occur twice.
 ///
-/// No client repeats a parameter. What looks like a repetition is free text that contains `&`, a parameter's name and
-/// `=`. Clients send names in ascending order and always send required parameters, so the intended query is one of its
-/// *readings*: choices of which `name=` pieces start a parameter, such that names ascend strictly, every required one
-/// is present, and each piece that starts none follows free text (where it is restored) or, if it does not begin with a
-/// known name, another parameter (where it is ignored). If there is exactly one reading, it must be the intended one;
-/// otherwise the request is refused.
+/// No client repeats a parameter. An apparent repetition is free text that contains `&`, a parameter's name and `=`.
+/// Clients send names in ascending order and always send required parameters, so the intended query is one of its
+/// *readings*. A reading chooses which `name=` pieces start a parameter, such that names ascend strictly, every
+/// required one is present, and each piece that starts none follows free text (where it is restored) or, if it does not
+/// begin with a known name, another parameter (where it is ignored). If there is exactly one reading, it must be the
+/// intended one; otherwise the request is rejected.
 ///
 /// Readings are counted from left to right, by the parameter that was started last; the names ascend, so a list of n
 /// parameters needs n states, and the work is linear in the number of pieces.
 enum RepeatedParameterRecovery {
-    /// All readings, so far, that end in the same parameter: one of them, and whether there are more.
+    /// All readings so far that end in the same parameter: one of them, and whether there are more.
     private struct Readings {
         var example: [QueryDecoder.Assignment]
         var isUnique: Bool

@@ -1,10 +1,10 @@
-/// Who may call an endpoint: the type says which authentication a caller needs, the value what is checked about a
-/// sharing group.  Each ``RequestMessage`` names its type, so that a row of ``EndpointRoute``'s table and the server's
+/// Who may call an endpoint: the type determines the authentication that a caller needs, the value the check of the
+/// sharing group. Each ``RequestMessage`` names its type, so a row of ``EndpointRoute``'s table and the server's
 /// implementation must agree to compile.
 public protocol EndpointAccess: Sendable, Hashable {
     /// The authentication that a caller needs.
     static var authentication: EndpointRoute.Authentication { get }
-    /// What is checked about the sharing group.
+    /// The check of the sharing group.
     var groupAccess: EndpointRoute.GroupAccess { get }
 }
 

@@ -30,9 +30,9 @@ public struct EndpointRoute: Sendable {
         case data
     }
 
-    /// What is checked about the sharing group that a request names.
+    /// The check of the sharing group that a request names.
     public enum GroupAccess: Sendable, Hashable {
-        /// Nothing: there is no group, or it is being created.
+        /// None: there is no group, or it is being created.
         case none
         /// Membership, with any permission, if a group is named; otherwise 404.
         case membershipIfNamed
@@ -48,7 +48,7 @@ public struct EndpointRoute: Sendable {
     public let method: Method
     /// The authentication that a caller needs.
     public let authentication: Authentication
-    /// What is checked about the sharing group.
+    /// The check of the sharing group.
     public let groupAccess: GroupAccess
     /// The location of the reply's JSON object.
     public let responseKind: ResponseKind
@@ -59,7 +59,7 @@ public struct EndpointRoute: Sendable {
     /// Whether the endpoint exists in debug builds only.
     public var isDebugOnly: Bool { endpoint == .checkPrimaryCreds }
 
-    /// Creates a row: its access has the type that the message names.
+    /// Creates a row; its access has the type that the message names.
     init<Message: RequestMessage>(
         _ message: Message.Type, _ method: Method, _ access: Message.Access, _ responseKind: ResponseKind
     ) {
@@ -72,7 +72,7 @@ public struct EndpointRoute: Sendable {
 }
 
 extension EndpointRoute: Hashable {
-    /// Whether both are the row of one endpoint: each has one row.
+    /// Whether both are the same endpoint's row, since each endpoint has one row.
     public static func == (first: EndpointRoute, second: EndpointRoute) -> Bool { first.endpoint == second.endpoint }
 
     public func hash(into hasher: inout Hasher) { hasher.combine(endpoint) }

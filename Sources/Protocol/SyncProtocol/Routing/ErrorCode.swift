@@ -1,6 +1,6 @@
-/// The codes of error replies, and their properties: one row of the protocol's table (docs/protocol.md, section 4.2).
+/// The codes of error replies with their properties: the rows of the protocol's table (docs/protocol.md, section 4.2).
 ///
-/// The server, nginx's files, the OpenAPI document and the client library are based on these rows.
+/// The server, nginx's files, the OpenAPI document and the client library use these rows.
 public enum ErrorCode: String, CaseIterable, Sendable {
     case missingParameter = "missing_parameter"
     case repeatedParameter = "repeated_parameter"
@@ -136,13 +136,13 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         switch self {
         case .missingParameter: Row(400, .file, "a required parameter is missing")
         case .repeatedParameter: Row(400, .file, "a parameter is given more than once")
-        case .malformedParameter: Row(400, .file, "a parameter has not the form that it must have")
+        case .malformedParameter: Row(400, .file, "a parameter is malformed")
         case .parameterTooLong: Row(400, .file, "a parameter is too long")
-        case .parameterOutOfRange: Row(400, .file, "a parameter is not within what is allowed")
+        case .parameterOutOfRange: Row(400, .file, "a parameter is out of range")
         case .malformedQuery: Row(400, .file, "the query is not percent-encoded UTF-8")
         case .missingHeader: Row(400, .caller, "SyncServer-Device-UUID is missing")
-        case .malformedHeader: Row(400, .caller, "a header has not the form that it must have")
-        case .unknownMimeType: Row(400, .file, "mimeType is not one that this server knows")
+        case .malformedHeader: Row(400, .caller, "a header is malformed")
+        case .unknownMimeType: Row(400, .file, "mimeType is not a type that this server accepts")
         case .bodyLengthMismatch:
             Row(400, .world, "the body is shorter or longer than its Content-Length", isRetryable: true)
         case .badRequest: Row(400, .world, "the request is malformed, or needs HTTPS")
@@ -150,12 +150,12 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .signInTypeNotAllowed: Row(401, .caller, "this kind of account is not accepted here")
         case .credentialsRejected: Row(401, .caller, "the access token is not accepted")
         case .userUnknown: Row(401, .caller, "there is no such user")
-        case .accountRetired: Row(401, .caller, "the user has switched to another account, and signs in with that")
-        case .storageAccountRequired: Row(403, .caller, "this invitation needs an account with cloud storage")
-        case .serverNotAllowed: Row(403, .caller, "storage at the address in X-account-details is not accepted here")
+        case .accountRetired: Row(401, .caller, "the user has switched to another account and must sign in with it")
+        case .storageAccountRequired: Row(403, .caller, "this invitation requires an account with cloud storage")
+        case .serverNotAllowed: Row(403, .caller, "this server does not allow the address in X-account-details")
         case .serverAcceptsAnyPassword:
             Row(403, .caller, "the server in X-account-details accepts any password, or shows the folder to everybody")
-        case .storageUnusable: Row(403, .caller, "no file can be kept at the address in X-account-details")
+        case .storageUnusable: Row(403, .caller, "files cannot be stored at the address in X-account-details")
         case .endpointUnknown: Row(404, .world, "there is no such endpoint")
         case .notFound: Row(404, .world, "there is nothing at this path")
         case .fileUnknown: Row(404, .knowledge, "the sharing group has no such file")
@@ -166,138 +166,141 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .uploadUnknown: Row(404, .knowledge, "there is no such upload, or it has expired")
         case .switchUnknown: Row(404, .knowledge, "there is no such account switch, or it has expired")
         case .methodNotAllowed: Row(405, .world, "this method is not allowed here")
-        case .transferTooSlow: Row(408, .world, "the body came more slowly than it must", isRetryable: true)
+        case .transferTooSlow: Row(408, .world, "the body arrived too slowly", isRetryable: true)
         case .staleEpoch:
-            Row(409, .knowledge, "the user has switched accounts since; CheckCreds tells the present epoch")
-        case .grantInvalid: Row(409, .caller, "the device has no valid grant of this identity")
+            Row(409, .knowledge, "the user has switched accounts; CheckCreds reports the current epoch")
+        case .grantInvalid: Row(409, .caller, "the device has no valid grant for this identity")
         case .grantTooYoung:
             Row(
                 409, .caller,
-                "the device has its grant for too short a time; send a new authorization code of the present account, "
+                "the device's grant is too recent; send a new authorization code of the current account, "
                     + "use an older device, or sign in again after `usableFrom`")
         case .freshSignInRequired:
-            Row(409, .caller, "this takes a new authorization code of the account, or its password")
+            Row(409, .caller, "this requires a new authorization code of the account, or its password")
         case .undoExpired: Row(409, .caller, "the switch can no longer be undone")
-        case .accountInUse: Row(409, .caller, "the account is, or was, that of an identity")
-        case .switchInProgress: Row(409, .knowledge, "a switch to another account has been begun")
-        case .switchConfirmed: Row(409, .knowledge, "the switch has been confirmed, and can no longer be cancelled")
+        case .accountInUse: Row(409, .caller, "the account belongs, or used to belong, to an identity")
+        case .switchInProgress: Row(409, .knowledge, "a switch to another account is in progress")
+        case .switchConfirmed: Row(409, .knowledge, "the switch has been confirmed and can no longer be cancelled")
         case .oldAccountProofRequired:
-            Row(409, .caller, "this server asks for credentials of the account that is to be left")
+            Row(409, .caller, "this server requires credentials of the account to be left")
         case .reuploadByOwnerOnly:
-            Row(409, .caller, "nothing is known of the bytes, so only their owner may upload them again")
-        case .permissionTooLow: Row(409, .caller, "the member's permission does not suffice")
-        case .groupExists: Row(409, .knowledge, "there is a sharing group with this UUID")
-        case .userExists: Row(409, .knowledge, "this account has a user")
-        case .owningAccountRequired: Row(409, .caller, "this needs an account with cloud storage")
+            Row(409, .caller, "the server cannot verify these bytes, so only their owner may upload them again")
+        case .permissionTooLow: Row(409, .caller, "the member's permission is insufficient")
+        case .groupExists: Row(409, .knowledge, "a sharing group with this UUID already exists")
+        case .userExists: Row(409, .knowledge, "this account already has a user")
+        case .owningAccountRequired: Row(409, .caller, "this requires an account with cloud storage")
         case .authorizationCodeRejected:
-            Row(409, .caller, "the authorization code is used up, expired or not the user's")
-        case .storagePermissionMissing: Row(409, .storage, "the person has not granted the use of their storage")
-        case .alreadyMember: Row(409, .knowledge, "the user is a member of this sharing group")
-        case .ownerMissing: Row(409, .storage, "nobody's storage would take the files")
+            Row(409, .caller, "the authorization code has been used, has expired, or is not the user's")
+        case .storagePermissionMissing: Row(409, .storage, "the person has not granted access to their storage")
+        case .alreadyMember: Row(409, .knowledge, "the user is already a member of this sharing group")
+        case .ownerMissing: Row(409, .storage, "no storage is available for the files")
         case .pushNotConfigured: Row(409, .world, "this server does not notify devices of this kind")
-        case .tooManyDevices: Row(409, .caller, "the user has as many devices as allowed")
-        case .quotaGroups: Row(409, .caller, "the user is in as many sharing groups as this server allows")
-        case .quotaInvitations: Row(409, .caller, "the user has as many open invitations as this server allows")
-        case .quotaStagedChanges: Row(409, .caller, "the user has as many staged changes as this server allows")
-        case .quotaStagedBytes: Row(409, .caller, "the user's staged metadata are as large as this server allows")
-        case .fileVersionMismatch: Row(409, .knowledge, "fileVersion is not the one that must come now")
-        case .appMetaDataVersionMismatch: Row(409, .knowledge, "the version of appMetaData is not the right one")
-        case .mimeTypeChanged: Row(409, .file, "the file has another mimeType")
+        case .tooManyDevices: Row(409, .caller, "the user has reached the maximum number of devices")
+        case .quotaGroups: Row(409, .caller, "the user has reached the maximum number of sharing groups")
+        case .quotaInvitations: Row(409, .caller, "the user has reached the maximum number of open invitations")
+        case .quotaStagedChanges: Row(409, .caller, "the user has reached the maximum number of staged changes")
+        case .quotaStagedBytes: Row(409, .caller, "the user's staged metadata have reached the maximum size")
+        case .fileVersionMismatch:
+            Row(
+                409, .knowledge,
+                "fileVersion does not match the current version; an upload requires that plus 1, or 0 for a new file")
+        case .appMetaDataVersionMismatch: Row(409, .knowledge, "the version of appMetaData is not the expected one")
+        case .mimeTypeChanged: Row(409, .file, "the file has a different mimeType")
         case .fileDeleted: Row(409, .knowledge, "the file is deleted")
-        case .fileNotDeleted: Row(409, .knowledge, "there is no deleted file to bring back")
+        case .fileNotDeleted: Row(409, .knowledge, "there is no deleted file to undelete")
         case .fileInOtherGroup: Row(409, .file, "the file is in another sharing group")
-        case .uploadConflict: Row(409, .knowledge, "another upload of this file got in between", isRetryable: true)
-        case .uploadOffsetMismatch: Row(409, .knowledge, "the upload goes on at another offset")
-        case .uploadNotResumable: Row(409, .knowledge, "this storage takes a file in one request only")
+        case .uploadConflict: Row(409, .knowledge, "another upload of this file interfered", isRetryable: true)
+        case .uploadOffsetMismatch: Row(409, .knowledge, "the upload continues at a different offset")
+        case .uploadNotResumable: Row(409, .knowledge, "this storage accepts a file only in a single request")
         case .commitIdReused:
-            Row(409, .knowledge, "another commit of this device in this sharing group has this commitId")
+            Row(409, .knowledge, "this device has used this commitId for another commit in this sharing group")
         case .batchMismatch:
-            Row(409, .knowledge, "the batch has another batchCount, or was committed without this change")
+            Row(409, .knowledge, "the batch has a different batchCount, or was committed without this change")
         case .lastAdmin: Row(409, .caller, "the sharing group would have members but no admin")
         case .notAMember: Row(410, .caller, "the user is not a member of this sharing group")
-        case .ownerRemoved: Row(410, .storage, "whoever would own the file is no longer here")
+        case .ownerRemoved: Row(410, .storage, "the file's owner is no longer a member")
         case .cloudAuthorizationRevoked: Row(410, .storage, "the owner must sign in again")
         case .invitationGone: Row(410, .knowledge, "there is no such invitation, or it has expired")
         case .lengthRequired: Row(411, .world, "Content-Length is required")
         case .protocolVersionUnsupported: Row(412, .world, "this version of tus is not supported")
         case .bodyTooLarge: Row(413, .file, "the body is larger than this endpoint accepts")
         case .appMetaDataTooLarge: Row(413, .file, "the metadata are larger than this server accepts")
-        case .requestTooLong: Row(414, .file, "query and headers together are longer than this server accepts")
-        case .mediaTypeUnsupported: Row(415, .world, "the body has another Content-Type than this request needs")
+        case .requestTooLong: Row(414, .file, "the query and headers together are longer than this server accepts")
+        case .mediaTypeUnsupported: Row(415, .world, "this request requires a different Content-Type")
         case .rangeNotSatisfiable: Row(416, .knowledge, "the file ends before the requested range")
         case .misdirectedRequest: Row(421, .world, "this connection is not for that host")
-        case .checksumMismatch: Row(422, .file, "the bytes that arrived have another checksum", isRetryable: true)
-        case .pieceTooSmall: Row(422, .knowledge, "a piece that is not the last has too few bytes to be kept")
+        case .checksumMismatch: Row(422, .file, "the received bytes have a different checksum", isRetryable: true)
+        case .pieceTooSmall: Row(422, .knowledge, "only the last piece may have so few bytes")
         case .pieceChecksumMismatch:
-            Row(460, .world, "the body has another digest than Upload-Checksum says", isRetryable: true)
+            Row(460, .world, "the body's digest differs from Upload-Checksum", isRetryable: true)
         case .contentMismatch: Row(422, .knowledge, "these are not the bytes that were uploaded as this version")
         case .tooManyRequests: Row(429, .world, "too many requests", isRetryable: true)
         case .tooManyFailedSignIns:
             Row(429, .world, "too many tokens from this address were rejected", isRetryable: true)
         case .quotaGroupRate:
-            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has reached this server's hourly limit for this action", isRetryable: true)
         case .quotaInvitationRate:
-            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has reached this server's hourly limit for this action", isRetryable: true)
         case .quotaCodeExchangeRate:
-            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has reached this server's hourly limit for this action", isRetryable: true)
         case .quotaPushRegistrationRate:
-            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has reached this server's hourly limit for this action", isRetryable: true)
         case .quotaAccountSwitchRate:
-            Row(429, .world, "the user has done this as often as this server allows within an hour", isRetryable: true)
+            Row(429, .world, "the user has reached this server's hourly limit for this action", isRetryable: true)
         case .tooManySimultaneousRequests:
-            Row(429, .world, "the user has as many requests in progress as allowed", isRetryable: true)
+            Row(429, .world, "the user has reached the maximum number of simultaneous requests", isRetryable: true)
         case .tooManyTransfers:
-            Row(429, .world, "the user has as many uploads and downloads in progress as allowed", isRetryable: true)
+            Row(429, .world, "the user has reached the maximum number of simultaneous transfers", isRetryable: true)
         case .busy: Row(429, .world, "the server is busy", isRetryable: true)
-        case .internal: Row(500, .world, "the server made a mistake")
+        case .internal: Row(500, .world, "the server has a defect")
         case .serverError: Row(500, .world, "the server failed", isRetryable: true)
         case .notImplemented: Row(501, .world, "this transfer encoding or method is not supported")
-        case .providerUnavailable: Row(502, .world, "the sign-in service does not work now", isRetryable: true)
+        case .providerUnavailable: Row(502, .world, "the sign-in service is unavailable", isRetryable: true)
         case .providerPaused:
-            Row(429, .world, "the provider asks for a pause, or could not be reached", isRetryable: true)
-        case .providerBusy: Row(429, .world, "too many requests wait for this provider", isRetryable: true)
-        case .providerCircuitOpen: Row(429, .world, "this provider has not answered lately", isRetryable: true)
-        case .providerMisconfigured: Row(502, .world, "the sign-in service refuses this server")
-        case .cloudUnavailable: Row(502, .storage, "the cloud storage does not work now", isRetryable: true)
-        case .cloudRateLimited: Row(502, .storage, "the cloud storage is too busy", isRetryable: true)
-        case .pushUnavailable: Row(502, .world, "the push service does not work now", isRetryable: true)
-        case .pushRefused: Row(502, .world, "the push service refuses")
-        case .cloudRefused: Row(502, .file, "the cloud storage refuses")
+            Row(429, .world, "the provider has asked for a pause, or could not be reached", isRetryable: true)
+        case .providerBusy: Row(429, .world, "too many requests are waiting for this provider", isRetryable: true)
+        case .providerCircuitOpen: Row(429, .world, "this provider has not answered recently", isRetryable: true)
+        case .providerMisconfigured: Row(502, .world, "the sign-in service rejects this server")
+        case .cloudUnavailable: Row(502, .storage, "the storage provider is unavailable", isRetryable: true)
+        case .cloudRateLimited: Row(502, .storage, "the storage provider is too busy", isRetryable: true)
+        case .pushUnavailable: Row(502, .world, "the push service is unavailable", isRetryable: true)
+        case .pushRefused: Row(502, .world, "the push service rejected the request")
+        case .cloudRefused: Row(502, .file, "the storage provider rejected the request")
         case .storageTermsNotAccepted:
-            Row(502, .storage, "the owner has to accept the terms of service at the server of their storage")
-        case .serverUnavailable: Row(502, .world, "the server is not available at the moment", isRetryable: true)
+            Row(502, .storage, "the owner must accept the terms of service of their storage")
+        case .serverUnavailable: Row(502, .world, "the server is currently unavailable", isRetryable: true)
         case .databaseUnavailable: Row(503, .world, "the database cannot be reached", isRetryable: true)
         case .maintenance: Row(503, .world, "the server is down for maintenance", isRetryable: true)
         case .pushTimeout: Row(504, .world, "the push service is too slow", isRetryable: true)
-        case .cloudTimeout: Row(504, .storage, "the cloud storage is too slow", isRetryable: true)
+        case .cloudTimeout: Row(504, .storage, "the storage provider is too slow", isRetryable: true)
         case .serverTimeout: Row(504, .world, "the server took too long", isRetryable: true)
         case .httpVersionNotSupported: Row(505, .world, "this version of HTTP is not supported")
         case .cloudQuotaExceeded: Row(507, .storage, "the owner's cloud storage is full")
         }
     }
 
-    /// What the refusal is about, which decides what becomes of a change that a client has queued.
+    /// What the refusal is about; this determines how a client treats a queued change.
     public var refusalClass: RefusalClass { row.refusalClass }
     /// The HTTP status of the code.
     public var status: Int { row.status }
-    /// Whether the same request may succeed later without any other change.
+    /// Whether the same request may succeed later, unchanged.
     public var isRetryable: Bool { row.isRetryable }
     /// A description for developers; a more specific error may replace it.
     public var sentence: String { row.sentence }
 }
 
-/// What a refusal is about. A client decides by it what becomes of a queued change, and of the changes behind it.
+/// What a refusal is about. It determines how a client treats a queued change and the changes behind it.
 public enum RefusalClass: String, CaseIterable, Sendable {
-    /// This change: the same change is refused again, others are not. It is set aside; the others are sent.
+    /// This change: it would be refused again, while others would not. The client sets it aside and sends the others.
     case file
-    /// The storage of the file's owner. The change waits until the owner has made room, has signed in again or can be
-    /// reached; files of other owners are sent.
+    /// The storage of the file's owner. The change waits until the owner has freed space or signed in again, or until
+    /// the storage can be reached; the client sends files of other owners.
     case storage
     /// The caller: who they are, or what they may do. Changes wait until that changes.
     case caller
-    /// What the client knows: its versions are out of date. It reads the index, and applies the rules for conflicts.
+    /// The client's knowledge: its versions are out of date. It reads the index and applies the rules for conflicts.
     case knowledge
-    /// Neither of them: the network, load, maintenance, a defect. The same request may succeed later.
+    /// None of these: the network, load, maintenance, a defect. The same request may succeed later.
     case world
 
     /// The class of a reply without a known code, such as a proxy's or a newer server's (RFC 9110, section 15).

@@ -12,7 +12,7 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     /// Obsolete spelling of ``authorizationCode``.
     case googleServerAuthCode = "SyncServer-Google-server-auth-code"
     /// The redirect URI with which ``authorizationCode`` was requested: a ``LoopbackRedirectURI``, or one that the
-    /// server knows.
+    /// server allows.
     case redirectURI = "SyncServer-redirect-uri"
     /// The ``CodeVerifier`` of the challenge with which ``authorizationCode`` was requested.
     case codeVerifier = "SyncServer-code-verifier"
@@ -22,11 +22,11 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case accountDetails = "X-account-details"
     /// Microsoft: the second token.
     case microsoftAccessToken = "X-microsoft-access-token"
-    /// The ``AccountEpoch`` that the client knows; a request with another one than the server's is refused.
+    /// The ``AccountEpoch`` that the client knows; a request with an epoch that differs from the server's is rejected.
     case accountEpoch = "SyncServer-Account-Epoch"
     /// The ``DeviceGrant`` of the device.
     case deviceGrant = "SyncServer-Device-Grant"
-    /// BeginAccountSwitch, ConfirmAccountSwitch: JSON with credentials of the account that is to be left; ``OldAccountProof``.
+    /// BeginAccountSwitch, ConfirmAccountSwitch: JSON with credentials of the account to be left; ``OldAccountProof``.
     case oldAccountProof = "SyncServer-Old-Account-Proof"
     /// Debug only: any value makes the endpoint fail.
     case failureTest = "SyncServer-FailureTest"
@@ -35,9 +35,9 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case ifNoneMatch = "If-None-Match"
     /// DownloadFile: which bytes are requested (RFC 9110, section 14.2).
     case range = "Range"
-    /// DownloadFile: the bytes of which the client has a part; if they have changed, it needs all of them.
+    /// DownloadFile: identifies the bytes that the client has in part; if they have changed, it needs all of them.
     case ifRange = "If-Range"
-    /// CreateUpload: how many bytes the whole upload has.
+    /// CreateUpload: the number of bytes of the whole upload.
     case uploadLength = "Upload-Length"
     /// AppendToUpload: the position in the upload of the body's first byte.
     case uploadOffset = "Upload-Offset"
@@ -45,9 +45,9 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case uploadComplete = "Upload-Complete"
     /// The opposite of ``uploadComplete`` in the third interop version of the draft.
     case uploadIncomplete = "Upload-Incomplete"
-    /// The version of the draft that the client speaks.
+    /// The version of the draft that the client uses.
     case uploadDraftInteropVersion = "Upload-Draft-Interop-Version"
-    /// The version of the tus protocol that the client speaks.
+    /// The version of the tus protocol that the client uses.
     case tusResumable = "Tus-Resumable"
     /// AppendToUpload: algorithm and digest of the body (tus, extension checksum).
     case uploadChecksum = "Upload-Checksum"

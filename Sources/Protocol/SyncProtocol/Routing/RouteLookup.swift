@@ -11,7 +11,7 @@ public enum RouteLookup: Sendable, Hashable {
     /// - Parameters:
     ///   - method: The HTTP method, in capitals as received.
     ///   - path: The decoded path without query: `/Index/` as clients send it, or `/Index`.
-    ///   - prefix: What precedes the endpoint's name in all paths, without a trailing slash; normally empty.
+    ///   - prefix: The text before the endpoint's name in all paths, without a trailing slash; normally empty.
     ///   - debug: Whether endpoints of debug builds exist.
     public init(method: String, path: String, prefix: String = "", debug: Bool = false) {
         guard path.hasPrefix(prefix) else {

@@ -2,7 +2,7 @@ public import OpenSSLCrypto
 import Providers
 
 extension KeyRing {
-    /// The sealing key of a configuration, and the former ones and the coming one, whose records can be opened.
+    /// The sealing key of a configuration, with the former keys and the next one, whose records can also be opened.
     /// - Throws: ``ConfigurationError`` naming the setting whose key is unusable.
     public init(_ configuration: ServerConfiguration) throws(ConfigurationError) {
         let current = try Self.key(configuration.sealingKey, setting: "sealing.keyFile")

@@ -7,9 +7,9 @@ import SyncProtocol
 public import Vault
 
 extension StorageRegistry {
-    /// The accounts that a configuration allows and the storage that comes with them.
+    /// The accounts that a configuration allows, with their storage.
     ///
-    /// The one place where they are put together, so that the server and the operator's tool see the same.
+    /// The only place that assembles them, so that the server and the operator's tool see the same.
     /// - Parameter unreadable: called for each sealed record that cannot be opened, for statistics.
     /// - Throws: ``ConfigurationError`` if a sealing key cannot be used.
     public init(
@@ -22,7 +22,7 @@ extension StorageRegistry {
                 offer.makeStorage?(configuration.accounts[offer.accountType] ?? SettingValues())
             },
             accounts: Company.signIns.compactMap { offer in
-                // The clock of the database, since one host reads the dates that another one writes.
+                // The database's clock, since one host reads the dates that another one writes.
                 configuration.accounts[offer.accountType].flatMap { values in
                     offer.makeAccount(values) { Date(timeIntervalSince1970: Double(store.now.secondsSince1970)) }
                 }

@@ -1,11 +1,11 @@
-/// Changes single settings in a configuration's text, as `syncctl setup` does; all else stays as it is written.
+/// Changes single settings in a configuration's text, as `syncctl setup` does; the rest of the text stays unchanged.
 public struct ConfigurationEdit: Sendable {
-    /// Why the text can only be changed by hand; a sentence.
+    /// Why the text can only be changed by hand, as a sentence.
     public struct Unsuitable: Error, CustomStringConvertible {
         public var description: String
     }
 
-    /// A setting as the text has it: its own name or an older one, nested or with a dot.
+    /// A setting as found in the text: under its own name or an older one, nested or with a dot.
     private struct Found {
         var member: LocatedJSON.Member
         /// Whether it is in an object of the root.
@@ -24,18 +24,18 @@ public struct ConfigurationEdit: Sendable {
     /// Whether the text has a setting of this name, or a section; also if its value is `null`.
     public func has(_ key: String) -> Bool { members.contains { $0.name == key } || find([key]) != nil }
 
-    /// The text that a setting has; `nil` if it has none, or the text lacks it.
+    /// The value of a setting that is a text; `nil` if it is missing or not a text.
     public func string(_ key: String) -> String? {
         if case .string(let value)? = find([key])?.member.value.value { value } else { nil }
     }
 
-    /// Sets one setting: replaces its value where it is, else adds it at the end of its section.
+    /// Sets one setting: replaces its value in place, or adds it at the end of its section.
     ///
-    /// A key that names a secret's file takes the place of the secret itself, and any key that of its older names.
+    /// A key that names a secret's file replaces the secret itself, and any key replaces its older names.
     /// - Parameters:
-    ///   - key: with at most one dot, which stands between an object and its member.
+    ///   - key: with at most one dot, between an object and its member.
     ///   - json: the value, in JSON on one line.
-    /// - Throws: ``Unsuitable`` if the key's section is no object.
+    /// - Throws: ``Unsuitable`` if the key's section is not an object.
     public mutating func set(_ key: String, toJSON json: String) throws(Unsuitable) {
         let parts = key.split(separator: ".", maxSplits: 1).map(String.init)
         if let found = find(Self.names(meaning: key)) {
@@ -74,7 +74,7 @@ public struct ConfigurationEdit: Sendable {
         return nil
     }
 
-    /// The key itself, and what means the same or would exclude it.
+    /// The key itself, its synonyms, and the keys that exclude it.
     private static func names(meaning key: String) -> [String] {
         let own = key.hasSuffix("File") ? [key, String(key.dropLast(4))] : [key]
         return own + SettingCatalog.olderNames.filter { own.contains($0.value) }.map(\.key)
@@ -82,10 +82,10 @@ public struct ConfigurationEdit: Sendable {
 
     // MARK: Changing
 
-    /// Where the root's brace is: only blanks and a byte order mark are before it.
+    /// The position of the root's brace, preceded only by blanks and a byte order mark.
     private var rootStart: Int { Array(text.unicodeScalars).firstIndex(of: "{") ?? 0 }
 
-    /// Adds a member at the end of the object that begins at `start`, on a line of its own if the last one has one.
+    /// Adds a member at the end of the object that begins at `start`, on a separate line if the last member has one.
     private mutating func insert(
         _ member: String, after others: [LocatedJSON.Member], in start: Int
     ) throws(Unsuitable) {
@@ -115,7 +115,7 @@ public struct ConfigurationEdit: Sendable {
         members = try Self.rootMembers(of: text)
     }
 
-    /// The members of the object that a configuration's text is.
+    /// The members of a configuration's root object.
     static func rootMembers(of text: String) throws(Unsuitable) -> [LocatedJSON.Member] {
         let root: LocatedJSON
         do { root = try LocatedJSONParser.parse(Array(text.utf8)) } catch {

@@ -1,18 +1,18 @@
 /// Something that an operator should know about a configuration file.
 public struct ConfigurationFinding: Sendable, Equatable {
     public enum Kind: Sendable {
-        /// The server does not start with it.
+        /// The server does not start.
         case problem
-        /// The server starts, but somebody should fix it.
+        /// The server starts, but somebody should fix the problem.
         case warning
-        /// Good to know.
+        /// Information only.
         case note
     }
 
     public var kind: Kind
-    /// Where it is; `nil` if it is about something that is missing.
+    /// The position; `nil` if the finding is about something missing.
     public var place: TextPlace?
-    /// Names the setting; holds no secret.
+    /// Names the setting; contains no secret.
     public var sentence: String
 }
 
@@ -25,9 +25,9 @@ public struct ConfigurationError: Error, CustomStringConvertible {
     public var path: String
     /// Problems, in the order of the file, then those without a place; never empty.
     public var problems: [ConfigurationFinding]
-    /// What else to know about the file: warnings and notes.
+    /// Other findings about the file: warnings and notes.
     public var notes: [ConfigurationFinding]
-    /// Whether this process was not permitted to read the file or a secret: nothing can be said about those then.
+    /// Whether this process was not permitted to read the file or a secret, whose contents then remain unchecked.
     public var isDenied: Bool
 
     /// - Parameter problems: at least one.

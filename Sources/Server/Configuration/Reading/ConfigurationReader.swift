@@ -1,21 +1,21 @@
 /// Reads values from a configuration file and collects all findings about it.
 ///
 /// A setting may be nested (`{"database": {"name": …}}`) or dotted (`"database.name": …`); numbers and booleans may
-/// also be given as strings, as in older servers' files. Older names are treated as ours.
+/// also be given as strings, as in older servers' files. Older names are treated like current ones.
 struct ConfigurationReader {
     private struct Setting {
-        /// As the file has it.
+        /// The name in the file.
         var name: String
         var place: TextPlace
         var value: LocatedJSON
     }
 
-    /// By our name.
+    /// By the setting's current name.
     private var settings: [String: Setting] = [:]
-    /// All settings of the file; those that have been read stay in it.
+    /// All settings of the file, including those already read.
     private var places: [String: (name: String, place: TextPlace)] = [:]
     private var findings: [ConfigurationFinding] = []
-    /// Every name that was looked up, whether the file has it or not.
+    /// Every name that was looked up, whether in the file or not.
     private(set) var asked: Set<String> = []
 
     /// - Parameter root: the whole file; must be an object.
@@ -67,7 +67,7 @@ struct ConfigurationReader {
     // MARK: Findings
 
     /// Adds a finding.
-    /// - Parameter key: the setting that it is about, by our name; the finding gets its place.
+    /// - Parameter key: the setting in question, by its current name; the finding gets its place.
     mutating func report(_ kind: ConfigurationFinding.Kind, _ sentence: String, at key: String?) {
         report(kind, key.flatMap { places[$0]?.place }, sentence)
     }
@@ -82,7 +82,7 @@ struct ConfigurationReader {
     /// Warnings, then notes.
     var notes: [ConfigurationFinding] { sorted { $0.kind == .warning } + sorted { $0.kind == .note } }
 
-    /// In the file's order; those without a place come last.
+    /// In the file's order; findings without a place are last.
     private func sorted(_ isWanted: (ConfigurationFinding) -> Bool) -> [ConfigurationFinding] {
         let wanted = findings.filter(isWanted)
         let placed = wanted.compactMap { finding in finding.place.map { (place: $0, finding) } }
@@ -91,10 +91,10 @@ struct ConfigurationReader {
 
     // MARK: Settings
 
-    /// What the file calls a setting: its own name, or an older one.
+    /// The file's name for a setting: its own name, or an older one.
     func name(of key: String) -> String { places[key]?.name ?? key }
 
-    /// What the file would call a setting that it lacks: if it uses an older server's names for the database, so do we.
+    /// The name to report for a missing setting: an older server's name if the file uses such names for the database.
     func nameIfMissing(_ key: String) -> String {
         let used = Set(places.values.compactMap { $0.name.split(separator: ".").first })
         return SettingCatalog.olderNames.first { older, ours in

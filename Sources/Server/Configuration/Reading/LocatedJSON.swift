@@ -1,27 +1,27 @@
-/// A JSON value that knows its position, so that a whole file can be read before anything in it is validated.
+/// A JSON value with its position, so that a whole file can be read before its contents are validated.
 struct LocatedJSON {
     indirect enum Value {
         case null
         case bool(Bool)
-        /// As it is written.
+        /// The number as written.
         case number(String)
         case string(String)
         case array([LocatedJSON])
-        /// In the file's order; a name may occur twice.
+        /// In the order of the file; a name may occur twice.
         case object([Member])
     }
 
     struct Member {
         var name: String
-        /// Where the name stands.
+        /// The position of the name.
         var place: TextPlace
-        /// Where the name's text begins, in Unicode scalars from the beginning of the file.
+        /// The start of the name's text, in Unicode scalars from the beginning of the file.
         var start: Int
         var value: LocatedJSON
     }
 
     var value: Value
     var place: TextPlace
-    /// Where its text is, in Unicode scalars from the beginning of the file.
+    /// The range of its text, in Unicode scalars from the beginning of the file.
     var extent: Range<Int>
 }

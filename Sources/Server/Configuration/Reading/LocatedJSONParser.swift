@@ -1,4 +1,4 @@
-/// A strict parser of JSON text (RFC 8259) that says where a mistake is, and what it probably is.
+/// A strict parser of JSON text (RFC 8259) that reports where a mistake is, and its probable cause.
 struct LocatedJSONParser {
     /// The text is not JSON.
     struct Mistake: Error {
@@ -21,19 +21,19 @@ struct LocatedJSONParser {
             let lines = start.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
             throw Mistake(
                 place: TextPlace(line: lines.count, column: (lines.last?.count ?? 0) + 1),
-                sentence: "the file must be in UTF-8, and here it is not")
+                sentence: "the file must be in UTF-8, but this is not UTF-8")
         }
         var parser = LocatedJSONParser(scalars: Array(text.unicodeScalars))
         if parser.next == byteOrderMark { parser.position += 1 }
         let value = try parser.value(depth: 0)
         try parser.skipBlanks()
-        if parser.next != nil { throw parser.mistake("there is something after the end of the JSON value") }
+        if parser.next != nil { throw parser.mistake("there is text after the end of the JSON value") }
         return value
     }
 
     private init(scalars: [Unicode.Scalar]) { self.scalars = scalars }
 
-    /// How many bytes at the beginning are UTF-8.
+    /// The number of bytes at the beginning that are UTF-8.
     private static func lengthOfValidUTF8(_ bytes: [UInt8]) -> Int {
         var decoder = UTF8()
         var iterator = bytes.makeIterator()
@@ -46,7 +46,7 @@ struct LocatedJSONParser {
 
     private mutating func value(depth: Int) throws(Mistake) -> LocatedJSON {
         try skipBlanks()
-        guard depth < Self.maximumDepth else { throw mistake("values nest too deep") }
+        guard depth < Self.maximumDepth else { throw mistake("values are nested too deeply") }
         let start = place
         let begin = position
         let value: LocatedJSON.Value
@@ -56,7 +56,7 @@ struct LocatedJSONParser {
         case "\"": value = .string(try string())
         case let scalar? where scalar == "-" || Self.isDigit(scalar): value = .number(try number())
         case let scalar? where scalar.properties.isAlphabetic: value = try word()
-        case "'": throw mistake("texts stand in double quotation marks")
+        case "'": throw mistake("texts must be in double quotation marks")
         case nil: throw mistake(depth == 0 ? "the file is empty" : "the file ends where a value is expected")
         case let other?: throw mistake("a value is expected here, not \(Self.quoted(other))")
         }
@@ -73,7 +73,7 @@ struct LocatedJSONParser {
             try skipBlanks()
             let namePlace = place
             let start = position
-            if next == "}" { throw mistake("a comma must not stand before the closing }") }
+            if next == "}" { throw mistake("a comma is not allowed before the closing }") }
             guard next == "\"" else {
                 throw mistake(
                     next == nil
@@ -98,7 +98,7 @@ struct LocatedJSONParser {
         if try accept("]") { return items }
         while true {
             try skipBlanks()
-            if next == "]" { throw mistake("a comma must not stand before the closing ]") }
+            if next == "]" { throw mistake("a comma is not allowed before the closing ]") }
             items.append(try value(depth: depth + 1))
             if try accept(",") { continue }
             if try accept("]") { return items }
@@ -119,7 +119,7 @@ struct LocatedJSONParser {
         case "false": return .bool(false)
         case "null": return .null
         default:
-            throw Mistake(place: start, sentence: "\(word) is no value; texts stand in double quotation marks")
+            throw Mistake(place: start, sentence: "\(word) is not a value; texts must be in double quotation marks")
         }
     }
 
@@ -145,11 +145,11 @@ struct LocatedJSONParser {
         }
         var text = String.UnicodeScalarView()
         text.append(contentsOf: scalars[first..<position])
-        guard isGood else { throw Mistake(place: start, sentence: "\(String(text)) is no number as JSON has it") }
+        guard isGood else { throw Mistake(place: start, sentence: "\(String(text)) is not a number in JSON") }
         return String(text)
     }
 
-    /// Skips digits; returns how many.
+    /// Skips digits, and returns their number.
     private mutating func digits() -> Int {
         let first = position
         while let scalar = next, Self.isDigit(scalar) { advance() }
@@ -209,7 +209,7 @@ struct LocatedJSONParser {
                 return scalar
             }
         }
-        throw Mistake(place: start, sentence: "half of a surrogate pair stands for no character")
+        throw Mistake(place: start, sentence: "half of a surrogate pair is not a character")
     }
 
     private mutating func fourDigits(since start: TextPlace) throws(Mistake) -> UInt32 {
@@ -242,7 +242,7 @@ struct LocatedJSONParser {
         while let scalar = next {
             switch scalar {
             case " ", "\t", "\n", "\r": advance()
-            case "/", "#": throw mistake("comments have no place in JSON")
+            case "/", "#": throw mistake("JSON does not allow comments")
             default: return
             }
         }

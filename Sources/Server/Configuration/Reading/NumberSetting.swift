@@ -1,5 +1,4 @@
-/// A setting that is a whole number: its key, its range, and the property that holds it. Its default is the property's
-/// own.
+/// A setting that is a whole number: its key, its range, and the property that holds it. The default is the property's.
 struct NumberSetting: Sendable {
     let key: String
     let range: ClosedRange<Int>
@@ -32,7 +31,7 @@ struct NumberSetting: Sendable {
             write: { $0[keyPath: property] = .seconds($1) })
     }
 
-    /// All of them, in the order of docs/operations.md; but the quotas, which ``Quota`` lists.
+    /// All such settings except the quotas, which ``Quota`` lists, in the order of docs/operations.md.
     static let all: [NumberSetting] = [
         .init(
             "maximumUploadBytes", 1...(1 << 42), read: { Int($0.maximumUploadBytes) },

@@ -1,7 +1,7 @@
 public import MariaDB
 import Posix
 
-/// Where a SyncServerII keeps its data, according to that server's own configuration file.
+/// The database of a SyncServerII, according to that server's own configuration file.
 public enum OlderServerDatabase {
     /// Reads host, user, password and database from a `Server.json` of either format: an object `db`, or flat strings
     /// `mySQL.host` and so on. Everything else in the file is ignored.
@@ -11,7 +11,7 @@ public enum OlderServerDatabase {
         guard case .object(let members) = root.value else { throw refusal(path, "the file must hold one JSON object") }
         let isDatabase: (LocatedJSON.Member) -> Bool = { $0.name == "db" || $0.name.hasPrefix("mySQL") }
         guard members.contains(where: isDatabase) else {
-            throw refusal(path, "there is neither db nor mySQL.host: is this a SyncServerII's file?")
+            throw refusal(path, "the file has neither db nor mySQL.host: is it from SyncServerII?")
         }
         var reader = ConfigurationReader(
             LocatedJSON(value: .object(members.filter(isDatabase)), place: root.place, extent: root.extent))

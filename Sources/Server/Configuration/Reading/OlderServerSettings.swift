@@ -1,14 +1,14 @@
 import Posix
 public import Providers
 
-/// What a SyncServerII's own configuration file says about the companies' services: the answers that its operator has
-/// given once.
+/// The settings of the companies' services in a SyncServerII's own configuration file, so that its operator need not
+/// enter them again.
 public struct OlderServerSettings: Sendable {
-    /// By the sign-in or push service: the values of its settings, secrets included. Only services with all that they
-    /// require.
+    /// The values of the settings of each sign-in or push service, including secrets. Contains only services with all
+    /// required settings.
     public private(set) var values: [(settings: [Setting], values: SettingValues)] = []
 
-    /// Reads a `Server.json` of either format; what is not about companies is ignored.
+    /// Reads a `Server.json` of either format, and ignores settings unrelated to companies.
     /// - Throws: ``ConfigurationError`` if it is not such a file, or a setting of a company is wrong.
     public init(readingFrom path: String) throws(ConfigurationError) {
         let root = try OlderServerDatabase.root(ofFileAt: path)

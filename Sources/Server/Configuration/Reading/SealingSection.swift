@@ -1,8 +1,9 @@
 import FoundationEssentials
 
-/// The section `sealing` of a configuration's text, which `syncctl keys rotate` rewrites; all else stays as it is written.
+/// The section `sealing` of a configuration's text, which `syncctl keys rotate` rewrites; the rest of the text stays
+/// unchanged.
 public struct SealingSection: Equatable, Sendable {
-    /// As the file has it: an absolute path, or a name below the folder of secrets.
+    /// The value in the file: an absolute path, or a name below the folder of secrets.
     public var keyFile: String
     public var formerKeyFiles: [String]
     public var nextKeyFile: String?
@@ -20,7 +21,7 @@ public struct SealingSection: Equatable, Sendable {
         if let dotted {
             throw Unsuitable(
                 description:
-                    "\(dotted.place): \(dotted.name) has to be a member of an object \"\(Self.name)\" before keys can be "
+                    "\(dotted.place): \(dotted.name) must be a member of an object \"\(Self.name)\" before keys can be "
                     + "rotated by this command")
         }
         keyFile = SettingsReader.sealingKeyFile
@@ -38,13 +39,13 @@ public struct SealingSection: Equatable, Sendable {
             default:
                 throw Unsuitable(
                     description:
-                        "\(setting.place): \(Self.name).\(setting.name) has to be moved into a file of its own, named "
+                        "\(setting.place): \(Self.name).\(setting.name) must be moved into a separate file, named "
                         + "by sealing.keyFile, before keys can be rotated")
             }
         }
     }
 
-    /// `text` with this section in place of the one that it has.
+    /// `text` with this section in place of its own.
     /// - Throws: ``Unsuitable``.
     public func replacing(in text: String) throws(Unsuitable) -> String {
         let members = try ConfigurationEdit.rootMembers(of: text)

@@ -6,16 +6,17 @@ import Providers
 ///
 /// In a service, systemd provides a copy of each file of `/etc/syncd/secrets` to that service only, and puts the prefix
 /// of `LoadCredential=secret:/etc/syncd/secrets` before its name (systemd.exec(5)). Elsewhere, as for `syncctl`, the
-/// files themselves are read: in the folder `secrets` beside the configuration, or else beside the configuration.
+/// files themselves are read, from the folder `secrets` beside the configuration or, failing that, from beside the
+/// configuration.
 struct SecretFiles {
-    /// Prefixes tried for a relative name, in this order; the first that leads to a file wins.
+    /// Prefixes tried for a relative name, in this order; the first that matches a file wins.
     private let prefixes: [String]
-    /// Secrets that are still to be written to files, by their names in the configuration.
+    /// Secrets not yet written to files, by their names in the configuration.
     private let coming: [String: Secret]
-    /// Whether files are looked for where systemd takes them from for a service, while this is none.
+    /// Whether this process, which is not a service, looks where systemd finds the files for a service.
     let isRehearsal: Bool
 
-    /// - Parameter credentialsFolder: what systemd has set `CREDENTIALS_DIRECTORY` to; `nil` outside of a service.
+    /// - Parameter credentialsFolder: the value of `CREDENTIALS_DIRECTORY` set by systemd; `nil` outside of a service.
     init(
         configurationPath: String, credentialsFolder: String? = Self.credentialsFolder, coming: [String: Secret] = [:]
     ) {
@@ -29,7 +30,7 @@ struct SecretFiles {
         }
     }
 
-    /// Only what systemd passes on to the services of a configuration.
+    /// Finds only the files that systemd passes on to the services of a configuration.
     init(rehearsingServicesOf configurationPath: String) {
         coming = [:]
         isRehearsal = true
@@ -44,7 +45,7 @@ struct SecretFiles {
         unsafe getenv("CREDENTIALS_DIRECTORY").map { unsafe String(cString: $0) }
     }
 
-    /// The path of a file that the configuration names; where it should be, if it does not exist.
+    /// The path of a file that the configuration names; the expected path if it does not exist.
     func path(_ name: String) -> String {
         guard !name.hasPrefix("/") else { return name }
         let paths = prefixes.map { $0 + name }

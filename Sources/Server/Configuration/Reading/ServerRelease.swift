@@ -1,4 +1,4 @@
-/// The server's version, as old and new clients read it: three integers with dots.
+/// The server's version in the form that all clients read: three integers with dots.
 ///
 /// Equal to the file VERSION, from which nginx's error pages are generated; `make check` compares the two.
 public enum ServerRelease {

@@ -2,7 +2,7 @@ import Providers
 import SyncProtocol
 
 /// The names of all settings, used to recognise misspelt ones. docs/operations.md explains each; tests keep the three
-/// lists (this one, that one, and what `SettingsReader` reads) the same.
+/// lists (this one, that one, and the settings that `SettingsReader` reads) equal.
 enum SettingCatalog {
     /// Settings whose values are in the file itself.
     static let plain = others.union(Company.signIns.map(\.enablingKey))
@@ -20,8 +20,8 @@ enum SettingCatalog {
         "sandbox.connectTo", "sandbox.caFile",
     ]
 
-    /// Settings that may be in the file, and whose counterpart with the suffix `File` names a file that holds the
-    /// secret; with the roles that need it. A role starts without the secrets that it does not need.
+    /// The secrets that may be in the file, or in a file named by the same setting with the suffix `File`, with the
+    /// roles that need each. A role starts without the secrets that it does not need.
     ///
     /// A role that signs people in, or renews their tokens, needs the secret of their provider; a role that sends
     /// notifications needs that of the push service.
@@ -37,7 +37,7 @@ enum SettingCatalog {
 
     static let secrets = Set(secretReaders.keys)
 
-    /// What the companies' services need.
+    /// The settings of the companies' services.
     private static let companySettings = Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings)
 
     /// Names that SyncServerII's files use for settings of this server.
@@ -51,9 +51,9 @@ enum SettingCatalog {
 
     /// Settings of SyncServerII that have no effect here, with the reason.
     static let withoutEffect = [
-        "port": "nginx listens, and has the port in its own configuration",
+        "port": "nginx listens; its own configuration has the port",
         "ssl.selfSigning": "nginx holds the certificate",
-        "loadTestingCloudStorage": "for tests there is the sandbox",
+        "loadTestingCloudStorage": "for tests, use the sandbox",
     ]
 
     /// All names that a file may contain, nested or with dots.

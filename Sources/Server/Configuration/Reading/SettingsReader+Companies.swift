@@ -3,13 +3,13 @@ import SyncProtocol
 
 // The settings of the companies' services, as their folders in `Providers` declare them.
 extension SettingsReader {
-    /// The accounts with which people may sign in.
+    /// The account types with which people may sign in.
     mutating func accounts() -> [AccountType: SettingValues] {
         let allowed = Company.signIns.filter { reader.bool($0.enablingKey, default: false) }.map(\.accountType)
         let withStorage = Company.signIns.filter { $0.makeStorage != nil }.map(\.accountType)
         if Set(allowed).isDisjoint(with: withStorage) {
             reader.problem(
-                "allowedSignInTypes must allow at least one type that brings storage: "
+                "allowedSignInTypes must include at least one type with storage: "
                     + withStorage.map(\.rawValue).joined(separator: ", "))
         }
         var accounts: [AccountType: SettingValues] = [:]
@@ -22,7 +22,7 @@ extension SettingsReader {
         return accounts
     }
 
-    /// The push services in use, by the sections of the file; each is set up as a whole or not at all.
+    /// The push services in use, by the sections of the file; each must be set up completely or not at all.
     mutating func push() -> [String: SettingValues] {
         var services: [String: SettingValues] = [:]
         for offer in Company.pushes where reader.has(prefix: offer.section) {
@@ -37,7 +37,7 @@ extension SettingsReader {
         for (setting, text) in objections { reader.problem("\(setting.key) \(text)", at: setting.key) }
     }
 
-    /// - Parameter areUsed: whether what is required must be there.
+    /// - Parameter areUsed: whether required settings must be present.
     private mutating func values(of settings: [Setting], areUsed: Bool) -> SettingValues {
         var values = SettingValues()
         for setting in settings {
@@ -62,7 +62,7 @@ extension SettingsReader {
         return values
     }
 
-    /// A secret, with a problem if it is used and missing, or cannot be used.
+    /// A secret; reports a problem if it is used and missing, or unusable.
     private mutating func secretText(_ setting: Setting, isUsed: Bool) -> String? {
         let known = reader.problems.count
         let secret = secret(setting.key)

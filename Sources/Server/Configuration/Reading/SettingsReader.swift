@@ -9,7 +9,7 @@ import SyncProtocol
 struct SettingsReader {
     private static let logLevels = ["debug", "info", "notice", "warning", "error"]
 
-    /// Where the sealing key is unless the file says otherwise.
+    /// The default file of the sealing key.
     static let sealingKeyFile = "sealing-key"
 
     var reader: ConfigurationReader
@@ -18,11 +18,11 @@ struct SettingsReader {
     let permissions: UInt32
     /// The role for which the file is read; `nil` for the operator.
     var role: ServerRole?
-    /// The only secrets that are read, whatever the role needs; `nil`: what it needs.
+    /// The only secrets to read; `nil` for those that the role needs.
     var onlySecrets: Set<String>?
     /// The secrets found to be in files.
     private(set) var secretFiles: [SecretFile] = []
-    /// The settings of those found in the file itself.
+    /// The settings of secrets found in the file itself.
     private(set) var inlineSecrets: [String] = []
     /// Whether this process was not permitted to read a secret.
     private(set) var isDenied = false
@@ -55,7 +55,7 @@ struct SettingsReader {
         return result
     }
 
-    /// 0 is no limit, so that a default can be switched off.
+    /// 0 means no limit, so that a default can be disabled.
     private mutating func quotas() -> Quotas {
         var quotas = Quotas.standard
         for quota in Quota.allCases {
@@ -65,7 +65,7 @@ struct SettingsReader {
         return quotas
     }
 
-    /// The owner's account with those of the roles; or, for a role that has one, that alone.
+    /// The owner's account with those of the roles; or, for a role that has one, only its own.
     private mutating func database() -> (ConnectionSettings, [ServerRole: ConnectionSettings]) {
         let owner = databaseOwner()
         var accounts: [ServerRole: ConnectionSettings] = [:]
@@ -102,7 +102,7 @@ struct SettingsReader {
         if reader.name(of: "database.name") != "database.name" {
             reader.report(
                 .note,
-                "the database must be one for this server alone; syncctl import takes over what is in SyncServerII's",
+                "this server needs a database of its own; syncctl import copies the contents of SyncServerII's",
                 at: "database.name")
         }
         let address: ConnectionSettings.Address =
@@ -143,7 +143,7 @@ struct SettingsReader {
         return (current, former)
     }
 
-    /// What a sealing key has to be, as the end of a sentence.
+    /// The rule for sealing keys, as the end of a sentence.
     static let sealingKeyRule = "it must be 32 bytes in base64, as syncctl keys generate prints them"
 
     private static func isSealingKey(_ secret: Secret) -> Bool { (try? SealingKey(base64: secret.value)) != nil }
@@ -157,7 +157,7 @@ struct SettingsReader {
             isDenied = isDenied || error.isDenial
             reader.problem(
                 "sealing.keyFile is missing, and \(files.path(Self.sealingKeyFile)) cannot be read either: \(error); "
-                    + "syncctl keys generate makes a key")
+                    + "syncctl keys generate creates a key")
             return Secret("")
         }
     }
@@ -168,8 +168,8 @@ struct SettingsReader {
                 setting: "sealing.key", name: Self.sealingKeyFile, readers: Set(ServerRole.allCases)))
     }
 
-    /// The key that is to seal some day. A service starts without it: nothing is sealed with it before every service has
-    /// it, and systemd passes on a new file only after it has read its units again.
+    /// The next sealing key. A service starts without it: nothing is sealed with it before every service has it, and
+    /// systemd passes on a new file only after reloading its units.
     private mutating func nextSealingKey() -> Secret? {
         let key = "sealing.nextKeyFile"
         guard let file = reader.string(key), isNeeded("sealing.key") else { return nil }
@@ -196,12 +196,12 @@ struct SettingsReader {
             return nil
         }
         if address.scheme == .http, address.hostKind == .domainName {
-            reader.report(.warning, "publicURL is not https: tokens travel in the clear", at: "publicURL")
+            reader.report(.warning, "publicURL is not https: tokens are sent unencrypted", at: "publicURL")
         }
         return address.origin + address.path.dropLast()
     }
 
-    /// Those that are listed, and those of companies, which a caller that uses one may also name explicitly.
+    /// The listed URIs, and those of companies, which a caller may also name explicitly.
     private mutating func redirectURIs(_ accounts: [AccountType: SettingValues]) -> Set<String> {
         let listed = reader.strings("redirectURIs")
         for uri in listed where !Self.isRedirectURI(uri) {
@@ -229,11 +229,11 @@ struct SettingsReader {
         let name = reader.string(keys.0)
         let contents = reader.string(keys.1)
         guard let name, let contents else {
-            // With the older server, too, this meant that no file is created.
+            // As with the older server, no file is created in this case.
             if name != nil {
-                reader.report(.warning, "\(keys.0) is without effect: \(keys.1) is missing", at: keys.0)
+                reader.report(.warning, "\(keys.0) has no effect: \(keys.1) is missing", at: keys.0)
             } else if contents != nil {
-                reader.report(.warning, "\(keys.1) is without effect: \(keys.0) is missing", at: keys.1)
+                reader.report(.warning, "\(keys.1) has no effect: \(keys.0) is missing", at: keys.1)
             }
             return nil
         }
@@ -289,15 +289,15 @@ struct SettingsReader {
         onlySecrets?.contains(key) ?? role.map { readers(of: key).contains($0) } ?? true
     }
 
-    /// Who needs a secret. A role with an account of its own must not use that of the database's owner.
+    /// The roles that need a secret. A role with a separate account must not use that of the database's owner.
     private func readers(of key: String) -> Set<ServerRole> {
         let readers = SettingCatalog.secretReaders[key] ?? []
         guard key == "database.password" else { return readers }
         return readers.filter { !reader.has(prefix: "database.roles.\($0.rawValue)") }
     }
 
-    /// A secret that is given inline, or in the file named by the same key with the suffix `File`; an empty one if it
-    /// is given and the role does not need it.
+    /// A secret given inline, or in the file named by the same key with the suffix `File`; empty if it is given but the
+    /// role does not need it.
     mutating func secret(_ key: String) -> Secret? {
         let inline = reader.string(key)
         if inline != nil { inlineSecrets.append(key) }
@@ -340,7 +340,7 @@ struct SettingsReader {
         guard let mode = try? TextFile.permissions(of: path), mode & 0o007 != 0 else { return }
         reader.report(
             .warning,
-            "\(key) names \(path), which everybody on this machine may read or write (mode \(Self.octal(mode)))",
+            "\(key) names \(path), which anyone on this machine can read or write (mode \(Self.octal(mode)))",
             at: key)
     }
 
@@ -348,11 +348,11 @@ struct SettingsReader {
         let name = reader.name(of: key)
         if permissions & 0o007 != 0 {
             reader.problem(
-                "\(name) is a secret in a file that everybody on this machine may read or write "
+                "\(name) is a secret in a file that anyone on this machine can read or write "
                     + "(mode \(Self.octal(permissions)))",
                 at: key)
         } else {
-            reader.report(.warning, "\(name) is a secret: better in a file of its own, named by \(key)File", at: key)
+            reader.report(.warning, "\(name) is a secret: move it to a separate file, named by \(key)File", at: key)
         }
     }
 
@@ -362,7 +362,7 @@ struct SettingsReader {
     }
 
     mutating func missing(_ key: String) -> Secret {
-        // A wrong value has been reported as a problem already.
+        // A wrong value has already been reported as a problem.
         if !reader.has(prefix: key), !reader.has(prefix: String(key.dropLast(4))) {
             reader.problem("\(key) is missing")
         }

@@ -1,9 +1,9 @@
-/// Guesses what a misspelt name was meant to be.
+/// Suggests the intended name for a misspelt one.
 public enum Spelling {
-    /// The known name that `name` was probably meant to be; `nil` if none is near enough.
+    /// The known name that was probably intended by `name`; `nil` if none is similar enough.
     ///
-    /// Letter case does not count. Of names that are as near as each other it is one that `name` begins. A name whose last
-    /// part is right, but at the wrong depth, counts as near.
+    /// Letter case is ignored. Among equally similar names, one that begins with `name` is preferred. A name whose last
+    /// part is right, but at the wrong depth, counts as similar.
     public static func suggestion(for name: String, among known: [String]) -> String? {
         let wanted = Array(name.lowercased().unicodeScalars)
         let limit = max(1, min(3, wanted.count / 4))
@@ -19,7 +19,7 @@ public enum Spelling {
         return namesakes.count == 1 ? namesakes[0] : nil
     }
 
-    /// How many letters must be added, removed, replaced or swapped with their neighbour to make one of the other
+    /// The number of letters to add, remove, replace or swap with their neighbour to turn one name into the other
     /// (optimal string alignment).
     static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
         var rows = [Array(0...right.count)]

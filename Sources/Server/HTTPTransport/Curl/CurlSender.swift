@@ -6,7 +6,7 @@ import HTTPTypes
 /// Used by one thread at a time, as the handle requires.
 final class CurlSender {
     private static let connectTimeout: Duration = .seconds(10)
-    /// Of an arriving body no more is handed over at a time.
+    /// The upload buffer for arriving bodies.
     private static let smallestUploadBuffer = 64 * 1024
     private static let largestUploadBuffer = 512 * 1024
     private var handle: EasyHandle
@@ -16,7 +16,7 @@ final class CurlSender {
     ///
     /// - Parameters:
     ///   - routing: where to connect: to the hosts in the URLs, or to emulated providers.
-    ///   - destination: of all its requests, since a connection is used for several.
+    ///   - destination: the destination of all its requests, since they share connections.
     /// - Throws: ``CurlError/outOfMemory``.
     init(
         routing: Routing = .direct, destination: OutgoingRequest.Destination = .company

@@ -10,8 +10,8 @@ public final class CurlSenderPool: Sendable {
     /// Idle handles kept for a destination; any beyond that are closed after use.
     private static let maximumIdle = 64
 
-    /// How the hosts end that people may name and that are emulated, if providers are: `.test` is nobody's (RFC 6761,
-    /// section 6.2). All others are what they are in production.
+    /// The suffix of emulated hosts that people may name, if providers are emulated: nobody owns `.test` (RFC 6761,
+    /// section 6.2). All other hosts are treated as in production.
     private static let emulatedHosts = ".sandbox.test"
 
     private let routing: Routing
@@ -32,7 +32,7 @@ public final class CurlSenderPool: Sendable {
         self.routing = routing
     }
 
-    /// A transport that takes a handle for each request.
+    /// A transport that leases a handle for each request.
     public var transport: Transport {
         Transport(
             send: { request, deadline throws(TransportError) in
@@ -47,7 +47,7 @@ public final class CurlSenderPool: Sendable {
             })
     }
 
-    /// The destinations have handles of their own: a connection that was made for one is never used for another.
+    /// Each destination has separate handles: a connection opened for one is never used for another.
     private func withSender<Result>(
         for request: OutgoingRequest, _ body: (CurlSender) throws(TransportError) -> Result
     ) throws(TransportError) -> Result {

@@ -11,7 +11,7 @@ public final class Bulkhead: TransportDecorator {
         public var calls: Int
         /// Maximum number of callers that wait for one of them to end.
         public var waiting: Int
-        /// How long a caller waits at most.
+        /// The maximum wait of a caller.
         public var patience: Duration
 
         public init(calls: Int, waiting: Int, patience: Duration = .seconds(1)) {
@@ -20,8 +20,8 @@ public final class Bulkhead: TransportDecorator {
             self.patience = patience
         }
 
-        /// For a process with this number of threads that answer short requests: half of them may be in calls and a
-        /// quarter may wait, so that a quarter is always left for requests that need another service, or none.
+        /// For a process with this number of threads for short requests: half of them may be in calls and a quarter may
+        /// wait, so that a quarter always remains for requests that need another service, or none.
         public static func ofShortRequests(threads: Int) -> Limits {
             Limits(calls: max(1, threads / 2), waiting: max(1, threads / 4))
         }
@@ -31,19 +31,19 @@ public final class Bulkhead: TransportDecorator {
             Limits(calls: max(1, threads * 3 / 4), waiting: max(1, threads / 16))
         }
 
-        /// How many of ``calls`` may be to one server of those that people name: one that hangs must leave room for the
-        /// calls of the same service to others.
+        /// How many of ``calls`` may go to one server named by people: one that hangs must leave room for the same
+        /// service's calls to other servers.
         var callsPerServer: Int { max(1, calls / 4) }
 
-        /// How many calls may be to servers at which nobody is known, all together, whatever the service: a name that
-        /// somebody made up may take as long to look up as a server that hangs. Nobody waits for one of them to end.
+        /// How many calls may go to all servers without known users, for all services together: looking up a made-up
+        /// name may take as long as a server that hangs. Callers do not wait for one of these calls to end.
         var ofUnproved: Limits { Limits(calls: callsPerServer, waiting: 0, patience: patience) }
     }
 
     private struct Usage {
         var calls = 0
         var waiting = 0
-        /// Calls in progress to each server, where people name servers; none that has no call.
+        /// Calls in progress to each server named by people; contains only servers with calls.
         var servers: [String: Int] = [:]
 
         /// Takes a slot, if one is free.
@@ -70,7 +70,7 @@ public final class Bulkhead: TransportDecorator {
         fileprivate var server: String?
     }
 
-    /// Whose calls are counted together.
+    /// Calls that are counted together.
     fileprivate enum Share: Hashable {
         case service(ExternalService)
         case unproved
@@ -97,8 +97,8 @@ public final class Bulkhead: TransportDecorator {
         self.now = now
     }
 
-    /// Takes one of the service's slots; waits for one if none is free and not too many callers are waiting. For an early
-    /// request it does not wait, and leaves half of the slots free.
+    /// Takes one of the service's slots; waits for one if none is free and not too many callers are waiting. An early
+    /// request does not wait, and leaves half of the slots free.
     /// - Throws: ``TransportError/withheld(_:)`` with ``WithheldCall/busy``.
     public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Slot {
         enum Answer { case taken, wait, refused }

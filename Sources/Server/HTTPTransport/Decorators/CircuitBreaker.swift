@@ -27,7 +27,7 @@ struct CircuitBreaker {
         case probing(pause: Duration)
     }
 
-    /// How many failures open it: ``failuresToOpen`` unless its owner is less patient.
+    /// The number of failures that open it: ``failuresToOpen`` unless its owner is less patient.
     private let patience: Int
     private var state = State.closed
     private var failures = 0
@@ -37,7 +37,7 @@ struct CircuitBreaker {
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// Whether nothing has happened yet that is worth remembering.
+    /// Whether the breaker has no state worth keeping.
     var isPristine: Bool { isClosed && failures == 0 }
 
     /// Whether a call may be made now.

@@ -1,22 +1,23 @@
 import Synchronization
 
-/// Spares a host that has failed for a while, and the callers the wait: it is not called, except for a single probe now
-/// and then (``CircuitBreaker``). One per process, shared by its threads; no lock is held during a call.
+/// Stops calls to a host that has failed for a while, which spares the host load and the callers the wait; only single
+/// probes are sent from time to time (``CircuitBreaker``). One per process, shared by its threads; no lock is held
+/// during a call.
 public final class Circuits: TransportDecorator {
-    /// Called when a host is no longer called, or is called again.
+    /// Called when calls to a host stop or resume.
     public typealias Observer = @Sendable (ExternalService, _ host: String, _ isOpen: Bool) -> Void
 
     /// A call in progress.
     public struct Call {
         fileprivate var service: ExternalService
         fileprivate var host: String
-        /// Whether a change of its circuit concerns the operator: a server that only a person named does not.
+        /// Whether the operator should know about a change of the circuit: not for a server that only a person named.
         fileprivate var isReported: Bool
         fileprivate var admission: CircuitBreaker.Admission
         fileprivate var start: ContinuousClock.Instant
     }
 
-    /// What a call says about its host.
+    /// The meaning of a call's result for its host.
     private enum Outcome {
         case success
         case failure
@@ -28,7 +29,8 @@ public final class Circuits: TransportDecorator {
     /// If a call had less time than this, its timeout says nothing about the host.
     private static let shortestMeaningfulTimeout: Duration = .seconds(2)
 
-    /// Hosts remembered because they fail; beyond that, more of those that only a person names are called as if they worked.
+    /// The maximum number of failing hosts remembered; further hosts that only a person names are called as if they
+    /// worked.
     private static let maximumHosts = 4096
 
     private let failuresToOpen: Int
@@ -37,8 +39,8 @@ public final class Circuits: TransportDecorator {
     private let breakers = Mutex<[String: CircuitBreaker]>([:])
 
     /// - Parameters:
-    ///   - failuresToOpen: how many failures in a row, over a few seconds, end the calls to a host; `nil` for as many as suit
-    ///     people's requests.
+    ///   - failuresToOpen: how many consecutive failures, over a few seconds, stop the calls to a host; `nil` for a
+    ///     number that suits people's requests.
     ///   - now: the clock; tests pass one that they control.
     public init(
         failuresToOpen: Int? = nil, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
@@ -52,7 +54,7 @@ public final class Circuits: TransportDecorator {
     /// - Throws: ``TransportError/withheld(_:)`` with ``WithheldCall/circuitOpen(retryAfter:)``.
     public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Call {
         let service = request.call.service
-        // For an entry that matches many hosts, the host's own name is not kept.
+        // For an entry that matches many hosts, the host's own name is not stored.
         let host =
             request.server ?? HTTPSAddress(request.url).flatMap { service.entry(for: $0.host) } ?? service.name
         let now = now()
@@ -86,7 +88,7 @@ public final class Circuits: TransportDecorator {
             case .failure: breaker.failed(call.admission, began: call.start, at: now)
             case .nothing: breaker.ended(call.admission, at: now)
             }
-            // One without failures need not be remembered.
+            // A breaker without failures need not be remembered.
             let isKnown = breakers[call.host] != nil
             if breaker.isPristine {
                 breakers[call.host] = nil

@@ -1,22 +1,22 @@
 import HTTPTypes
 import Synchronization
 
-/// Spaces the calls made with one bearer token after the provider has refused one of them as too many (429).
+/// Spaces the calls made with one bearer token after the provider has rejected one of them with 429.
 ///
-/// A limit of a provider is a person's or an app's, so what one phone does must not slow down the others: the pace is
-/// that of a token. A 429 doubles the least distance between two calls, each success shortens it by a quarter, until it
-/// is forgotten. A call waits at most ``longestWait`` and is then made anyway, and so is one for which too many others
-/// wait or the deadline leaves no time: only the provider decides what is too many. Retrying is the business of whoever
-/// made the call (``Backoff``), as is waiting as long as `Retry-After` says. One per process, shared by its threads; no
-/// lock is held during a wait.
+/// A provider's limit applies to a person or an app, and one phone must not slow down the others, so each token has its
+/// own pace. A 429 doubles the minimum distance between two calls; each success shortens it by a quarter, until it is
+/// dropped. A call waits at most ``longestWait`` and is then made anyway; so is a call when too many others are waiting
+/// or the deadline leaves no time, since only the provider decides how many calls are too many. The caller is
+/// responsible for retries, and for waiting as long as `Retry-After` requests (``Backoff``). One per process, shared by
+/// its threads; no lock is held during a wait.
 public final class Pacing: TransportDecorator {
     /// The distance after the first 429.
     static let firstDistance: Duration = .milliseconds(100)
-    /// The distance that is not exceeded.
+    /// The maximum distance.
     static let longestDistance: Duration = .seconds(1)
-    /// A shorter distance is none.
+    /// A shorter distance counts as none.
     static let shortestDistance: Duration = .milliseconds(20)
-    /// How long a call waits at most.
+    /// The maximum wait of a call.
     static let longestWait: Duration = .seconds(2)
     /// Tokens remembered; more than that are not paced.
     static let maximumTokens = 10_000
@@ -27,11 +27,11 @@ public final class Pacing: TransportDecorator {
         fileprivate var start: ContinuousClock.Instant
     }
 
-    /// A token in a form from which it cannot be recovered; its seed is this process's own.
+    /// A token hashed so that it cannot be recovered; each process has its own seed.
     fileprivate struct Payer: Hashable {
         private let hash: Int
 
-        /// `nil` if the request has no bearer token: nobody knows then whose limit it counts against.
+        /// `nil` if the request has no bearer token, since it is then unknown whose limit it counts against.
         init?(_ request: OutgoingRequest) {
             guard let authorization = request.headers[.authorization], authorization.hasPrefix("Bearer ") else {
                 return nil
@@ -44,7 +44,7 @@ public final class Pacing: TransportDecorator {
         var distance: Duration
         /// When the next call may begin.
         var next: ContinuousClock.Instant
-        /// When the distance was last increased: calls that were in progress then are of the same burst.
+        /// When the distance was last increased: calls in progress at that time belong to the same burst.
         var increased: ContinuousClock.Instant
     }
 

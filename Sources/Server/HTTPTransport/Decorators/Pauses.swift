@@ -1,34 +1,34 @@
 import HTTPTypes
 import Synchronization
 
-/// Leaves a sign-in service alone for as long as it asks, and answers the callers at once meanwhile.
+/// Makes no calls to a sign-in service for as long as it requests, and answers callers at once in the meantime.
 ///
-/// A refusal (429, or 503 with `Retry-After`) concerns first of all the person whose token was refused: requests with that
-/// token are withheld. Once the service has refused several people without serving anybody in between, it means the app as a
-/// whole, and all requests for the same purpose are withheld. So a person who provokes refusals of their own token shuts out
-/// nobody else.
+/// A refusal (429, or 503 with `Retry-After`) first concerns the person whose token was refused: requests with that
+/// token are withheld. Once the service has refused several people without serving anybody in between, the refusals
+/// concern the whole app, and all requests for the same purpose are withheld. So a person who provokes refusals of
+/// their own token cannot lock out anybody else.
 ///
-/// Once a server at which nobody is known (``OutgoingRequest/isUnproved``) cannot be reached, it gets no requests for a while: the
-/// next caller who names it gets the same answer, without a lookup of its name.
+/// Once a server without known users (``OutgoingRequest/isUnproved``) cannot be reached, it gets no requests for a
+/// while: the next caller who names it gets the same answer, without a lookup of its name.
 ///
-/// Only calls that identify people and obtain tokens are concerned: a limit of a storage is a person's, and its callers wait
-/// in places that are counted (``Backoff``). One per process, shared by its threads; no lock is held during a call.
+/// This affects only calls that identify people and obtain tokens: a storage's limit applies to one person, and its
+/// callers wait in counted places (``Backoff``). One per process, shared by its threads; no lock is held during a call.
 public final class Pauses: TransportDecorator {
     typealias Instant = ContinuousClock.Instant
 
-    /// How many people a service refuses in a row before it counts as refusing everybody.
+    /// How many people a service must refuse in a row to count as refusing everybody.
     static let callersToPauseAll = 3
-    /// How long a service is left alone at most, whatever it asks for.
+    /// The maximum pause for a service, whatever it requests.
     public static let longest: Duration = .seconds(60)
-    /// The same for everybody: it may serve again earlier.
+    /// The same for a pause for everybody, since the service may recover earlier.
     static let longestForAll: Duration = .seconds(30)
-    /// How long a service is left alone that does not say how long.
+    /// The pause for a service that does not state one.
     public static let usual: Duration = .seconds(2)
-    /// How long a server that nobody is known at is left alone once it cannot be reached.
+    /// The pause for an unreachable server without known users.
     static let ofUnreachableServer: Duration = .seconds(30)
-    /// Services and servers that are remembered.
+    /// The maximum number of services and servers remembered.
     static let maximumLines = 4096
-    /// People that are remembered of each.
+    /// The maximum number of people remembered for each.
     static let maximumCallers = 1024
 
     /// A call in progress.
@@ -39,18 +39,18 @@ public final class Pauses: TransportDecorator {
         fileprivate var start: ContinuousClock.Instant
     }
 
-    /// What has a limit of its own.
+    /// A subject with a separate limit.
     fileprivate struct Subject: Hashable {
         var service: String
         var operation: ProviderCall.Operation
     }
 
     private struct Line {
-        /// Until when requests of a caller are withheld.
+        /// The time until which each caller's requests are withheld.
         var callers: [Int: Instant] = [:]
-        /// Until when all are.
+        /// The time until which all requests are withheld.
         var all: Instant?
-        /// Who was refused since the last success.
+        /// The callers refused since the last success.
         var streak: Set<Int> = []
         var lastRefusal: Instant?
 
@@ -117,7 +117,7 @@ public final class Pauses: TransportDecorator {
     private func served(_ call: SignInCall) {
         lines.withLock { lines in
             guard var line = lines[call.subject] else { return }
-            // One that began before says nothing about afterwards.
+            // A call that began earlier says nothing about the time after the refusal.
             if line.lastRefusal.map({ call.start >= $0 }) ?? true {
                 line.all = nil
                 line.streak = []
@@ -138,8 +138,8 @@ public final class Pauses: TransportDecorator {
         }
     }
 
-    /// Whose limit a request may count against, in a form from which no token can be recovered; its seed is this process's
-    /// own.
+    /// Identifies whose limit a request may count against, hashed so that no token can be recovered; each process has
+    /// its own seed.
     private static func caller(of request: OutgoingRequest) -> Int {
         var hasher = Hasher()
         if let authorization = request.headers[.authorization], authorization.hasPrefix("Bearer ") {
@@ -154,7 +154,7 @@ public final class Pauses: TransportDecorator {
 }
 
 extension ProviderCall.Operation {
-    /// Whether it is about who somebody is, or about their tokens.
+    /// Whether it identifies a person or handles their tokens.
     var isOfSignIn: Bool {
         switch self {
         case .identity, .token, .refresh: true

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Lets calls begin at a steady rate, whoever they are for: for work that has time, beside which users' requests must
-/// have room.
+/// Lets calls begin at a steady rate, whomever they serve: for work without urgency, which must leave room for users'
+/// requests.
 ///
-/// A call waits for its turn, or until its deadline, and is then made. What a provider refuses nevertheless is for
-/// ``Pacing`` and for whoever made the call.
+/// A call waits for its turn, or until its deadline, and is then made. ``Pacing`` and the caller handle calls that a
+/// provider refuses nevertheless.
 public final class SteadyPace: TransportDecorator {
     private let distance: Duration
     private let pause: @Sendable (Duration) -> Void

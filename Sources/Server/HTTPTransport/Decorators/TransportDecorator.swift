@@ -1,13 +1,13 @@
 /// One concern around every call of a transport: metrics, pacing, a bulkhead, a circuit breaker, a log line.
 ///
-/// None knows of the others. Their order is written down once, where the transport is put together
+/// Decorators do not know of each other. Their order is defined once, where the transport is assembled
 /// (docs/architecture.md, "Calls to providers").
 public protocol TransportDecorator: Sendable {
     /// What the decorator remembers of a call while it is in progress.
     associatedtype Call
 
     /// Runs before a call, and may wait until the deadline.
-    /// - Throws: ``TransportError/withheld(_:)`` if the call is not to be made.
+    /// - Throws: ``TransportError/withheld(_:)`` if the call must not be made.
     func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Call
 
     /// Runs when the head of the reply has arrived. The body of a streamed reply is still to come, and may take as long
@@ -31,7 +31,7 @@ public enum CallResult: Sendable {
     /// There is no reply, or only a part of it.
     case failed(TransportError, head: ReplyHead?)
 
-    /// Whether the call was not made. Of an early one nobody needs to know: it follows.
+    /// Whether the call was not made. A withheld early call is irrelevant, since the same call follows.
     public var isWithheld: Bool {
         if case .failed(.withheld, head: _) = self { return true }
         return false
@@ -39,7 +39,7 @@ public enum CallResult: Sendable {
 }
 
 extension Transport {
-    /// The same transport inside all `decorators`; the first is the outermost, which sees a call first and its end last.
+    /// The same transport inside all `decorators`; the first is the outermost, and sees a call first and its end last.
     public func decorated(by decorators: [any TransportDecorator]) -> Transport {
         decorators.reversed().reduce(self) { $0.decorated(by: $1) }
     }

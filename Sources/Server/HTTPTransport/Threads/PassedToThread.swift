@@ -1,7 +1,7 @@
-/// A value on its way to another thread.
+/// A value handed over to another thread.
 ///
-/// `@unchecked Sendable`: made for that thread alone, and not used by the one that made it; what it shares with others,
-/// such as connections and limits, is made for many threads.
+/// `@unchecked Sendable`: created for that thread alone, and not used by its creator; shared parts, such as connections
+/// and limits, support many threads.
 public struct PassedToThread<Value>: @unchecked Sendable {
     public let value: Value
 

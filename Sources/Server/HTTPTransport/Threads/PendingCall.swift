@@ -1,10 +1,10 @@
 import Dispatch
 import Synchronization
 
-/// Runs a closure on a thread of its own, at once; throws if no further thread is available.
+/// Runs a closure at once on a separate thread; throws if no further thread is available.
 public typealias Background = @Sendable (@escaping @Sendable () -> Void) throws -> Void
 
-/// A call that another thread makes, while this one makes another.
+/// A call made by another thread while this thread makes its own.
 public final class PendingCall<Outcome: Sendable>: Sendable {
     private let made = Mutex<Outcome?>(nil)
     private let hasEnded = DispatchSemaphore(value: 0)
@@ -19,12 +19,12 @@ public final class PendingCall<Outcome: Sendable>: Sendable {
         }
     }
 
-    /// Waits for the outcome; may be asked for it more than once.
+    /// Waits for the outcome; may be called repeatedly.
     public func outcome() -> Outcome {
         hasEnded.wait()
-        // For whoever asks again.
+        // For repeated calls.
         hasEnded.signal()
-        guard let outcome = made.withLock({ $0 }) else { preconditionFailure("it is set before the signal") }
+        guard let outcome = made.withLock({ $0 }) else { preconditionFailure("the outcome is set before the signal") }
         return outcome
     }
 }

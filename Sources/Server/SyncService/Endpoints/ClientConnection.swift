@@ -4,7 +4,7 @@
 public protocol ClientConnection: AnyObject {
     /// Reads the next bytes of the request's body into a range of `buffer`, until it is full or the body ends.
     /// - Returns: the number of bytes read; 0 at the end of the body.
-    /// - Throws: ``ClientGone`` if the phone disconnected, or is slower than a transfer may be.
+    /// - Throws: ``ClientGone`` if the phone disconnected, or is too slow for a transfer.
     func readBody(into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>) throws(ClientGone) -> Int
 
     /// Sends status and headers; once per request, before any ``write(_:)``.
@@ -19,10 +19,11 @@ public protocol ClientConnection: AnyObject {
     /// Ends the reply normally.
     func finish()
 
-    /// Moves the request to another thread: the one that `other` belongs to.
+    /// Moves the request to another thread, to which `other` belongs.
     func goOn(onThreadOf other: any ClientConnection)
 
-    /// Ends the connection so that what was sent cannot be mistaken for a complete reply, announced length or not.
+    /// Ends the connection so that the client cannot mistake the sent bytes for a complete reply, with or without an
+    /// announced length.
     func abandon()
 }
 
@@ -31,8 +32,8 @@ public struct ClientGone: Error, Equatable {
     public enum Reason: Sendable {
         /// The phone, or the web server on its behalf, ended the connection.
         case hungUp
-        /// The phone sends or receives below the minimum rate of transfers. It can be informed as long as no reply has
-        /// begun.
+        /// The phone sends or receives below the minimum rate of transfers. It can get an error reply as long as no
+        /// reply has begun.
         case tooSlow
     }
 

@@ -1,13 +1,13 @@
 import SyncProtocol
 
-/// Features of debugging builds only: they answer CheckPrimaryCreds, and fail when a header requests it.
+/// Features of debugging builds only: such builds answer CheckPrimaryCreds, and fail when a header requests it.
 ///
-/// A release build contains neither, so no configuration can switch them on.
+/// A release build contains neither feature, so no configuration can enable them.
 enum DebuggingAids {
     #if DEBUG
         static let areIncluded = true
 
-        /// The failure that the header requested; 500 on the wire.
+        /// The failure that the header requested; sent as 500.
         struct FailureAsked: Error {}
 
         /// - Throws: ``FailureAsked`` if the request has the failure header, whatever its value.

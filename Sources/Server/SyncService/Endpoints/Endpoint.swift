@@ -8,11 +8,11 @@ protocol Endpoint {
     /// The caller, as the protocol's table requires it.
     typealias Caller = Request.Access.Caller
 
-    /// An endpoint has no state: each request gets its own.
+    /// An endpoint has no state: each request gets its own instance.
     init()
 
     /// Performs the request.
-    /// - Throws: anything; ``ErrorResponse`` turns it into a reply.
+    /// - Throws: any error; ``ErrorResponse`` turns it into a reply.
     func respond(to request: Request, from caller: Caller, in context: RequestContext) throws -> EndpointReply
 }
 
@@ -34,7 +34,7 @@ extension ServedRequest {
         return (person, request, try Access.caller(person, at: route, in: context))
     }
 
-    /// Checks a request; the work that remains is what is returned.
+    /// Checks a request, and returns the remaining work.
     static func check(at route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
         let (_, request, caller) = try receive(at: route, in: context)
         try DebuggingAids.failIfAsked(by: context.head)

@@ -20,24 +20,24 @@ enum EndpointError: Error, Equatable {
     case lengthRequired
     case bodyTooLarge(maximumBytes: Int64)
     case checkSumMismatch
-    /// The bytes are not those of the version that they are to be.
+    /// The bytes are not those of the stated version.
     case contentMismatch
     case transferTooSlow
 
     // The caller.
     case credentialsMissing
-    /// There is a token type, but no token.
+    /// The request has a token type, but no token.
     case accessTokenMissing
     /// The two spellings of the header have different values, which the web server has joined.
     case accessTokensDiffer
     case signInTypeNotAllowed
     case userUnknown
-    /// With the type of the account that took its place, and until when the calling device can undo that.
+    /// With the type of the account that replaced it, and the time until which the calling device can undo the switch.
     case accountRetired(by: AccountType, undoUntil: WireDate? = nil)
     case malformedAccountEpoch
     case staleEpoch
     case grantInvalid
-    /// With the time from which on it counts, and how long that is from now.
+    /// With the time from which the grant is valid, and the wait until then.
     case grantTooYoung(usableFrom: WireDate, in: Duration)
     case freshSignInRequired
     case undoExpired
@@ -51,15 +51,15 @@ enum EndpointError: Error, Equatable {
     case tooManyFailedSignIns(retryAfter: Duration)
     case storageAccountRequired
 
-    // Limits for one user, and for all of them.
+    // Limits for one user, and for all users.
     case tooManyTransfers
     case tooManySimultaneousRequests
     case directionFull
 
-    /// With the operator's text for people.
+    /// With the operator's announcement.
     case closedForMaintenance(String)
 
-    // What exists.
+    // Unknown resources.
     case endpointUnknown
     case methodNotAllowed(allowed: String)
     case fileUnknown
@@ -70,7 +70,7 @@ enum EndpointError: Error, Equatable {
     case uploadUnknown
     case invitationGone
 
-    // Conflicts with the present state.
+    // Conflicts with the current state.
     case permissionTooLow(needed: Permission)
     case groupExists
     case userExists

@@ -42,7 +42,7 @@ struct ErrorReply {
         }
     }
 
-    /// Rounded up: who comes a moment too early is refused again.
+    /// Rounded up, since a slightly early retry would be rejected again.
     private static func wholeSeconds(_ delay: Duration) -> Int64 {
         delay.components.seconds + (delay.components.attoseconds > 0 ? 1 : 0)
     }

@@ -13,21 +13,21 @@ struct ErrorResponse: Equatable {
     let message: String
     var goneReason: GoneReason?
     var allowedMethod: String?
-    /// The length of what a range was requested of.
+    /// The length of the content from which a range was requested.
     var lengthOfWhole: Int64?
     /// How many bytes of an upload need not be sent again.
     var uploadOffset: Int64?
     /// The account switch that is in progress.
     var switchID: AccountSwitchID?
-    /// From when on the device's grant counts.
+    /// The time from which the device's grant can be used.
     var usableFrom: WireDate?
-    /// Until when the calling device can undo the switch that retired its account.
+    /// The time until which the calling device can undo the switch that retired its account.
     var undoUntil: WireDate?
     /// Sent in the header `syncserver-active-account-type`.
     var activeAccountType: AccountType?
     /// Sent in the header `Retry-After`, in whole seconds.
     private(set) var retryAfter: Duration?
-    /// For replies 429 and 503 whose cause says nothing about its duration: long enough for a database to restart.
+    /// For 429 and 503 replies whose cause has no known duration: long enough for a database to restart.
     private static let usualPause: Duration = .seconds(5)
 
     var status: Int { code.status }
@@ -71,14 +71,14 @@ struct ErrorResponse: Equatable {
         case .mediaTypeUnsupported(let expected):
             self.init(code: .mediaTypeUnsupported, "the Content-Type must be \(expected)")
         case .pieceTooSmall(let minimum):
-            self.init(code: .pieceTooSmall, "a piece that is not the last must have at least \(minimum) bytes")
+            self.init(code: .pieceTooSmall, "every piece except the last must have at least \(minimum) bytes")
         case .pieceCheckSumMismatch: self.init(code: .pieceChecksumMismatch)
         case .missingDeviceUUID: self.init(code: .missingHeader)
         case .malformedDeviceUUID: self.init(code: .malformedHeader, "SyncServer-Device-UUID must be a UUID")
         case .malformedRedirectURI:
             self.init(
                 code: .malformedHeader,
-                "SyncServer-redirect-uri must be http on a loopback host with a port, or one that the server knows")
+                "SyncServer-redirect-uri must be http on a loopback host with a port, or an allowed URI")
         case .malformedCodeVerifier:
             self.init(code: .malformedHeader, "SyncServer-code-verifier must be 43 to 128 unreserved characters")
         case .unknownMIMEType: self.init(code: .unknownMimeType)
@@ -91,17 +91,17 @@ struct ErrorResponse: Equatable {
 
         case .tooManyTransfers: self.init(code: .tooManyTransfers, retryAfter: .seconds(5))
         case .tooManySimultaneousRequests: self.init(code: .tooManySimultaneousRequests, retryAfter: .seconds(2))
-        case .directionFull: self.init(code: .busy, "the server moves as many files as it can", retryAfter: .seconds(5))
+        case .directionFull: self.init(code: .busy, "the server is at its transfer limit", retryAfter: .seconds(5))
 
-        // nginx says the same of maintenance of one host (nginx/syncd-maintenance.conf).
+        // nginx sends the same reply while one host is closed for maintenance (nginx/syncd-maintenance.conf).
         case .closedForMaintenance(let text): self.init(code: .maintenance, text, retryAfter: .seconds(120))
 
         case .credentialsMissing: self.init(code: .credentialsMissing)
-        // nginx says the same of transfers (nginx/syncd-http.conf).
+        // nginx sends the same reply for transfers (nginx/syncd-http.conf).
         case .accessTokenMissing:
             self.init(
                 code: .credentialsMissing,
-                "access_token is missing although X-token-type is there: a proxy may have dropped it because of the underscore; send access-token"
+                "access_token is missing although X-token-type is present: a proxy may have dropped it because of the underscore; send access-token"
             )
         case .accessTokensDiffer:
             self.init(code: .malformedHeader, "access_token and access-token are different; send one of them")
@@ -124,7 +124,7 @@ struct ErrorResponse: Equatable {
         case .malformedOldAccountProof:
             self.init(
                 code: .malformedHeader,
-                "SyncServer-Old-Account-Proof must be a JSON object of texts, accessToken among them")
+                "SyncServer-Old-Account-Proof must be a JSON object of strings, including accessToken")
         case .accountInUse: self.init(code: .accountInUse)
         case .switchInProgress(let id):
             self.init(code: .switchInProgress)
@@ -137,7 +137,7 @@ struct ErrorResponse: Equatable {
 
         case .endpointUnknown: self.init(code: .endpointUnknown)
         case .methodNotAllowed(let allowed):
-            self.init(code: .methodNotAllowed, "this endpoint takes \(allowed)")
+            self.init(code: .methodNotAllowed, "this endpoint accepts only \(allowed)")
             allowedMethod = allowed
         case .fileUnknown: self.init(code: .fileUnknown)
         case .appMetaDataUnknown: self.init(code: .appMetaDataUnknown)
@@ -147,7 +147,7 @@ struct ErrorResponse: Equatable {
         case .memberUnknown: self.init(code: .memberUnknown)
         case .invitationGone: self.init(code: .invitationGone)
 
-        case .permissionTooLow(let needed): self.init(code: .permissionTooLow, "this needs the permission \(needed)")
+        case .permissionTooLow(let needed): self.init(code: .permissionTooLow, "this requires the permission \(needed)")
         case .groupExists: self.init(code: .groupExists)
         case .userExists: self.init(code: .userExists)
         case .owningAccountRequired: self.init(code: .owningAccountRequired)
@@ -167,7 +167,7 @@ struct ErrorResponse: Equatable {
         case .fileNotDeleted: self.init(code: .fileNotDeleted)
         case .fileInOtherGroup: self.init(code: .fileInOtherGroup)
         case .uploadOffsetMismatch(let current):
-            self.init(code: .uploadOffsetMismatch, "the upload goes on at offset \(current)")
+            self.init(code: .uploadOffsetMismatch, "the upload continues at offset \(current)")
             uploadOffset = current
         case .uploadNotResumable: self.init(code: .uploadNotResumable)
         case .uploadConflict: self.init(code: .uploadConflict)
@@ -201,7 +201,7 @@ struct ErrorResponse: Equatable {
             let plain = ErrorResponse(error)
             self.init(
                 code: plain.code,
-                "nothing answers as it should at the address in X-account-details: it is wrong, or the service there fails",
+                "the address in X-account-details is wrong, or the service there is failing",
                 retryAfter: plain.retryAfter)
         case .codeRejected: self.init(code: .authorizationCodeRejected)
         case .scopeMissing: self.init(code: .storagePermissionMissing)
@@ -230,7 +230,7 @@ struct ErrorResponse: Equatable {
         case .withheld(let reason): self.init(reason)
         case .unavailable, .contentMismatch, .notFound: self.init(code: .cloudUnavailable)
         case .timedOut: self.init(code: .cloudTimeout)
-        // Of the owner's storage, which the caller may be no owner of.
+        // About the owner's storage; the caller need not be its owner.
         case .rejected, .serverNotAllowed: self.init(code: .cloudRefused)
         case .termsNotAccepted: self.init(code: .storageTermsNotAccepted)
         case .misconfigured: self.init(code: .providerMisconfigured)

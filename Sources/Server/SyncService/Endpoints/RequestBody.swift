@@ -10,8 +10,8 @@ final class RequestBody {
     private var hasEnded = false
     /// Bytes that were read before they were needed.
     private var ahead: ArraySlice<UInt8> = []
-    /// Whether the rest is left to the web server, which discards it: no thread waits for a client that is too slow or
-    /// over its limit.
+    /// Whether the rest is left to the web server, which discards it, so that no thread waits for a client that is too
+    /// slow or over its limit.
     private(set) var isLeft = false
 
     init(of connection: any ClientConnection, announcedBytes: Int64?) {
@@ -51,7 +51,7 @@ final class RequestBody {
         return bytes
     }
 
-    /// Reads the whole body, as ``readWhole()``, and gives it out once more to whoever reads it afterwards.
+    /// Reads the whole body like ``readWhole()``, and makes it available to later reads.
     func readAhead() throws -> [UInt8] {
         let bytes = try readWhole()
         ahead = bytes[...]

@@ -5,8 +5,8 @@ extension RequestContext {
     /// How long changes are collected for one page, in seconds.
     private static let indexPageDelaySeconds: Int64 = 15
 
-    /// Has the pages of those owners written anew whose files a group's new master version has changed; nothing happens
-    /// where the configuration asks for no pages.
+    /// If the configuration enables index pages, schedules a rewrite for every owner whose files changed in a group's
+    /// new master version.
     func scheduleIndexPages(
         ofChangesIn groupID: SharingGroupID, as version: MasterVersion, isRenamed: Bool,
         using session: inout StoreSession
@@ -17,7 +17,7 @@ extension RequestContext {
         if isRenamed { try session.scheduleIndexPages(ofOwnersIn: groupID, availableAt: due, at: now) }
     }
 
-    /// Has the page of an owner written anew, if they have storage.
+    /// Schedules a rewrite of an owner's index page, if they have storage.
     func scheduleIndexPage(of user: UserRecord, using session: inout StoreSession) throws(StoreError) {
         guard services.settings.writesIndexPage, let storageType = user.accountType.cloudStorageType else { return }
         let due = WireDate(secondsSince1970: now.secondsSince1970 + Self.indexPageDelaySeconds)

@@ -22,19 +22,19 @@ extension RequestContext {
         throw EndpointError.quotaUsedUp(quota, retryAfter: retryAfter)
     }
 
-    /// Makes sure that the user, who has just joined a group, is not in more groups than allowed.
+    /// Checks that the user, who has just joined a group, is not in more groups than allowed.
     /// - Throws: ``EndpointError/quotaReached(_:)``.
     func checkGroups(of userID: UserID, in session: inout StoreSession) throws {
         try check(.groups) { try session.groupCount(of: userID) }
     }
 
-    /// Makes sure that the user, who has just created an invitation, does not have more of them than allowed.
+    /// Checks that the user, who has just created an invitation, does not have more of them than allowed.
     /// - Throws: ``EndpointError/quotaReached(_:)``.
     func checkInvitations(of userID: UserID, in session: inout StoreSession) throws {
         try check(.openInvitations) { try session.openInvitationCount(by: userID, at: now) }
     }
 
-    /// Makes sure that the user, who has just staged a change, does not have more staged than allowed.
+    /// Checks that the user, who has just staged a change, does not have more staged than allowed.
     ///
     /// The user's row is not locked, so as not to block their other devices: concurrent requests may exceed the limit
     /// by one change each.
@@ -47,8 +47,8 @@ extension RequestContext {
         try check(.stagedBytes) { size.bytes }
     }
 
-    /// Makes sure that the user, who has just begun an upload, does not have more of them in progress than they may have
-    /// changes staged, which these will be.
+    /// Checks that the user, who has just begun an upload, does not have more uploads in progress than allowed staged
+    /// changes, which these uploads will become.
     /// - Throws: ``EndpointError/quotaReached(_:)``.
     func checkResumableUploads(of userID: UserID, in session: inout StoreSession) throws {
         try check(.stagedChanges) { try session.resumableUploadCount(of: userID, at: now) }

@@ -20,19 +20,19 @@ final class RequestContext {
     var refusedQuota: Quota?
     /// Whether this request has stored tokens without a refresh token for an account with storage; for statistics.
     var hasSignedInWithoutOfflineAccess = false
-    /// The results of the authorization codes that this request, and not an earlier one, has exchanged, by the codes' hashes.
+    /// The results of authorization codes that this request, not an earlier one, has exchanged, by the codes' hashes.
     var exchangedCodes: [[UInt8]: StoredCredentials] = [:]
     /// Headers of the reply, whether it is an error or not.
     var commonHeaders: [(name: String, value: String)] {
         UploadDialect(head) == .tus ? [(ResponseHeader.tusResumable.rawValue, UploadDialect.tusVersion)] : []
     }
-    /// Continues the request if it waits for its sign-in without a thread; `nil` if it must not.
+    /// Continues the request if it waits for its sign-in without a thread; `nil` if it must keep its thread.
     var goOn: SignInCache.Continuation?
     /// Headers that the endpoint adds to its reply.
     var replyHeaders: [(name: String, value: String)] = []
-    /// Whether the client reads long metadata of the file that it downloads in a request of its own.
+    /// Whether the client reads long metadata of the downloaded file in a separate request.
     var mayOmitAppMetaData = false
-    /// A file's metadata as the header of this reply has them.
+    /// A file's metadata for the header of this reply.
     func headerMetaData(of file: FileRecord) -> HeaderMetaData {
         HeaderMetaData(file.appMetaData, mayOmit: mayOmitAppMetaData)
     }
@@ -62,7 +62,7 @@ final class RequestContext {
     /// Sets the time of this request, which has been waiting for its body, to the present.
     func restartClock() { now = services.now() }
 
-    /// How long a sign-in service may take: threads that wait for one cannot serve others.
+    /// How long a sign-in service may take; a waiting thread cannot serve other requests.
     static let signInTime: Duration = .seconds(9)
 
     /// A client for sign-in services, limited by this request's deadline and by ``signInTime`` from now.
@@ -71,7 +71,7 @@ final class RequestContext {
             transport: transport, deadline: deadline.orAfter(Self.signInTime), backoff: services.storage.backoff,
             background: services.background,
             remark: { [logger] text in
-                logger.notice("A new storage has a property to know of", metadata: .keyed([.reason: "\(text)"]))
+                logger.notice("A new storage has a notable property", metadata: .keyed([.reason: "\(text)"]))
             })
     }
 
@@ -88,7 +88,7 @@ final class RequestContext {
         return try services.storage.storage(of: user, transport: transport, deadline: deadline, logger: logger)
     }
 
-    /// The same twice, for this thread and for another one that begins at the same time.
+    /// The same twice, for this thread and for another one that starts at the same time.
     func storages(of owner: OwningUser, for caller: SignedInUser) throws -> (UserStorage, UserStorage) {
         let user = try record(of: owner, for: caller)
         return try services.storage.storages(of: user, transport: transport, deadline: deadline, logger: logger)

@@ -15,12 +15,12 @@ public struct RequestHead: Sendable {
     public var requestID: String?
     /// The result of the sign-in from another role: ``SignInTickets``. From the web server, never from a client.
     public var signInTicket: String?
-    /// The web server's location that asks the role api whether this transfer may begin; `nil` if it has asked, or does not
-    /// ask.
+    /// The web server's location that asks the api role whether this transfer may begin; `nil` if it has already asked,
+    /// or does not ask.
     public var admissionLocation: String?
     /// The address that the client used, without the query; `nil` if the web server did not report it.
     public var address: String?
-    /// Whether the web server answers all other requests to this host by itself, for maintenance.
+    /// Whether the web server itself answers all other requests to this host, for maintenance.
     public var isHostClosed: Bool
     private let headers: [RequestHeader: String]
 

@@ -5,10 +5,10 @@ public struct RequestObserver: Sendable {
     /// A request to a known endpoint begins.
     var began: @Sendable (EndpointName) -> Void
     /// A request has ended: its endpoint, if known, in which case ``began`` was called; the status of its reply, 499 if
-    /// the phone disconnected; whether it named a master version that is not the current one; how long it took.
+    /// the phone disconnected; whether it named an outdated master version; its duration.
     var ended: @Sendable (EndpointName?, _ status: Int, _ isStale: Bool, Duration) -> Void
-    /// The reply is an error with this code (docs/protocol.md, section 4.2), or there is none, for the reason in the log's
-    /// field `code`; called before ``ended``.
+    /// The reply is an error with this code (docs/protocol.md, section 4.2), or there is no reply, for the reason in
+    /// the log's field `code`; called before ``ended``.
     var failed: @Sendable (_ code: String) -> Void
     /// The request has committed staged changes, whether or not its reply arrived; called before ``ended``.
     var committed: @Sendable (EndpointName) -> Void

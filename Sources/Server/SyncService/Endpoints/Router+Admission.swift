@@ -4,7 +4,7 @@ import SyncProtocol
 
 /// An endpoint whose requests are checked before their body is requested.
 protocol TransferEndpoint: Endpoint where Request.Access == MemberAccess {
-    /// Checks everything that can be checked without the body, only to reject early: the transfer itself checks again.
+    /// Checks everything that can be checked without the body, to reject early; the transfer itself checks again.
     func admit(_ request: Request, from caller: GroupCaller, in context: RequestContext) throws
 }
 
@@ -21,12 +21,12 @@ extension AdmittedRequest {
 }
 
 extension Router {
-    /// Answers the web server's subrequest whether a transfer may begin; it contains the whole request except the body.
+    /// Answers the web server's subrequest on whether a transfer may begin; it contains the whole request except the
+    /// body.
     ///
-    /// 204: yes. The header `syncd-signed-in` tells the role that gets the transfer who the caller is
-    /// (``SignInTickets``).
-    /// 403: no. The headers hold the reply for the phone, including its status, form and text; see
-    /// nginx/syncd-admission.conf, which passes them on.
+    /// 204: yes. The header `syncd-signed-in` identifies the caller to the role that gets the transfer
+    /// (``SignInTickets``). 403: no. The headers contain the reply for the phone, including its status, form and text;
+    /// nginx/syncd-admission.conf passes them on.
     @discardableResult
     public func admit(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Handling {
         proceed(visit(head, on: connection, transport: transport, isAdmission: true))
@@ -65,15 +65,15 @@ extension Router {
         }
     }
 
-    /// Whether a transfer may begin without asking the role api: who makes it is known in this process, too, and the rest
-    /// of what that role checks is checked here as well.
+    /// Whether a transfer may begin without asking the api role: this process also knows the caller, and performs the
+    /// other checks of that role itself.
     func servesUnasked(_ context: RequestContext) -> Bool {
         maintenanceText == nil && context.remembersSignIn
     }
 
-    /// Lets the web server ask the role api, and come again.
+    /// Makes the web server ask the api role and then repeat the request.
     ///
-    /// The request is counted and logged then, not now.
+    /// The repeated request is counted and logged, not this one.
     func passOn(_ connection: any ClientConnection, to location: String) {
         do {
             try connection.start(status: 200, headers: [(name: "x-accel-redirect", value: location)])

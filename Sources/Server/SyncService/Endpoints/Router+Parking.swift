@@ -1,15 +1,15 @@
 import Providers
 import Synchronization
 
-/// Requests that waited without a thread for an answer about their token, and can go on.
+/// Requests that waited without a thread for an answer about their token, and can now continue.
 ///
-/// A phone that comes with a new token opens many connections at once; its provider is asked once, and as long as it does
-/// not answer, the requests hold no threads (``SignInCache``).
+/// A phone with a new token opens many connections at once; the provider is asked only once, and until it answers, the
+/// requests hold no threads (``SignInCache``).
 final class ReadyVisits: Sendable {
     /// `@unchecked Sendable`: only the thread that takes it out uses it; the one that parked it no longer touches it.
     struct Handover: @unchecked Sendable {
         let visit: Visit
-        /// What was found out; `nil` if nobody was asked.
+        /// The answer; `nil` if the provider was not asked.
         var result: Result<SignInProfile, AccountError>?
     }
 
@@ -31,11 +31,11 @@ extension Router {
         }
     }
 
-    /// From here on the visit waits with its thread: there are things to be undone.
+    /// From here on the visit waits with its thread, since it has work that may need to be undone.
     func endParking(of visit: Visit) { visit.context.goOn = nil }
 
-    /// Continues requests for which somebody has found out who makes them. To be called by each thread after each request
-    /// that it has handled, so also by the one that found it out.
+    /// Continues requests whose callers have been identified. Each thread must call it after each request, including
+    /// the thread that identified the caller.
     /// - Parameter connection: the one for the thread's next request.
     public func continueParked(onThreadOf connection: any ClientConnection) {
         while let next = ready.next() {

@@ -12,7 +12,7 @@ public struct Router: Sendable {
     private let services: Services
     private let observer: RequestObserver?
     private let logger: Logger
-    /// Those that waited for their sign-in without a thread.
+    /// Requests that waited for their sign-in without a thread.
     let ready = ReadyVisits()
 
     /// - Parameter observer: informed about every request, for statistics.
@@ -25,14 +25,15 @@ public struct Router: Sendable {
     /// The outcome of handling a request.
     public enum Handling: Sendable {
         case answered
-        /// It waits for its turn, or for an answer about its token. Its connection now belongs to another thread; this thread must not use it again.
+        /// The request waits for its turn, or for an answer about its token. Its connection now belongs to another
+        /// thread; this thread must not use it again.
         case waits
     }
 
-    /// Answers one request, whatever happens, and writes one log line about it.
+    /// Answers one request in every case, and writes one log line about it.
     ///
     /// If the user already has the maximum number of requests in progress, the request waits, and the thread that ends
-    /// one of them continues with it; so this call may answer requests that others have begun.
+    /// one of them continues with it; so this call may answer requests that other threads have begun.
     @discardableResult
     public func handle(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Handling {
         let visit = visit(head, on: connection, transport: transport)
@@ -43,7 +44,7 @@ public struct Router: Sendable {
         return proceed(visit)
     }
 
-    /// Handles a request from its beginning, also one that has waited for its sign-in.
+    /// Handles a request from its beginning, including one that has waited for its sign-in.
     func proceed(_ visit: Visit) -> Handling { visit.isAdmission ? answerAdmission(visit) : begin(visit) }
 
     /// Ends a request that has waited for its sign-in.
@@ -85,7 +86,7 @@ public struct Router: Sendable {
     ) -> Visit {
         var logger = logger
         logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID ?? "-")"
-        // Of what a request does that is likely to be refused, only defects are logged.
+        // For a request that will probably be rejected, only defects are logged.
         if services.refusalLog.isQuiet(about: ClientNetwork(address: head.clientAddress)) { logger.logLevel = .error }
         return Visit(
             RequestContext(
@@ -100,7 +101,7 @@ public struct Router: Sendable {
         report(visit)
     }
 
-    /// The same for a request that ends before anything was done.
+    /// The same for a request that ends before any work was done.
     func reportEarlyEnd(of visit: Visit) {
         if let endpoint = visit.outcome.endpoint { observer?.began(endpoint) }
         report(visit)
@@ -127,7 +128,7 @@ public struct Router: Sendable {
             ]))
     }
 
-    /// Whether a refused request has a line of its own.
+    /// Whether a rejected request gets its own log line.
     private func isLogged(_ visit: Visit) -> Bool {
         if let isLogged = visit.isLogged { return isLogged }
         let isLogged = services.refusalLog.note(from: visit.network)
@@ -135,7 +136,7 @@ public struct Router: Sendable {
         return isLogged
     }
 
-    /// Logs how many refusals were not logged one by one; to be called every now and then.
+    /// Logs how many refusals were not logged individually; call it regularly.
     /// - Parameter isLast: whether the process ends.
     public func reportOmissions(isLast: Bool = false) {
         for omission in services.refusalLog.omissions(isLast: isLast) {
@@ -164,10 +165,10 @@ public struct Router: Sendable {
         visit.work = Visit.Work(route: route, run: try message.check(at: route, in: visit.context))
     }
 
-    /// What people are told while the server is closed for maintenance; `nil` while it is open.
+    /// The announcement while the server is closed for maintenance; `nil` while it is open.
     var maintenanceText: String? { services.maintenance?.notice?.text }
 
-    /// - Throws: ``EndpointError/closedForMaintenance(_:)``; not for the question how the server is.
+    /// - Throws: ``EndpointError/closedForMaintenance(_:)``; never for health checks.
     func requireOpen(for endpoint: EndpointName) throws {
         if endpoint != .healthCheck, let text = maintenanceText { throw EndpointError.closedForMaintenance(text) }
     }
@@ -189,7 +190,7 @@ public struct Router: Sendable {
             }
             context.connection.finish()
         } catch {
-            // Either the phone is gone, or it must not take an incomplete reply for a complete one.
+            // Either the phone has disconnected, or it must not mistake an incomplete reply for a complete one.
             context.connection.abandon()
             visit.outcome.status = 499
             visit.outcome.code =
@@ -204,8 +205,8 @@ public struct Router: Sendable {
         }
     }
 
-    /// Transfers take a share of the available threads for their user and their direction. If there is none left, the
-    /// request is rejected at once, and its body is left unread.
+    /// Transfers take a share of the available threads for their user and their direction. If none is left, the request
+    /// is rejected at once, and its body is left unread.
     private func takingShare(_ visit: Visit, _ body: () throws -> Void) throws {
         guard let limit = services.transferLimit, let user = visit.user,
             let direction = visit.work.route?.endpoint.transferDirection
@@ -225,7 +226,7 @@ public struct Router: Sendable {
         visit.outcome.status = response.status
         let isLogged = isLogged(visit)
         if isLogged || response.status == 500 { note(error, response, visit.context.logger) }
-        // nginx leaves out its line, too.
+        // nginx then omits its log line as well.
         let unlogged = isLogged ? [] : [(name: "syncd-unlogged", value: "1")]
         return ErrorReply(
             response, requestID: visit.context.head.requestID, accept: visit.context.head.header(.accept),
@@ -267,7 +268,7 @@ public struct Router: Sendable {
             try context.connection.start(status: status, headers: services.commonHeaders + context.replyHeaders)
         case .notModified:
             try context.body.drain()
-            // Without a Content-Length: it would have to be that of the reply that is not sent.
+            // Without a Content-Length, which would have to be that of the reply that is not sent.
             outcome.status = 304
             try context.connection.start(status: 304, headers: services.commonHeaders + context.replyHeaders)
         case .sent(let bytes, let status):
@@ -299,7 +300,8 @@ public struct Router: Sendable {
     private func note(_ error: any Error, _ response: ErrorResponse, _ logger: Logger) {
         switch response.status {
         case 500:
-            logger.error("Request failed by a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+            logger.error(
+                "Request failed because of a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
         case 502...507 where response.code != .maintenance:
             logger.log(
                 level: Logger.Level(ofFailure: error), "Request failed",
@@ -309,7 +311,7 @@ public struct Router: Sendable {
     }
 }
 
-/// A reply that has begun cannot be completed; it must be cut off so that no client takes it for a complete reply.
+/// A reply that has begun cannot be completed; it must be cut off so that no client mistakes it for a complete reply.
 struct ReplyInterrupted: Error {
     var reason: String
 }

@@ -4,7 +4,7 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// What all requests share; made once by the composition root.
+/// The services shared by all requests; created once by the composition root.
 public struct Services: Sendable {
     public var store: MetadataStore
     public var storage: StorageRegistry
@@ -29,10 +29,10 @@ public struct Services: Sendable {
     public var requestTurns: RequestTurns?
     /// Limits the transfers of one user and of one direction; `nil` for no limit.
     public var transferLimit: TransferLimit?
-    /// Tells whether the server is closed for maintenance; `nil` where that is not asked for.
+    /// Reports whether the server is closed for maintenance; `nil` if the process does not check that.
     public var maintenance: MaintenanceWatch?
-    /// Whether requests are refused while the server is closed. Not transfers that the role api has admitted: they have
-    /// begun.
+    /// Whether requests are rejected while the server is closed. Transfers that the api role has admitted have begun
+    /// and continue.
     public var refusesDuringMaintenance: Bool
 
     public init(
@@ -77,25 +77,26 @@ public struct Services: Sendable {
         public var mimeTypes: MIMETypeTable
         /// Whether new owners get a file that warns them not to modify the folder.
         public var writesWarningFile: Bool
-        /// Whether owners' folders have a page that shows what is in them.
+        /// Whether owners' folders have a page that shows their contents.
         public var writesIndexPage: Bool
-        /// The address by which clients reach the server, without a slash at its end; `nil` if the web server tells it.
+        /// The address by which clients reach the server, without a trailing slash; `nil` if the web server reports it.
         public var publicURL: String?
         /// Redirect URIs, apart from loopback ones, that callers may send along with an authorization code.
         public var redirectURIs: Set<String>
-        /// Time limit for one request, from its arrival; transfers give each of their steps what was left when they began.
+        /// Time limit for one request, from its arrival; each step of a transfer gets the time left when the transfer
+        /// began.
         public var requestTime: Duration
-        /// For how long an invitation can be redeemed, in seconds.
+        /// How long an invitation can be redeemed, in seconds.
         public var invitationLifetimeSeconds: Int64
-        /// For how long replaced and deleted objects stay in storage, in seconds, for downloads that have begun.
+        /// How long replaced and deleted objects stay in storage, in seconds, for downloads in progress.
         public var replacedVersionSeconds: Int64
-        /// Whether an account switch requires credentials of the account that is to be left, besides the device's grant.
+        /// Whether an account switch requires credentials of the account to be left, besides the device's grant.
         public var requiresOldAccountProof: Bool
-        /// How long a switch of accounts is guarded.
+        /// The periods that protect an account switch.
         public var switches: SwitchTimes
-        /// Whether the jobs role moves contents out of accounts that were left, for people who ask for it.
+        /// Whether the jobs role moves contents out of former accounts, for people who request it.
         public var movesContents: Bool
-        /// Whether clients that want it exchange bytes with owners' storages themselves.
+        /// Whether clients may request to exchange bytes directly with owners' storages.
         public var allowsDirectTransfers: Bool
 
         public init(

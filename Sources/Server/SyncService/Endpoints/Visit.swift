@@ -3,7 +3,7 @@ import SyncProtocol
 
 /// One request between its arrival and the end of its reply; used by one thread at a time.
 final class Visit {
-    /// What is logged about a request.
+    /// The outcome of a request, for the log.
     struct Outcome {
         var endpoint: EndpointName?
         var status = 200

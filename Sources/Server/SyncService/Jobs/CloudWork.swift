@@ -8,9 +8,9 @@ import Vault
 /// The outbox work that takes place in people's storage.
 struct CloudWork: Sendable {
     private static let itemTime: Duration = .seconds(60)
-    /// How often the lease of work that takes long is renewed.
+    /// How often the lease of long work is renewed.
     private static let renewalInterval: Duration = .seconds(60)
-    /// For how long a deletion waits for a request that sends bytes of an upload in pieces, in seconds.
+    /// How long a deletion waits for a request that sends bytes of a resumable upload, in seconds.
     private static let writerPatienceSeconds: Int64 = 600
 
     let store: MetadataStore
@@ -21,17 +21,17 @@ struct CloudWork: Sendable {
     let leaseOwner: String
     let now: @Sendable () -> WireDate
 
-    /// Does one piece of work; doing it again changes nothing.
+    /// Performs one piece of work; repeating it changes nothing.
     /// - Throws: `CloudStorageError`, `StoreError`.
     func perform(
         _ work: StorageWork, of owner: OwningUser, _ item: OutboxItem, _ transport: Transport, _ logger: Logger,
         _ signOfLife: () -> Void
     ) throws {
         guard let storage = try open(owner, transport, logger) else {
-            // Unless the work has since passed to another user, nobody can do it.
-            return logger.warning("No way into the storage: its user is gone")
+            // Unless the work has since passed to another user, nobody can perform it.
+            return logger.warning("No access to the storage: its user was removed")
         }
-        // A switch of the account, which removes the work for the former one, may have been faster than the lookup.
+        // An account switch, which removes the work for the former account, may have happened before the lookup.
         guard try store.withSession({ try $0.isLeased(item.id, by: leaseOwner) }) else { return }
         switch work {
         case .deleteObject(let object):
@@ -48,7 +48,7 @@ struct CloudWork: Sendable {
         }
     }
 
-    /// The owner's storage; `nil` if their account is gone, and with it our access.
+    /// The owner's storage; `nil` if their account no longer exists here, and access with it.
     private func open(_ owner: OwningUser, _ transport: Transport, _ logger: Logger) throws -> UserStorage? {
         let deadline = Deadline.after(Self.itemTime)
         if let user = try store.withSession({ try $0.user(owner.userID) }) {
@@ -60,8 +60,9 @@ struct CloudWork: Sendable {
             logger: logger)
     }
 
-    /// Ends the address by which a client could send the bytes of an upload itself, so that nothing comes after the deletion.
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` until the end of an address that cannot be ended before.
+    /// Ends the address at which a client could send the bytes of an upload directly, so that nothing arrives after the
+    /// deletion.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` until the address expires, if it cannot be ended earlier.
     private func endAddress(
         of upload: ResumableUpload, for item: OutboxItem, _ storage: UserStorage, _ logger: Logger
     ) throws {
@@ -73,14 +74,14 @@ struct CloudWork: Sendable {
             name: destination.objectName, objectID: destination.objectID, folderID: destination.folderID,
             spareName: destination.spareName)
         if try provider.endDirectUpload(session, as: reservation, in: storage.access) {
-            return logger.info("Address of an upload ended")
+            return logger.info("Upload address ended")
         }
-        // The tokens of a removed user are not there for so long.
+        // The tokens of a removed user are not kept that long.
         guard try store.withSession({ try $0.departedUser(item.userID) }) == nil else { return }
         throw WaitsForUpload(until: until)
     }
 
-    /// Ends an upload at a provider that would keep what it has of it for ever.
+    /// Ends an upload at a provider that would otherwise keep its bytes forever.
     private func endSession(of upload: ResumableUpload, _ storage: UserStorage) throws {
         guard upload.directUntil == nil, let sealed = upload.progress.session,
             let session = try self.storage.vault.opened(sealed, of: upload.uploadUUID)
@@ -99,13 +100,14 @@ struct CloudWork: Sendable {
             if isAwaited { throw WaitsForUpload() }
             guard try object.names != [IndexPage.name] || isPage(objectID, in: storage) else { return }
             try deleteUnlessReferenced(objectID, named: object.names, of: owner, storage)
-            // With several names, the identifier may belong to the first object found by them.
+            // With several names, the identifier may belong to the first object found under one of them.
             guard object.names.count > 1 else { return }
         }
-        // Left by an upload that died before it learned its object's identifier, or stored by an older server.
+        // Left by an upload that was interrupted before it learned its object's identifier, or stored by an older
+        // server.
         for name in object.names {
             guard let found = try storage.provider.find(name: name, in: storage.access) else { continue }
-            // Recorded before the decision, so that the object cannot be adopted from then on.
+            // Recorded before the decision, so that no upload can adopt the object from then on.
             try store.transaction { session in
                 try session.record(objectID: found.objectID, in: item.id, by: leaseOwner)
             }
@@ -113,7 +115,7 @@ struct CloudWork: Sendable {
         }
     }
 
-    /// Whether an object is a page of ours, and not something that its owner has put in its place, or has renamed.
+    /// Whether an object is an index page, and not another file that its owner has put in its place or renamed.
     private func isPage(_ objectID: String, in storage: UserStorage) throws(CloudStorageError) -> Bool {
         var bytes: [UInt8] = []
         do throws(CloudStorageError) {
@@ -130,7 +132,7 @@ struct CloudWork: Sendable {
         } catch .notFound {
             return false
         } catch .contentMismatch {
-            // It is shorter.
+            // The object is shorter.
             return false
         }
         return bytes == IndexPage.beginning
@@ -146,12 +148,12 @@ struct CloudWork: Sendable {
             try discardUploads(of: objectID, of: owner, &session)
             return false
         }
-        // From here on the object cannot be adopted: while this row exists, adoption is rejected.
+        // From here on no upload can adopt the object: while this row exists, adoption is rejected.
         if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
     }
 
-    /// Ends the uploads whose bytes are all there, in an object that is about to be deleted, and that nobody has staged: they have
-    /// found it because it had the same contents. Whoever goes on with one begins anew.
+    /// Ends complete but unstaged uploads whose bytes are in an object about to be deleted; they found it because it
+    /// had the same contents. A client that continues such an upload starts over.
     private func discardUploads(
         of objectID: String, of owner: OwningUser, _ session: inout StoreSession
     ) throws {
@@ -169,8 +171,7 @@ struct CloudWork: Sendable {
         if let objectID {
             reservation.objectID = objectID
         } else {
-            // A file with that name may be the person's own, or from an earlier account of theirs: it is left
-            // unchanged.
+            // A file with that name may belong to the person, or come from their earlier account: it is left unchanged.
             if try storage.provider.find(name: warningFile.name, in: storage.access) != nil { return }
             if let objectID = reservation.objectID {
                 try store.transaction { session in
@@ -182,7 +183,8 @@ struct CloudWork: Sendable {
         _ = try storage.provider.upload(content, as: reservation, mimeType: "text/plain", to: storage.access)
     }
 
-    /// Computes the hashes of an object, and checks them against the provider's own hash, which may be available late.
+    /// Computes the hashes of an object, and compares them with the provider's own hash, which may become available
+    /// late.
     private func hash(
         _ objectID: String, of owner: OwningUser, for item: OutboxItem, _ storage: UserStorage,
         _ signOfLife: () -> Void
@@ -212,20 +214,20 @@ struct CloudWork: Sendable {
                 try session.remember(content, of: objectID, in: owner, at: now())
             }
         } catch CloudStorageError.notFound {
-            // Deleted in the meantime: there is nothing left to compute.
+            // The object was deleted in the meantime, so there is nothing to compute.
         }
     }
 
-    /// Renews the lease; while the database cannot be reached, it counts as kept.
+    /// Renews the lease; while the database is unreachable, the lease counts as kept.
     private func keepsLease(of item: OutboxItem) -> Bool {
         let until = WireDate(secondsSince1970: now().secondsSince1970 + OutboxWorker.leaseSeconds)
         return (try? store.repeatedStatement { try $0.renewLease(of: item.id, by: leaseOwner, until: until) }) ?? true
     }
 }
 
-/// A deletion has to wait for an upload to end. Nothing has failed, so this is no attempt.
+/// A deletion must wait for an upload to end. Nothing has failed, so this does not count as an attempt.
 struct WaitsForUpload: Error {
-    /// When the upload ends at the latest; `nil` if that is soon.
+    /// The latest time at which the upload ends; `nil` if that is soon.
     var until: WireDate?
 }
 

@@ -4,19 +4,18 @@ import Posix
 import Store
 import SyncProtocol
 
-/// The page in an owner's folder that shows what is in it, in a browser and without the app: groups, dates, pictures,
-/// texts.
+/// The page in an owner's folder that shows the folder's contents in a browser, without the app: groups, dates,
+/// pictures, texts.
 ///
-/// Its bytes depend on the listed files alone, so that an unchanged page is not stored again. It has no script, loads
-/// nothing but the files beside it, and refers to them by their names in the folder, so that it works wherever the folder
-/// is copied.
+/// Its bytes depend only on the listed files, so an unchanged page is not stored again. It has no script, loads only
+/// the files beside it, and refers to them by their names in the folder, so it works wherever the folder is copied.
 struct IndexPage {
     static let name = IndexPageRecord.objectName
     static let mimeType = "text/html"
-    /// Files listed, the newest ones; a page of so many has about a megabyte.
+    /// The maximum number of files listed, the newest ones; such a page has about a megabyte.
     static let maximumFiles = 2_000
 
-    /// Pictures fill a grid, and texts a part of it; a phone has two columns, paper neither frames nor colours.
+    /// Pictures fill a grid, and texts a part of it; a phone shows two columns, paper neither frames nor colours.
     private static let style: StaticString = """
         :root { color-scheme: light dark; font: 16px/1.4 system-ui, sans-serif; }
         body { margin: 0 auto; padding: 1rem; max-width: 70rem; }
@@ -30,7 +29,7 @@ struct IndexPage {
         @media print { ul { display: block; } li { break-inside: avoid; margin-bottom: .5rem; } img { height: auto; max-height: 20cm; object-fit: contain; } }
         """
 
-    /// What each begins with, whatever is in it, and whatever style it has: a page of another origin does not.
+    /// The beginning of every index page, regardless of contents and style; other pages begin differently.
     static let beginning: [UInt8] = {
         let empty = String(decoding: IndexPage([], total: 0, types: .standard).bytes(), as: UTF8.self)
         return Array(empty.split(separator: "sha256-", maxSplits: 1)[0].utf8)
@@ -42,7 +41,7 @@ struct IndexPage {
 
     /// - Parameters:
     ///   - files: at most ``maximumFiles``, the newest first.
-    ///   - total: how many there are.
+    ///   - total: the number of all files.
     init(_ files: [ListedFile], total: Int, types: MIMETypeTable) {
         self.files = files
         self.total = total

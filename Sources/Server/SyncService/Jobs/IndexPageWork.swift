@@ -8,15 +8,15 @@ import Vault
 
 /// Keeps the page that lists an owner's files in their folder.
 ///
-/// What is about to be stored is recorded before its first byte is sent, so that an interrupted attempt is recognised and
-/// there is never a second page. Where names may repeat, the new page comes first; where they are unique, it can only have
-/// the name once the former page is gone.
+/// The intended page is recorded before its first byte is sent, so that an interrupted attempt is recognised and there
+/// is never a second page. If names may repeat, the new page is stored before the old one is deleted; if they are
+/// unique, only afterwards.
 struct IndexPageWork: Sendable {
-    /// How long others leave the page alone; far longer than one piece of work may take.
+    /// How long other processes leave the page alone; far longer than one piece of work may take.
     private static let leaseSeconds = 300
-    /// How long it may take to read a page; less than the lease.
+    /// The time limit for reading a page; less than the lease.
     private static let readingTime: Duration = .seconds(120)
-    /// More than any page has.
+    /// More bytes than any page has.
     private static let longestPageBytes: Int64 = 16 << 20
     private static let otherProcess = CloudStorageError.unavailable(detail: "another process writes the page")
 
@@ -25,7 +25,7 @@ struct IndexPageWork: Sendable {
     let types: MIMETypeTable
     let now: @Sendable () -> WireDate
 
-    /// Stores the page as it is to be now, unless it is there already.
+    /// Stores the current page, unless it is already stored.
     /// - Throws: `CloudStorageError`, `StoreError`.
     func write(for owner: OwningUser, in storage: UserStorage, _ logger: Logger) throws {
         guard try store.withSession({ try $0.user(owner.userID) }) != nil else { return }
@@ -55,11 +55,11 @@ struct IndexPageWork: Sendable {
         if let found = try storage.provider.find(name: IndexPage.name, in: storage.access), found.objectID != former,
             try !store.withSession({ try $0.isDoomed(found.objectID, of: owner) })
         {
-            return logger.info("No page is written: a file of the person's own has its name")
+            return logger.info("Page not written: a file of the person has its name")
         }
         var reservation = try storage.provider.reserve(name: IndexPage.name, in: storage.access)
         let areNamesUnique = reservation.spareName != nil
-        // Under another name nobody would look for it.
+        // Nobody would look for the page under another name.
         reservation.spareName = nil
         let content = BytesContent(bytes, for: storage.provider.storageType)
         page.next = IndexPageRecord.Intent(
@@ -69,13 +69,13 @@ struct IndexPageWork: Sendable {
         let stored = try storage.provider.upload(
             content, as: reservation, mimeType: IndexPage.mimeType, to: storage.access)
         guard try !finish(&page, stored.objectID, former: areNamesUnique ? nil : former, owner) else { return }
-        // If the owner was removed, so was whatever would have led to the object; else another process finds it.
+        // If the owner was removed, so were all records of the object; otherwise another process finds it.
         guard try store.withSession({ try $0.user(owner.userID) }) == nil else { throw Self.otherProcess }
         try storage.provider.delete(objectID: stored.objectID, in: storage.access)
     }
 
-    /// The object of the page that is to be replaced; `nil` if the person has deleted it, or made it theirs by renaming it or
-    /// by changing its contents: where the identifier is the name, a file of their own can be in its place.
+    /// The object of the page to be replaced; `nil` if the person has deleted, renamed or changed it: where the
+    /// identifier is the name, their own file may have taken its place.
     private func formerPage(_ page: IndexPageRecord, _ storage: UserStorage) throws -> String? {
         guard let objectID = page.objectID else { return nil }
         do throws(CloudStorageError) {
@@ -88,8 +88,9 @@ struct IndexPageWork: Sendable {
         }
     }
 
-    /// SHA-256 of an object's bytes; `nil` if there are more than any page has.
-    /// - Throws: ``CloudStorageError``; ``CloudStorageError/contentMismatch`` if other bytes come than were described.
+    /// SHA-256 of an object's bytes; `nil` if it is larger than any page.
+    /// - Throws: ``CloudStorageError``; ``CloudStorageError/contentMismatch`` if the bytes do not match the
+    ///   description.
     private func hash(of object: StoredObject, _ storage: UserStorage) throws(CloudStorageError) -> [UInt8]? {
         guard object.sizeBytes <= Self.longestPageBytes else { return nil }
         let deadline = Deadline.after(Self.readingTime)
@@ -106,12 +107,12 @@ struct IndexPageWork: Sendable {
         } catch .downloadCancelled {
             throw readBytes > object.sizeBytes ? .contentMismatch : .timedOut
         }
-        // Whatever has come in the object's place, the next attempt may get the object.
+        // Another file may have replaced the object; the next attempt may read the right one.
         guard readBytes == object.sizeBytes else { throw .contentMismatch }
         return digest.finish()
     }
 
-    /// Finds out whether an interrupted attempt has stored its page.
+    /// Determines whether an interrupted attempt has stored its page.
     private func settle(
         _ next: IndexPageRecord.Intent, _ page: inout IndexPageRecord, _ owner: OwningUser, _ storage: UserStorage
     ) throws {
@@ -135,7 +136,8 @@ struct IndexPageWork: Sendable {
         guard try finish(&page, found.objectID, former: former, owner) else { throw Self.otherProcess }
     }
 
-    /// Whether an object is the page that was about to be stored; where the identifier is the name, the former page has the same.
+    /// Whether an object is the intended page; where the identifier is the name, the former page has the same
+    /// identifier.
     private func isPage(
         _ next: IndexPageRecord.Intent, _ object: StoredObject, _ storage: UserStorage
     ) throws(CloudStorageError) -> Bool {
@@ -143,9 +145,9 @@ struct IndexPageWork: Sendable {
         return try hash(of: object, storage) == next.contentHash
     }
 
-    /// Records that the page which was about to be stored is the page now.
+    /// Records the intended page as the current one.
     /// - Parameter former: an object to delete.
-    /// - Returns: `false` if the owner was removed, or another process writes the page; then nothing was recorded.
+    /// - Returns: `false`, with nothing recorded, if the owner was removed or another process is writing the page.
     private func finish(
         _ page: inout IndexPageRecord, _ objectID: String, former: String?, _ owner: OwningUser
     ) throws -> Bool {

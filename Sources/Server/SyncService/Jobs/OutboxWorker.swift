@@ -7,7 +7,7 @@ public import Vault
 
 /// Performs the outbox work in the clouds and at push services.
 ///
-/// Any number of workers may run, on any number of hosts: each leases its work first. All work may be done twice.
+/// Any number of workers may run, on any number of hosts: each leases its work first. All work may be performed twice.
 public struct OutboxWorker: Sendable {
     /// A file for new owners that asks them not to modify the folder.
     public struct WarningFile: Sendable {
@@ -20,13 +20,13 @@ public struct OutboxWorker: Sendable {
         }
     }
 
-    /// Rows leased at a time: what another provider has to do must not wait for one that does not reply.
+    /// Rows leased at a time: work for one provider must not wait for another that does not reply.
     private static let rowsInHand = 1
     /// How long other workers leave leased rows alone; longer than a piece of work may take.
     static let leaseSeconds: Int64 = 600
-    /// How long work waits before it looks again whether an upload has ended, in seconds.
+    /// How long work waits before it checks again whether an upload has ended, in seconds.
     private static let uploadPollSeconds: Int64 = 5
-    /// Number of attempts at work that only a person could repair, after which the work is dropped.
+    /// The number of attempts after which work that only a person could repair is dropped.
     static let maximumAttempts = 60
 
     private let store: MetadataStore
@@ -38,7 +38,7 @@ public struct OutboxWorker: Sendable {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - writesIndexPage: whether to keep a page in each owner's folder; scheduled ones are dropped otherwise.
+    ///   - writesIndexPage: whether to keep a page in each owner's folder; otherwise scheduled pages are dropped.
     ///   - readings: shared with the other workers of the process.
     ///   - leaseOwner: a string that no other worker uses.
     public init(
@@ -87,7 +87,7 @@ public struct OutboxWorker: Sendable {
             case .sendPush(let order): try pushWork.send(order, for: item, transport, logger)
             case .removePushTopic(let topic): try pushWork.removeTopic(topic, transport)
             case .revokeGrant(let grant): try revocationWork.revoke(grant, for: item, transport, logger)
-            case .incomplete: logger.warning("Work dropped: it does not say what it is about")
+            case .incomplete: logger.warning("Outbox item dropped: it is incomplete")
             }
             if try complete(item, logger) != .passedOn {
                 logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
@@ -104,8 +104,8 @@ public struct OutboxWorker: Sendable {
         }
     }
 
-    /// Removes work that is done or was dropped, unless it has since passed from the user for whom it was leased to
-    /// another one.
+    /// Removes work that is done or dropped, unless it has since passed to a user other than the one for whom it was
+    /// leased.
     private func complete(_ item: OutboxItem, _ logger: Logger) throws -> LeaseEnd {
         let end = try store.transaction { session in
             let end = try session.complete(item, by: leaseOwner, at: now())
@@ -120,9 +120,9 @@ public struct OutboxWorker: Sendable {
         if end == .passedOn { logger.info("Outbox item passed on: its account has a new user") }
     }
 
-    /// Why work could not be done.
+    /// Why work could not be performed.
     private struct Setback {
-        /// A few words for log and table that contain nothing of what the provider wrote.
+        /// A few words for the log and the table, without text from the provider.
         let word: String
         let isTransient: Bool
         let retryAfter: Duration?
@@ -136,7 +136,7 @@ public struct OutboxWorker: Sendable {
         }
     }
 
-    /// Looks at work again in a moment, or when the upload that it waits for has ended at the latest.
+    /// Postpones work briefly, at most until the upload that it waits for has ended.
     private func hold(_ item: OutboxItem, _ wait: WaitsForUpload, _ logger: Logger) throws {
         let next = max(wait.until ?? .earliest, time(in: Self.uploadPollSeconds))
         logger.debug("Outbox item waits for an upload", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
@@ -147,8 +147,8 @@ public struct OutboxWorker: Sendable {
             }, logger)
     }
 
-    /// Postpones the work: for as long as the provider asks, or twice as long as the last time; for a day if only a
-    /// person can fix the problem. For a removed user nobody fixes anything, and access to their storage ends soon.
+    /// Postpones the work: as long as the provider asks, or twice as long as the last time; for a day if only a person
+    /// can fix the problem. For a removed user nobody fixes anything, and access to their storage ends soon.
     private func postpone(_ item: OutboxItem, _ setback: Setback, _ logger: Logger) throws {
         let word = setback.word
         let isTransient = try setback.isTransient || isDeparted(item)

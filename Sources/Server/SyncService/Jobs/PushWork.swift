@@ -8,7 +8,7 @@ import Vault
 /// The outbox work that notifies people about changes.
 ///
 /// Best effort: a notification that cannot be delivered within an hour is dropped. A device is notified again only if
-/// the outcome is unknown, and then with the same identifier, so that the second notification replaces the first.
+/// the outcome is unknown, with the same identifier, so that the second notification replaces the first.
 struct PushWork: Sendable {
     /// How long after the change a push is still attempted, in seconds.
     static let patienceSeconds: Int64 = 3_600
@@ -65,7 +65,7 @@ struct PushWork: Sendable {
             try session.pushRegistration(id, of: item.userID, memberOf: order.groupID)
         }
         guard let registration = found, let service = service(for: registration.kind) else {
-            return logger.debug("Push dropped: the device is no longer there")
+            return logger.debug("Push dropped: the device no longer exists")
         }
         let address = PushAddress(
             token: registration.token, environment: registration.environment, topic: registration.topic)
@@ -82,7 +82,7 @@ struct PushWork: Sendable {
                     id, withToken: registration.token,
                     unlessRegisteredAfter: since.map { WireDate(secondsSince1970: $0) })
             }
-            if isForgotten { logger.info("Device forgotten: its push service no longer knows it") }
+            if isForgotten { logger.info("Device removed: its push service no longer knows it") }
         }
     }
 
@@ -93,13 +93,13 @@ struct PushWork: Sendable {
             try session.pushTopic(of: item.userID, memberOf: order.groupID)
         }
         guard let topic = found, let sns = services.sns else {
-            return logger.debug("Push dropped: the topic is no longer there")
+            return logger.debug("Push dropped: the topic no longer exists")
         }
         do {
             _ = try sns.deliver(notification(item, order), to: PushAddress(token: topic), through: client)
         } catch PushError.gone {
             try store.transaction { try $0.forgetPushTopic(topic, of: item.userID) }
-            logger.info("Topic forgotten: SNS no longer knows it")
+            logger.info("Topic removed: SNS no longer knows it")
         }
     }
 

@@ -3,15 +3,15 @@ import Store
 import SyncProtocol
 import Synchronization
 
-/// How many objects on servers that people name the workers of a process read at a time, one of each owner: an object may be
-/// large, and its server as slow as it likes, while the other work waits for a thread.
+/// Limits how many objects on servers named by people the workers of a process read at a time, and to one per owner: a
+/// large object on a slow server would keep other work waiting for a thread.
 public final class ReadingSlots: Sendable {
     private let count: Int
     private let owners = Mutex<Set<UserID>>([])
 
     public init(_ count: Int) { self.count = count }
 
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if others are reading; whatever `body` throws.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if others are reading; any error of `body`.
     func run<Result>(
         for owner: OwningUser, _ body: () throws(CloudStorageError) -> Result
     ) throws(CloudStorageError) -> Result {
@@ -24,6 +24,6 @@ public final class ReadingSlots: Sendable {
 }
 
 extension CloudStorageType {
-    /// Whether the storage is at a server that its owner names.
+    /// Whether the storage is on a server named by its owner.
     fileprivate var isNamedByPerson: Bool { self == .webDAV || self == .s3 }
 }

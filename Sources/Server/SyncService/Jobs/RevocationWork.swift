@@ -5,9 +5,9 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The outbox work that revokes at providers what removed users had granted.
+/// The outbox work that revokes the grants of removed users at providers.
 ///
-/// Best effort: the tokens of a removed user are kept for a day at most.
+/// Best effort: the tokens of a removed user are kept for at most a day.
 struct RevocationWork: Sendable {
     /// How long after the removal the revocation is still attempted, in seconds.
     static let patienceSeconds: Int64 = 86_400
@@ -25,12 +25,12 @@ struct RevocationWork: Sendable {
         time.secondsSince1970 - grant.abandonedAt.secondsSince1970 > Self.patienceSeconds
     }
 
-    /// Revokes the grant at the provider. Does nothing if the account has a user again: then the grant is theirs.
+    /// Revokes the grant at the provider. Does nothing if the account has a user again, to whom the grant then belongs.
     /// - Throws: `AccountError`, `StoreError`.
     func revoke(_ grant: AbandonedGrant, for item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
         guard let account = storage.account(grant.accountType) else { return }
         guard let credentials = try storage.vault.open(grant.record, from: .user(item.userID), logger) else {
-            return logger.warning("Grant not revoked: its record does not open")
+            return logger.warning("Grant not revoked: its record cannot be opened")
         }
         let isOurs = try store.transaction { session in
             try session.beginRevocation(item.id, by: leaseOwner, seconds: Self.announcedSeconds)
@@ -53,7 +53,7 @@ extension AccountError {
         }
     }
 
-    /// A word for log and table that contains nothing of what the provider wrote.
+    /// A word for the log and the table, without text from the provider.
     var word: String {
         switch self {
         case .rejected, .keyRejected, .rightMissing, .codeRejected, .scopeMissing, .storageMissing, .storageUnusable,

@@ -6,12 +6,12 @@ import Vault
 
 /// Proposes to switch an identity to the caller's account.
 ///
-/// Nothing of the identity changes; a proposal that nobody confirms expires. A repeated request, and one of another device
-/// for the same account, joins the switch that has been begun.
+/// The identity does not change yet; an unconfirmed proposal expires. A repeated request, or one from another device
+/// for the same account, joins the switch in progress.
 struct BeginAccountSwitchEndpoint: Endpoint {
-    /// For how long a proposal can be confirmed, in seconds.
+    /// How long a proposal can be confirmed, in seconds.
     private static let lifetimeSeconds: Int64 = 86_400
-    /// Hosted users that a reply names.
+    /// The maximum number of hosted users in a reply.
     private static let maximumHostedUsers = 1_000
 
     func respond(
@@ -23,7 +23,7 @@ struct BeginAccountSwitchEndpoint: Endpoint {
             return try reply(joined, of: user, context)
         }
         try requireOwner(of: user, grant, caller, context)
-        // Before anything is asked of the provider: a request that fails there counts as well.
+        // Before the provider is asked, so that a request that fails there also counts.
         try context.store.transaction { session in
             try context.use(.accountSwitchesPerHour, of: user.accountType, user.providerUserID, in: &session)
         }
@@ -31,8 +31,9 @@ struct BeginAccountSwitchEndpoint: Endpoint {
         return try reply(proposed, of: user, context)
     }
 
-    /// The user of an identity to which the calling device belongs, and the standing of its grant.
-    /// - Throws: ``EndpointError/grantInvalid`` also if there is no such identity, so that nobody learns which there are.
+    /// The user of an identity to which the calling device belongs, and the state of the device's grant.
+    /// - Throws: ``EndpointError/grantInvalid`` also for an unknown identity, so that callers cannot find out which
+    ///   identities exist.
     private func owner(
         of identity: UserAppID, _ caller: SignedInPerson, _ context: RequestContext
     ) throws -> (UserRecord, GrantStanding) {
@@ -47,12 +48,12 @@ struct BeginAccountSwitchEndpoint: Endpoint {
         }
     }
 
-    /// Makes sure that the person who begins a switch has more of the identity than an access token, for which anybody gets a
-    /// grant: a grant that is old enough, or a new code of the account that is to be left.
+    /// Requires more proof of the identity than an access token, since anyone with a token gets a grant: either a grant
+    /// that is old enough, or a new code of the account to be left.
     private func requireOwner(
         of user: UserRecord, _ grant: GrantStanding, _ caller: SignedInPerson, _ context: RequestContext
     ) throws {
-        // With an established grant no code is needed, and one that was used is no obstacle.
+        // An established grant needs no code, and a used code does no harm.
         guard case .young(let time) = grant else {
             try OldAccountProof.check(of: user, on: caller.device, for: nil, in: context)
             return
@@ -64,7 +65,7 @@ struct BeginAccountSwitchEndpoint: Endpoint {
             usableFrom: time, in: .seconds(time.secondsSince1970 - context.now.secondsSince1970))
     }
 
-    /// The switch that the request joins; `nil` if a new one may be proposed.
+    /// The switch that the request joins; `nil` if the caller may propose a new one.
     /// - Throws: ``EndpointError/accountInUse``, ``EndpointError/switchInProgress(_:)``,
     ///   ``EndpointError/owningAccountRequired``.
     private func standing(
@@ -77,7 +78,7 @@ struct BeginAccountSwitchEndpoint: Endpoint {
                 throw EndpointError.accountInUse
             }
             return inProgress
-        // The way back to an account that this identity has left, or to one that is nobody's.
+        // A return to an account that this identity has left, or a switch to an unused account.
         case .retired(user.userID), .free: break
         case .active, .retired: throw EndpointError.accountInUse
         }

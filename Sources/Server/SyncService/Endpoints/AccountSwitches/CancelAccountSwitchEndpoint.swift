@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Withdraws a proposed switch. May be repeated: a proposal that is not there any more counts as withdrawn.
+/// Withdraws a proposed switch. May be repeated: a proposal that no longer exists counts as withdrawn.
 struct CancelAccountSwitchEndpoint: Endpoint {
     func respond(
         to request: CancelAccountSwitchRequest, from caller: SignedInPerson, in context: RequestContext

@@ -4,8 +4,8 @@ import SyncProtocol
 
 /// Makes the caller's account the active one of the identity for which it was proposed.
 ///
-/// One transaction; a repeated request finds the switch confirmed and gets the same reply. If the server is to move the
-/// files' bytes, it tries beforehand whether it can still read them.
+/// One transaction; a repeated request finds the switch confirmed and gets the same reply. If the server is asked to
+/// move the files' bytes, it first checks that it can still read them.
 struct ConfirmAccountSwitchEndpoint: Endpoint {
     func respond(
         to request: ConfirmAccountSwitchRequest, from caller: SignedInPerson, in context: RequestContext

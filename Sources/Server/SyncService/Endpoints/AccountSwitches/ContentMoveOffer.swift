@@ -9,14 +9,15 @@ import Vault
 struct ContentMoveOffer {
     let context: RequestContext
 
-    /// What a person has asked for, as far as the server can do it.
+    /// The move that a person has requested, if the server can perform it.
     ///
-    /// The person must prove that they can still use the account that is left: a device's grant is enough to leave it, but
-    /// whoever has found one must not get what is stored there. One call to the provider that is left proves that it lets the
-    /// server read; if it fails, for whatever reason, the server moves nothing out of that account, and phones upload.
+    /// The person must prove that they can still use the former account: a device's grant suffices to leave it, but a
+    /// stolen grant must not give access to what is stored there. One call to the former provider checks that the
+    /// server can read; if the call fails for any reason, the server moves nothing out of that account, and phones
+    /// upload the files.
     /// - Returns: `nil` if this server moves nothing, or the switch is not a proposal for the caller's account.
-    /// - Throws: ``EndpointError/oldAccountProofRequired``, ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the
-    ///   provider could not be asked about the proof; ``StoreError``, `CryptoError.unavailable`.
+    /// - Throws: ``EndpointError/oldAccountProofRequired``, ``EndpointError/malformedOldAccountProof``;
+    ///   ``AccountError`` if the provider could not check the proof; ``StoreError``, `CryptoError.unavailable`.
     func accept(_ id: AccountSwitchID, from caller: SignedInPerson) throws -> RequestedMove? {
         guard context.services.settings.movesContents else { return nil }
         let found = try context.store.withSession { session -> (user: UserRecord, objectID: String?)? in
@@ -27,7 +28,7 @@ struct ContentMoveOffer {
             return (user, try session.anyObject(of: user.userID))
         }
         guard let found else { return nil }
-        // The switch was begun with an established grant, or with a code, which would be spent by now.
+        // The switch was begun with an established grant, or with a code that has been used since.
         try OldAccountProof.check(of: found.user, isRequired: true, on: caller.device, for: nil, in: context)
         guard let objectID = found.objectID, isReadable(objectID, of: found.user) else {
             return RequestedMove(former: nil)
@@ -35,7 +36,7 @@ struct ContentMoveOffer {
         return try offer(outOfAccountOf: found.user)
     }
 
-    /// A move out of a user's present account.
+    /// A move out of a user's current account.
     /// - Returns: `nil` if this server moves nothing, or the user has just switched.
     func offer(outOfAccountOf user: UserRecord) throws -> RequestedMove? {
         guard context.services.settings.movesContents else { return nil }
@@ -55,11 +56,11 @@ struct ContentMoveOffer {
             _ = try storage.provider.describe(objectID: objectID, in: storage.access)
             return true
         } catch CloudStorageError.notFound {
-            // Of one object: its owner may have deleted it.
+            // This concerns one object only: its owner may have deleted it.
             return true
         } catch {
             context.logger.info(
-                "Contents are not moved: the former account cannot be read",
+                "Contents not moved: the former account cannot be read",
                 metadata: .keyed([.reason: "\(error)"]))
             return false
         }

@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Tells how far a switch is, and which files wait for their bytes. Reads only; may be repeated.
+/// Reports the progress of a switch, and which files wait for their bytes. Reads only; may be repeated.
 struct GetAccountSwitchStatusEndpoint: Endpoint {
     func respond(
         to request: GetAccountSwitchStatusRequest, from caller: SignedInPerson, in context: RequestContext

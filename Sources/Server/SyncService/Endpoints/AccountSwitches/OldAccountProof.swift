@@ -4,8 +4,8 @@ import SyncProtocol
 import UntrustedInput
 import Vault
 
-/// Credentials of the account that is to be left, which a person who still has them sends along: the members of a JSON
-/// object, as the headers of a sign-in with that account.
+/// Credentials of the account to be left, sent by a person who still has them: the members of a JSON object with the
+/// same meaning as the headers of a sign-in with that account.
 private struct ProofHeader: Decodable {
     var accessToken: String
     var accountID: String?
@@ -16,16 +16,17 @@ private struct ProofHeader: Decodable {
     var codeVerifier: String?
 }
 
-/// Proof that the person who begins or confirms a switch can still use the account that is to be left.
+/// Proof that the person who begins or confirms a switch can still use the account to be left.
 enum OldAccountProof {
-    /// Checks the proof that the request has; without one, whether it is needed.
-    /// - Parameter isRequired: whether it is needed in any case; else the configuration decides.
-    /// - Parameter purpose: what a code in the proof is good for, see ``CredentialExchange/provedCredentials(for:)``; `nil` if
-    ///   the token is enough, and a code is left alone.
-    /// - Returns: whether the proof is more than an access token, which travels in every request: an authorization code that
-    ///   was exchanged for this, or a password or key.
-    /// - Throws: ``EndpointError/oldAccountProofRequired``, also if the proof is another account's;
-    ///   ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the provider could not be asked, or rejects the code.
+    /// Checks the proof in the request; if there is none, checks whether one is required.
+    /// - Parameter isRequired: whether a proof is always required; otherwise the configuration decides.
+    /// - Parameter purpose: the purpose of a code in the proof, see ``CredentialExchange/provedCredentials(for:)``;
+    ///   `nil` if the token suffices, and a code is ignored.
+    /// - Returns: whether the proof is stronger than an access token, which every request contains: an authorization
+    ///   code exchanged for this purpose, or a password or key.
+    /// - Throws: ``EndpointError/oldAccountProofRequired``, also if the proof belongs to another account;
+    ///   ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the provider could not be asked, or rejects
+    ///   the code.
     @discardableResult
     static func check(
         of user: UserRecord, isRequired: Bool = false, on device: DeviceUUID, for purpose: String?,

@@ -2,12 +2,11 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Brings back the bytes of a version that waits for them.
+/// Restores the bytes of a version that waits for them.
 ///
-/// The bytes are those of the version only if everything that is known of it says so: the stored checksum, which is that of
-/// the storage in which the version was, and SHA-256 where it is known. Version and dates stay, and so does the master
-/// version. Of several uploads of the same version, even at the same moment, the first wins; the others discard only their
-/// own object.
+/// The bytes must match everything known of the version: the stored checksum, in the flavour of the version's former
+/// storage, and SHA-256 where it is known. Version, dates and master version do not change. If the same version is
+/// uploaded several times, even at the same moment, the first upload wins; the others discard only their own objects.
 struct Reupload {
     enum Check {
         case answered(ReuploadFileResponse)
@@ -18,7 +17,7 @@ struct Reupload {
     let caller: GroupCaller
     let context: RequestContext
 
-    /// The checks before a byte is sent.
+    /// The checks before the first byte is sent.
     func check(ofBytes length: Int64) throws -> Check {
         guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: request.mimeType) else {
             throw EndpointError.unknownMIMEType
@@ -38,7 +37,7 @@ struct Reupload {
         }
     }
 
-    /// The reply to a request that need not, or cannot, be carried out; `nil` if the file waits for just this version.
+    /// The reply to a request that is unnecessary or impossible; `nil` if the file waits for exactly this version.
     private func answer(about file: FileRecord) throws(EndpointError) -> ReuploadFileResponse? {
         guard !file.isDeleted else { return .deleted }
         guard request.fileVersion <= file.fileVersion else { throw .fileVersionMismatch }
@@ -47,8 +46,8 @@ struct Reupload {
         return file.contentState == .stored ? .alreadyStored : nil
     }
 
-    /// Writes the row, after everything has been checked again under the group's lock.
-    /// - Returns: ``ReuploadFileResponse/stored``; anything else if the object is not needed.
+    /// Writes the row after checking everything again under the group's lock.
+    /// - Returns: ``ReuploadFileResponse/stored``; otherwise the object is not needed.
     func store(_ content: StoredContent, from intent: UploadIntent, _ plan: ReuploadPlan) throws -> ReuploadFileResponse
     {
         try context.store.transaction { session in
@@ -73,13 +72,13 @@ struct Reupload {
 struct ReuploadPlan {
     let member: Member
     let owner: OwningUser
-    /// Of the object.
+    /// The object's name.
     let name: CloudFileName
     /// The announced checksum in the canonical form of the owner's storage.
     let checkSum: CheckSum
     let identity: ContentIdentity
 
-    /// - Throws: ``EndpointError/contentMismatch`` if what is announced cannot be the version's bytes.
+    /// - Throws: ``EndpointError/contentMismatch`` if the announced bytes cannot be the version's.
     fileprivate init(
         _ request: ReuploadFileRequest, _ file: FileRecord, sha256: [UInt8]?, length: Int64, _ member: Member,
         fileExtension: String

@@ -2,10 +2,10 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Streams the bytes of a version that waits for them into the owner's present storage; the file can be downloaded again at
-/// once.
+/// Streams the bytes of a version that waits for them into the owner's current storage; the file can be downloaded
+/// again at once.
 ///
-/// With the header `Upload-Length`, and no body, it begins an upload in pieces instead (``AppendToUploadEndpoint``).
+/// With the header `Upload-Length` and no body, it begins an upload in pieces (``AppendToUploadEndpoint``).
 struct ReuploadFileEndpoint: TransferEndpoint {
     func admit(_ request: ReuploadFileRequest, from caller: GroupCaller, in context: RequestContext) throws {
         _ = try announcedLength(in: context)
@@ -57,6 +57,6 @@ extension ReuploadFileRequest: AdmittedRequest {
 }
 
 extension RequestHead {
-    /// Whether bytes are announced that come in other requests.
+    /// Whether the request announces bytes that other requests will send.
     fileprivate var beginsPieces: Bool { header(.uploadLength) != nil }
 }

@@ -2,11 +2,11 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Revokes device grants of the caller: nobody can begin an account switch with them any more.
+/// Revokes device grants of the caller, which can then no longer begin an account switch.
 ///
-/// An access token alone revokes nothing, or whoever has found one would keep the identity's devices out. The grant that the
-/// request shows revokes younger ones, and itself; with a new authorization code of the account, or its password, any. May be
-/// repeated. A device that still signs in gets a new grant when it asks for one.
+/// An access token alone revokes nothing; otherwise a stolen token could lock out the identity's devices. The grant in
+/// the request revokes itself and younger ones; a new authorization code of the account, or its password, revokes any.
+/// May be repeated. A device that still signs in gets a new grant on request.
 struct RevokeDeviceGrantsEndpoint: Endpoint {
     func respond(
         to request: RevokeDeviceGrantsRequest, from caller: SignedInUser, in context: RequestContext
@@ -29,7 +29,7 @@ struct RevokeDeviceGrantsEndpoint: Endpoint {
         return .json(RevokeDeviceGrantsResponse(numberRevoked: Int64(revoked), numberKept: Int64(kept)))
     }
 
-    /// A code that was used for something else proves nothing, and is no reason to refuse what the grant may do.
+    /// A code used for another purpose proves nothing, but does not invalidate what the grant permits.
     private func isProved(
         _ request: RevokeDeviceGrantsRequest, _ caller: SignedInUser, _ context: RequestContext
     ) throws -> Bool {

@@ -2,12 +2,12 @@ import Providers
 import SyncProtocol
 import Vault
 
-/// Writes a file into a storage on trial, and deletes it.
+/// Tests a storage: writes a file there, and deletes it.
 struct StorageProbe {
     let name: String
     let storage: CandidateStorage
 
-    /// - Throws: ``CloudStorageError`` if the storage does not take files.
+    /// - Throws: ``CloudStorageError`` if the storage does not accept files.
     func run() throws(CloudStorageError) {
         let reservation = try storage.provider.reserve(name: name, in: storage.access)
         let content = BytesContent(Array("SyncServer".utf8), for: storage.provider.storageType)

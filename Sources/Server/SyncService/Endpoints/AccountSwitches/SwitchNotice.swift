@@ -1,6 +1,7 @@
 public import SyncProtocol
 
-/// What the devices of an identity are told of its account: whoever has not done it learns of it in time.
+/// Notifications to an identity's devices about its account, so that its owner learns of other people's actions in
+/// time.
 enum SwitchNotice {
     static let newDevice = "Another device has signed in with your account. If that was not you, revoke its grant."
 
@@ -17,11 +18,12 @@ enum SwitchNotice {
     }
 }
 
-/// For how long a switch of accounts is guarded against somebody who has no more than an access token.
+/// The periods that protect an account switch against somebody who has only an access token.
 public struct SwitchTimes: Equatable, Sendable {
-    /// How old a device's grant must be to begin a switch, in seconds, if the account was not proved when it was issued.
+    /// The minimum age of a device's grant to begin a switch, in seconds, unless the account was proved when it was
+    /// issued.
     public var minimumGrantAge: Int64
-    /// For how long a switch can be undone, in seconds.
+    /// How long a switch can be undone, in seconds.
     public var undoTime: Int64
 
     private static let daySeconds: Int64 = 86_400
@@ -31,12 +33,12 @@ public struct SwitchTimes: Equatable, Sendable {
         undoTime = Int64(undoDays) * Self.daySeconds
     }
 
-    /// A switch that was confirmed before can no longer be undone.
+    /// The earliest confirmation of a switch that can still be undone.
     public func undoStart(at now: WireDate) -> WireDate {
         WireDate(secondsSince1970: now.secondsSince1970 - undoTime)
     }
 
-    /// When a switch becomes final.
+    /// The time at which a switch becomes final.
     public func undoEnd(after confirmation: WireDate) -> WireDate {
         WireDate(secondsSince1970: confirmation.secondsSince1970 + undoTime)
     }

@@ -2,10 +2,11 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Who asks about a switch: somebody who signs in with the identity's active account, or with the account of its proposal.
+/// The caller of a request about a switch: somebody who signs in with the identity's active account or its proposed
+/// one.
 struct SwitchParty {
     let user: UserRecord
-    /// The switch that was asked for; `nil` if there is none.
+    /// The requested switch; `nil` if there is none.
     let accountSwitch: AccountSwitch?
 
     /// - Parameter id: the switch; `nil` for the newest.
@@ -21,7 +22,7 @@ struct SwitchParty {
             accountSwitch = found.flatMap { $0.userID == user.userID ? $0 : nil }
             return
         }
-        // An account that was left may be the one that its owner is about to return to.
+        // The owner may be about to return to an account that they left.
         let proposed = try session.switchProposed(to: accountType, providerUserID, at: now)
         if let proposed, id == nil || id == proposed.id, let user = try session.user(proposed.userID) {
             self.user = user

@@ -4,11 +4,12 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Makes the caller's account, which their identity has been switched away from, the active one again.
+/// Reactivates the caller's account, from which their identity was switched away.
 ///
-/// It takes two things that whoever has found a token does not have: a new authorization code of the account, or its password;
-/// and a grant of a device that is as old as the one with which the switch was begun, or older, even if it was revoked since.
-/// Switches that followed are undone as well. One transaction; a repeated request finds it done and gets the same reply.
+/// It requires two things that a stolen token does not provide: a new authorization code of the account, or its
+/// password; and a device's grant at least as old as the grant that began the switch, even if it has been revoked
+/// since. Later switches are undone as well. One transaction; a repeated request finds the switch undone and gets the
+/// same reply.
 struct UndoAccountSwitchEndpoint: Endpoint {
     func respond(
         to request: UndoAccountSwitchRequest, from caller: SignedInPerson, in context: RequestContext
@@ -42,7 +43,7 @@ struct UndoAccountSwitchEndpoint: Endpoint {
             return done
         }
         OfflineAccess.note(credentials, of: caller.presented.accountType, isNew: true, context)
-        context.logger.notice("A switch of accounts was undone")
+        context.logger.notice("Account switch undone")
         return try reply(done, context)
     }
 
@@ -53,9 +54,10 @@ struct UndoAccountSwitchEndpoint: Endpoint {
         case expired
     }
 
-    /// What there is to undo.
-    /// - Throws: ``EndpointError/grantInvalid`` also if there is no such identity, or nothing that the grant can undo, so that
-    ///   nobody learns of identities; ``EndpointError/accountInUse`` if the account is another identity's now.
+    /// Determines what to undo.
+    /// - Throws: ``EndpointError/grantInvalid`` also if the identity is unknown or the grant can undo nothing, so that
+    ///   callers cannot find out which identities exist; ``EndpointError/accountInUse`` if the account now belongs to
+    ///   another identity.
     private func look(
         _ request: UndoAccountSwitchRequest, _ caller: SignedInPerson, _ context: RequestContext,
         _ session: inout StoreSession

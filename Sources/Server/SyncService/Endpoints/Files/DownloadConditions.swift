@@ -1,7 +1,7 @@
 import SyncProtocol
 
-/// What a download's headers ask for, apart from the file: only if the bytes are others than those that the client has,
-/// and only some of them (RFC 9110, sections 13 and 14).
+/// The conditions in a download's headers: send bytes only if they differ from the client's, and send only a range (RFC
+/// 9110, sections 13 and 14).
 struct DownloadConditions {
     private let ifNoneMatch: String?
     private let ifRange: String?
@@ -13,19 +13,19 @@ struct DownloadConditions {
         range = head.header(.range).flatMap { RequestedRange($0) }
     }
 
-    /// Whether the request continues a download that began earlier: it asks for a range of the bytes that a tag names.
+    /// Whether the request continues an earlier download: it requests a range of the bytes identified by a tag.
     var resumes: Bool { range != nil && ifRange != nil }
 
-    /// Whether a request that continues a download began it with these bytes.
+    /// Whether the request continues a download of these bytes.
     func resumes(_ tag: EntityTag) -> Bool { range != nil && ifRange == tag.text }
 
-    /// Whether the request is for all bytes in any case.
+    /// Whether the request is unconditional.
     var isAbsent: Bool { range == nil && ifNoneMatch == nil }
 
     /// Whether the client has these bytes.
     func isMet(by tag: EntityTag) -> Bool { ifNoneMatch.map { tag.isNamed(by: $0) } ?? false }
 
-    /// The range to send; `nil`: everything.
+    /// The range to send; `nil` for all bytes.
     ///
     /// `If-Range` is compared strongly (section 13.1.5): a weak tag or a date never matches. No range of an empty file
     /// can be expressed, so it is sent as a whole.

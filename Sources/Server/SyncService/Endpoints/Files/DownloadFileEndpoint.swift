@@ -5,15 +5,15 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Streams a file's current version from its owner's storage to the phone, or a part of it.
+/// Streams a file's current version, or a part of it, from its owner's storage to the phone.
 ///
-/// A request that continues a download (``DownloadConditions/resumes``) is served also after the group has moved on, as
-/// long as the object is there.
+/// A request that continues a download (``DownloadConditions/resumes``) is served even if the group's version has
+/// advanced, as long as the object exists.
 ///
-/// Reads only, except that it stores a renewed token, the new location of an object that its owner has moved, and that
-/// contents are gone; may be repeated.
+/// Reads only, except that it records a renewed token, the new location of an object that its owner has moved, and
+/// missing contents; may be repeated.
 struct DownloadFileEndpoint: TransferEndpoint {
-    /// An object that is not found is looked up again if it is younger than this: providers are eventually consistent.
+    /// A missing object younger than this is looked up again, since providers are eventually consistent.
     private static let freshSeconds: Int64 = 3_600
     private static let secondLookPause: Duration = .seconds(2)
 
@@ -81,7 +81,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
     }
 
-    /// What makes an address from which the client reads the bytes itself; `nil` if it gets them from us.
+    /// Creates an address from which the client reads the bytes directly; `nil` if the server sends them.
     private func addresses(
         for request: DownloadFileRequest, _ storage: UserStorage, _ context: RequestContext
     ) -> (any DirectDownloads)? {
@@ -89,8 +89,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
         return storage.provider as? any DirectDownloads
     }
 
-    /// Begins to ask for the description of a file's object; `nil` if that cannot be done beside anything else, or if the
-    /// checksum may not follow from the description alone.
+    /// Starts requesting the description of a file's object; `nil` if no concurrent request is possible, or if the
+    /// description alone may not determine the checksum.
     private func describe(
         _ file: FileRecord, in storage: UserStorage, _ context: RequestContext
     ) -> PendingDescription? {
@@ -98,9 +98,9 @@ struct DownloadFileEndpoint: TransferEndpoint {
         return try? PendingDescription(of: objectID, in: storage, on: context.services.background)
     }
 
-    /// Continues a download that began when the group had an earlier master version: of the version that is still the
-    /// file's, or of one whose object waits for its deletion.
-    /// - Returns: `nil` if the request does not continue a download, or if these bytes are no longer there.
+    /// Continues a download that began at an earlier master version of the group: of the file's current version, or of
+    /// one whose object awaits deletion.
+    /// - Returns: `nil` if the request does not continue a download, or if these bytes no longer exist.
     private func resume(
         _ request: DownloadFileRequest, _ conditions: DownloadConditions, _ caller: GroupCaller,
         _ context: RequestContext
@@ -118,11 +118,11 @@ struct DownloadFileEndpoint: TransferEndpoint {
         guard let begun, let objectID = begun.file.objectID else { return nil }
         let member = begun.member
         var file = begun.file
-        // The client has those that it asked for first.
+        // The client has the metadata from its first request.
         if file.appMetaDataVersion != request.appMetaDataVersion { file.appMetaData = nil }
         do {
             let storage = try context.storage(of: file.owningUser, for: member.user)
-            // Ranges are not for us then.
+            // The provider handles ranges in that case.
             guard addresses(for: request, storage, context) == nil else { return nil }
             let object = try storage.provider.describe(objectID: objectID, in: storage.access)
             let contents = try PresentContents.determine(of: object, as: file, storage, context)
@@ -137,7 +137,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
     }
 
-    /// Tells the client where to read the bytes itself. It verifies them: nobody else sees them.
+    /// Sends the client an address to read the bytes directly. The client verifies them, since the server does not see
+    /// them.
     private func refer(
         to object: StoredObject, _ contents: PresentContents, as file: FileRecord, _ addresses: any DirectDownloads,
         _ storage: UserStorage, _ context: RequestContext
@@ -167,7 +168,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         case file(FileRecord, Member)
     }
 
-    /// Finds the row and checks that it is what the phone requested.
+    /// Finds the row and checks that it matches the request.
     private func select(
         _ request: DownloadFileRequest, _ caller: GroupCaller, _ context: RequestContext
     ) throws -> Selection {
@@ -187,7 +188,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
 
     /// Finds the object by its identifier, retrying once if it is young, and then by its name; adopts the object if
     /// found.
-    /// - Parameter description: if it has been asked for already.
+    /// - Parameter description: if already requested.
     private func locate(
         _ file: FileRecord, _ description: PendingDescription?, _ request: DownloadFileRequest, _ member: Member,
         _ caller: GroupCaller,
@@ -218,7 +219,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         return found
     }
 
-    /// - Parameter pending: if it has been asked for already; a call that was not made then is made now.
+    /// - Parameter pending: if already requested; if that call was not made, it is made now.
     private func description(
         of objectID: String, _ pending: PendingDescription?, _ storage: UserStorage
     ) throws(CloudStorageError) -> StoredObject {
@@ -229,8 +230,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
     }
 
-    /// Reports why the bytes are not available, and keeps for the operator that it did; or, if a commit happened in
-    /// between, that the phone must refresh.
+    /// Reports why the bytes are unavailable, and records that reply for the operator; if a commit happened in between,
+    /// the reply says that the phone must refresh.
     private func gone(
         _ reason: GoneReason, _ file: FileRecord, _ member: Member, _ request: DownloadFileRequest,
         _ caller: GroupCaller, _ context: RequestContext
@@ -241,9 +242,10 @@ struct DownloadFileEndpoint: TransferEndpoint {
         do {
             try context.store.transaction { try $0.noteGone(reason, file, in: member.groupID, at: context.now) }
         } catch {
-            // The phone is told nevertheless.
+            // The phone gets the reply nevertheless.
             context.logger.warning(
-                "It is not kept what a phone was told", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+                "Could not record the reply sent to the client",
+                metadata: .keyed([.reason: "\(String(reflecting: error))"]))
         }
         return .header(
             DownloadFileResponse.gone(

@@ -6,43 +6,43 @@ import Vault
 
 /// The data path from the cloud to the phone.
 ///
-/// The checksum is in the reply's header, so it is announced before the bytes. They are hashed as they pass, and the
-/// last ones are held back until the checksum is verified; if it does not match, the connection is cut. A phone never
-/// gets a complete body that does not match the header.
+/// The reply's header announces the checksum before the bytes. The bytes are hashed as they pass, and the last ones are
+/// held back until the checksum is verified; if it does not match, the server cuts the connection. A phone never gets a
+/// complete body that does not match the header.
 ///
-/// Where the provider reports another hash than the checksum, the checksum of a file that was uploaded directly is its
-/// uploader's word. Whoever downloads it first proves that: if the word is wrong, what the bytes really are is recorded, and
-/// announced from then on.
+/// If the provider reports a different kind of hash, only the uploader vouches for the checksum of a directly uploaded
+/// file. The first download verifies it: if the checksum is wrong, the server records the real one and announces it
+/// from then on.
 ///
-/// A part of the bytes cannot be verified by the checksum of all. It is sent after the provider has confirmed that the
-/// object still has the bytes of that checksum, and only as long as the length is theirs; the phone verifies the whole
-/// that it puts together. A part that leaves nothing out is verified like the whole.
+/// The checksum of the whole cannot verify a part. A part is sent only after the provider has confirmed that the object
+/// still has the announced bytes, and while their length matches; the phone verifies the assembled file. A range that
+/// covers the whole object is verified like the whole.
 final class DownloadStream {
-    /// How many bytes at the end are held back.
+    /// The number of bytes held back at the end.
     private static let heldBackBytes = 64 * 1024
-    /// What is not larger is read once more at once, if its bytes are not those that are announced.
+    /// An object up to this size is read again at once if its bytes differ from the announced ones.
     private static let readAgainBytes: Int64 = 8 << 20
-    /// How long nothing may be passed on although bytes arrive: a provider that sends them one by one would occupy the thread
-    /// for hours with what is held back.
+    /// How long bytes may arrive without any being passed on: a provider that sends the held-back bytes one by one
+    /// would occupy the thread for hours.
     private static let longestPause: Duration = .seconds(60)
 
     private let file: FileRecord
     private let object: StoredObject
     private let storage: UserStorage
     private let context: RequestContext
-    /// The positions that are sent; `nil`: the whole is sent, as such.
+    /// The positions to send; `nil` for a reply with the whole object.
     private let positions: ClosedRange<Int64>?
     private let tag: EntityTag
     private let announced: CheckSum
     private let contentsChanged: Bool
-    /// Whether nothing is left out.
+    /// Whether all bytes of the object are sent.
     private let isWhole: Bool
     private var verifier: DownloadVerifier?
     private var collector = PieceCollector()
     private var heldBack: [UInt8] = []
-    /// The length of the whole object: as it is sent, or else as it was described.
+    /// The length of the whole object: as sent by the provider or, failing that, as described.
     private var wholeBytes: Int64
-    /// Of what is sent.
+    /// The number of bytes to send.
     private var lengthBytes: Int64
     private var received: Int64 = 0
     private var hasStarted = false
@@ -51,7 +51,7 @@ final class DownloadStream {
     private var failure: (any Error)?
 
     /// - Parameters:
-    ///   - positions: which bytes to send; `nil`: all of them, in a reply that is not a partial one.
+    ///   - positions: which bytes to send; `nil` for all of them, in a reply that is not partial.
     ///   - now: the clock; tests pass one that they control.
     init(
         _ positions: ClosedRange<Int64>?, of file: FileRecord, object: StoredObject, contents: PresentContents,
@@ -74,7 +74,7 @@ final class DownloadStream {
             isWhole ? DownloadVerifier(of: object, in: file.owningUser.storageType, announced: announced) : nil
     }
 
-    /// Streams the object, or the part of it.
+    /// Streams the object or the requested part.
     /// - Throws: ``ReplyInterrupted`` or ``ClientGone`` once the reply has begun; before that, the provider's error.
     func run() throws -> EndpointReply {
         do {
@@ -87,15 +87,15 @@ final class DownloadStream {
         return try end()
     }
 
-    /// - Parameter length: of the whole, as the provider is about to send it; `nil` if it does not say.
+    /// - Parameter length: of the whole, as the provider announces it; `nil` if it does not.
     func begin(_ length: Int64?) {
         guard let length, length != wholeBytes else { return }
-        // The positions would be those of other bytes.
+        // The positions would refer to other bytes.
         if positions != nil { failure = CloudStorageError.contentMismatch }
         (wholeBytes, lengthBytes) = (length, length)
     }
 
-    /// Takes the next bytes; `false` if the download is not to go on.
+    /// Receives the next bytes; `false` stops the download.
     func receive(_ bytes: Span<UInt8>) -> Bool {
         guard failure == nil else { return false }
         do { try forward(bytes) } catch { failure = error }
@@ -117,8 +117,8 @@ final class DownloadStream {
     }
 
     private func forward(_ bytes: Span<UInt8>) throws {
-        // Bytes before the held-back end are forwarded. If there are none, the reply has not begun: a head that announces
-        // no bytes would be a complete reply before the checksum is verified.
+        // Bytes before the held-back end are forwarded. If there are none, the reply has not begun, since a head that
+        // announces no bytes would complete the reply before the checksum is verified.
         let heldBackBytes = Int64(isWhole ? Self.heldBackBytes : 0)
         let throughBytes = max(0, min(Int64(bytes.count), lengthBytes - heldBackBytes - received))
         let through = Int(throughBytes)
@@ -149,7 +149,7 @@ final class DownloadStream {
         let verdict = verifier.take()?.finish() ?? .right
         guard received == lengthBytes, verdict == .right else {
             reconsider(verdict)
-            if hasStarted { throw ReplyInterrupted(reason: "the bytes have another checksum than announced") }
+            if hasStarted { throw ReplyInterrupted(reason: "the bytes do not match the announced checksum") }
             throw CloudStorageError.contentMismatch
         }
         if !hasStarted { try start() }
@@ -158,11 +158,11 @@ final class DownloadStream {
         try context.connection.write(end.span)
     }
 
-    /// Records what the bytes are, if they are those that the provider has, and not damaged on their way; forgets what was
-    /// announced, if only an earlier reading of them says so.
+    /// Records the hashes of the bytes if they are what the provider has and were not damaged in transit; discards the
+    /// announced hashes if they rest only on an earlier reading.
     ///
-    /// Where the provider tells no hash, bytes can change behind the same size and revision, such as by a copy of a file with
-    /// its date. What two readings of the whole have found is what is there.
+    /// If the provider reports no hash, bytes can change while size and revision stay the same, for instance when a
+    /// file is copied with its date. A result counts once two readings of the whole object agree.
     private func reconsider(_ verdict: DownloadVerifier.Verdict) {
         let owner = file.owningUser
         guard !owner.storageType.reportsCheckSum || object.providerHash == nil else { return }
@@ -189,12 +189,12 @@ final class DownloadStream {
             }
         } catch {
             context.logger.info(
-                "It is not kept what an object's bytes are",
+                "Could not record the hashes of an object",
                 metadata: .keyed([.reason: "\(String(reflecting: error))"]))
         }
     }
 
-    /// Whether an earlier reading of the object had the same result, or another one has that is made at once.
+    /// Whether an earlier reading of the object, or another one made at once, has the same result.
     private func isConfirmed(_ found: KnownContent) throws -> Bool {
         let earlier = try context.store.withSession { session in
             try session.knownContent(of: object.objectID, in: file.owningUser)
@@ -205,10 +205,10 @@ final class DownloadStream {
         return (try? ContentReading.contents(of: object, in: storage, while: { true })) == found
     }
 
-    /// The headers of every reply that has a file's bytes, or says that the client has them.
+    /// The headers of every reply that contains a file's bytes, or says that the client has them.
     ///
-    /// Must not be cached by operating systems: they would send conditional requests on behalf of clients that do not
-    /// expect 304.
+    /// Operating systems must not cache the reply: they would send conditional requests on behalf of clients that do
+    /// not expect 304.
     static func headers(for tag: EntityTag) -> [(name: String, value: String)] {
         [(ResponseHeader.entityTag.rawValue, tag.text), ("accept-ranges", "bytes"), ("cache-control", "no-store")]
     }

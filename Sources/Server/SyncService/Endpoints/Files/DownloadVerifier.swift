@@ -2,14 +2,14 @@ import OpenSSLCrypto
 import Providers
 import SyncProtocol
 
-/// Finds out whether the bytes of a download, as they pass, are those whose checksum is announced.
+/// Checks whether the bytes of a download, as they pass, match the announced checksum.
 ///
-/// A provider that reports the announced checksum may report SHA-256 of the same object beside it. Then either proves
-/// the bytes, and the one is computed that takes this processor less time.
+/// A provider that reports the announced checksum may also report SHA-256 of the same object. Either hash then proves
+/// the bytes, and the server computes the one that is faster on this processor.
 struct DownloadVerifier {
     enum Verdict: Equatable {
         case right
-        /// - Parameter hashes: of the bytes that passed; `nil` if only their SHA-256 is known.
+        /// - Parameter hashes: the hashes of the bytes that passed; `nil` if only their SHA-256 is known.
         case wrong(ContentHashes?)
     }
 
@@ -40,7 +40,7 @@ struct DownloadVerifier {
         }
     }
 
-    /// Takes in the next bytes.
+    /// Adds the next bytes.
     mutating func update(_ bytes: Span<UInt8>) {
         switch computation {
         case .checkSum(var hasher):
@@ -52,7 +52,7 @@ struct DownloadVerifier {
         }
     }
 
-    /// What the bytes that were taken in are.
+    /// The verdict on the bytes added so far.
     func finish() -> Verdict {
         switch computation {
         case .checkSum(let hasher):

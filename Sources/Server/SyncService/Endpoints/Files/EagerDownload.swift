@@ -3,10 +3,10 @@ import Providers
 import Store
 import Vault
 
-/// A download of a whole object that requests the bytes while the object's description is still on its way, so that the
+/// A download of a whole object that requests the bytes while the object's description is still pending, so that the
 /// phone waits for one reply of the provider instead of two.
 ///
-/// Nothing is passed on before the description has arrived: it says whose checksum is announced.
+/// No bytes are passed on before the description arrives, since it determines the checksum to announce.
 struct EagerDownload {
     let file: FileRecord
     let objectID: String
@@ -14,10 +14,11 @@ struct EagerDownload {
     let description: PendingDescription
     let context: RequestContext
 
-    /// The description does not tell what the contents are.
+    /// The description does not identify the contents.
     private struct NotDescribed: Error {}
 
-    /// - Returns: `nil` if nothing has been sent to the phone, because the object was not found or not described.
+    /// - Returns: `nil` if nothing has been sent to the phone, because the object was not found or its description is
+    ///   missing.
     func run() throws -> EndpointReply? {
         var stream: DownloadStream?
         var obstacle: (any Error)?
@@ -31,14 +32,14 @@ struct EagerDownload {
                 receive: { bytes in stream?.receive(bytes) ?? false })
         } catch {
             try stream?.failed(error)
-            // A missing object may be found in another way, and what was one call too many may be made later.
+            // A missing object may be found in another way, and a withheld call may be made later.
             switch error {
             case .notFound, .withheld: return nil
             default: break
             }
             obstacle = obstacle ?? error
         }
-        // What the description says comes first.
+        // A failed description takes precedence.
         guard case .success = description.outcome() else { return nil }
         if obstacle is NotDescribed { return nil }
         if let obstacle { throw obstacle }
@@ -47,7 +48,7 @@ struct EagerDownload {
 
     private func stream() throws -> DownloadStream {
         let object = try description.outcome().get()
-        // Whoever has to read the object does that before it is passed on.
+        // If the object must be read to know its contents, that happens before any byte is passed on.
         guard let contents = PresentContents.described(by: object, as: file) else { throw NotDescribed() }
         return DownloadStream(nil, of: file, object: object, contents: contents, storage: storage, context: context)
     }

@@ -1,19 +1,20 @@
 import OpenSSLCrypto
 import SyncProtocol
 
-/// Identifies what a reply has: the state that Index describes, or the bytes of a file (RFC 9110, section 8.8.3).
+/// Identifies the contents of a reply: the state that Index describes, or the bytes of a file (RFC 9110, section
+/// 8.8.3).
 ///
-/// That of a state is computed from the caller's groups as the reply shows them, including members, permissions and master versions,
-/// and not from files: nothing that Index shows of a file changes unless the master version of its group does, or the number
-/// of its repeated uploads. So its cost does not depend on the number of files.
+/// The tag of a state is computed from the caller's groups as the reply shows them, including members, permissions and
+/// master versions, but not from files: what Index shows of a file changes only with its group's master version or its
+/// number of repeated uploads. So the cost does not depend on the number of files.
 struct EntityTag: Equatable {
     /// With its quotes, as it appears in a header.
     let text: String
 
     /// - Parameters:
     ///   - groups: the caller's groups, as they appear in the reply.
-    ///   - request: the request; its replies differ from those to other requests.
-    ///   - reuploads: of the group that the request names.
+    ///   - request: the request, since replies differ between requests.
+    ///   - reuploads: the number of repeated uploads in the group that the request names.
     init(
         groups: [SharingGroupInfo], request: IndexRequest, caller: UserID, serverVersion: String, reuploads: Int64 = 0
     ) {
@@ -30,8 +31,8 @@ struct EntityTag: Equatable {
         text = "\"\(Array(digest.prefix(16)).hexLowercase)\""
     }
 
-    /// Of a file's bytes, a strong one: equal tags of a file mean equal bytes.
-    /// - Parameter checkSum: of these bytes, in the flavour of their storage.
+    /// The strong tag of a file's bytes: equal tags of a file mean equal bytes.
+    /// - Parameter checkSum: the bytes' checksum, in the flavour of their storage.
     init(fileVersion: FileVersion, checkSum: CheckSum) {
         text = "\"\(fileVersion.rawValue)-\(checkSum.rawValue)\""
     }

@@ -4,19 +4,19 @@ import Store
 import SyncProtocol
 import Vault
 
-/// A download of a file that waits for its bytes, from the account that its owner has left, as long as the server moves
-/// contents out of it.
+/// A download of a file that waits for its bytes, from its owner's former account, while the server is moving contents
+/// out of that account.
 ///
-/// Only what is certainly the version is sent, with the checksum and the storage type of that account; nothing is stored but
-/// a renewed token.
+/// Only bytes proved to be the version's are sent, with the checksum and the storage type of that account; nothing is
+/// stored except a renewed token.
 struct FormerStorageDownload {
     let file: FileRecord
     let groupID: SharingGroupID
     let conditions: DownloadConditions
     let context: RequestContext
 
-    /// - Returns: `nil` if the bytes cannot be had there, so that the file goes on waiting as far as the phone is concerned.
-    /// - Throws: what ends a reply that has begun, ``ClientGone``, ``StoreError``.
+    /// - Returns: `nil` if the bytes are not available there; for the phone, the file continues to wait.
+    /// - Throws: errors that end a reply that has begun, ``ClientGone``, ``StoreError``.
     func run() throws -> EndpointReply? {
         guard let (move, former) = try context.store.withSession({ try $0.movingContent(of: file, in: groupID) }),
             let objectID = former.objectID
@@ -37,7 +37,7 @@ struct FormerStorageDownload {
             ).run()
         } catch let error as CloudStorageError {
             context.logger.info(
-                "A file that waits cannot be read in the former account", metadata: .keyed([.reason: "\(error)"]))
+                "Could not read a waiting file from the former account", metadata: .keyed([.reason: "\(error)"]))
             return nil
         }
     }

@@ -4,8 +4,8 @@ import SyncProtocol
 /// Lists the caller's sharing groups, and the files of one of them together with its master version.
 ///
 /// Everything is read from one snapshot, so the version describes exactly the files listed. A long reply is sent while
-/// its rows are read (``ReplyStream``). A client that names the state it has (``EntityTag``) is informed if that is
-/// still current, and a client that names a master version gets the changes after it. Reads only; may be repeated.
+/// its rows are read (``ReplyStream``). A client that names its state (``EntityTag``) learns whether that is still
+/// current, and a client that names a master version gets the changes after it. Reads only; may be repeated.
 struct IndexEndpoint: Endpoint {
     /// - Throws: ``EndpointError/groupUnknown`` if the caller is not a member of the requested group.
     func respond(
@@ -45,7 +45,7 @@ struct IndexEndpoint: Endpoint {
         let tag = EntityTag(
             groups: groups, request: request, caller: caller.userID,
             serverVersion: context.services.settings.serverVersion, reuploads: group?.reuploads ?? 0)
-        // Must not be cached by operating systems and proxies: they would send conditional requests on behalf of
+        // Operating systems and proxies must not cache the reply: they would send conditional requests on behalf of
         // clients that do not expect 304.
         context.replyHeaders += [(ResponseHeader.entityTag.rawValue, tag.text), ("cache-control", "no-store")]
         if let known = context.head.header(.ifNoneMatch), tag.isNamed(by: known) { return .unchanged }
@@ -54,7 +54,7 @@ struct IndexEndpoint: Endpoint {
             headers: context.services.commonHeaders + context.replyHeaders + [("content-type", "application/json")])
         var writer = IndexResponseWriter(reservingBytes: group == nil ? 4_096 : 72 * 1024)
         if let group {
-            // A version that the group has not reached comes from another history: such a client needs all files.
+            // A version that the group has not reached comes from another history; such a client needs all files.
             let since = request.since.flatMap { $0 <= group.masterVersion ? $0 : nil }
             writer.beginFiles(masterVersion: group.masterVersion, since: since)
             try session.writeFiles(of: group.membership, changedAfter: since, to: &writer) { writer in

@@ -6,8 +6,8 @@ import Vault
 typealias PendingDescription = PendingCall<Result<StoredObject, CloudStorageError>>
 
 extension PendingDescription {
-    /// Begins to ask.
-    /// - Parameter storage: opened for this purpose; not to be used by the caller.
+    /// Starts the request.
+    /// - Parameter storage: opened for this purpose; the caller must not use it.
     /// - Throws: what `background` throws if no further thread is available.
     convenience init(of objectID: String, in storage: UserStorage, on background: Background) throws {
         let passed = PassedToThread(storage)

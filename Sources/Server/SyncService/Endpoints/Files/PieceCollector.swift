@@ -1,22 +1,21 @@
 import Providers
 
-/// Puts together the pieces in which a provider's bytes arrive, over TLS 16 KiB each, so that fewer and larger ones are
-/// passed on: for each of them the web server is woken.
+/// Combines the pieces in which a provider's bytes arrive, 16 KiB each over TLS, into fewer and larger ones, because
+/// each piece passed on wakes the web server.
 ///
-/// Nothing waits for long: what arrives slowly is passed on as it arrives.
+/// No piece waits for long: slow bytes are passed on as they arrive.
 struct PieceCollector {
-    /// Pieces are put together up to this size; larger ones are passed on as they are.
+    /// Pieces are combined up to this size; larger ones are passed on unchanged.
     static let largestBytes = 64 * 1024
-    /// If nothing was passed on for so long, the next piece is not kept.
+    /// If nothing has been passed on for this long, the next piece is passed on at once.
     static let longestPause: Duration = .milliseconds(10)
 
-    // Keeps its storage: new memory for each piece would have to be cleared by the kernel.
+    // Keeps its storage, since the kernel would have to clear new memory for each piece.
     private var collected: [UInt8] = []
     private var lastPassed: ContinuousClock.Instant?
 
     /// Adds a piece.
-    /// - Parameter passOn: takes what is to be passed on now, if anything: everything that has been added and not been
-    ///   passed on yet.
+    /// - Parameter passOn: receives the bytes to pass on now, if any: all pieces added since the last call.
     mutating func add(
         _ piece: Span<UInt8>, at now: ContinuousClock.Instant, passOn: (Span<UInt8>) throws -> Void
     ) rethrows {
@@ -30,7 +29,7 @@ struct PieceCollector {
         if isPassedOn { try passOnRest(passOn) }
     }
 
-    /// Passes on what has been added and not been passed on yet, if anything.
+    /// Passes on the pieces that are left, if any.
     mutating func passOnRest(_ passOn: (Span<UInt8>) throws -> Void) rethrows {
         guard !collected.isEmpty else { return }
         try passOn(collected.span)

@@ -4,23 +4,23 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The present contents of an object, as clients see them: the checksum to announce, and whether it differs from that
-/// of the committed version.
+/// The current contents of an object, as clients see them: the checksum to announce, and whether it differs from the
+/// committed version's.
 ///
-/// Google and Dropbox report that checksum. OneDrive has a hash of its own: as long as it equals the stored one, the
-/// contents are unchanged; otherwise the object is read once and the result is stored. So is an object in S3 or at a WebDAV
-/// server that has no hash at all.
+/// Google and Dropbox report that checksum. OneDrive has a hash of its own: while it equals the stored one, the
+/// contents are unchanged; otherwise the server reads the object once and stores the result. The same applies to an
+/// object in S3, or at a WebDAV server, that has no hash at all.
 struct PresentContents {
     /// The largest object that is read while a phone waits.
     private static let readLimitBytes: Int64 = 100 << 20
-    /// Time left for the download itself, out of the request's time.
+    /// The part of the request's time reserved for the download itself.
     private static let timeForDownload: Duration = .seconds(5)
 
     let checkSum: CheckSum
     let hasChanged: Bool
-    /// How many bytes there are: as counted when they were uploaded, or else as the provider describes them.
+    /// The number of bytes: as counted during the upload, or otherwise as the provider describes them.
     let sizeBytes: Int64
-    /// Identifies these bytes among all that the file ever had.
+    /// Identifies these bytes among all contents that the file has ever had.
     let tag: EntityTag
 
     private init(_ checkSum: CheckSum, of object: StoredObject, as file: FileRecord) {
@@ -30,13 +30,13 @@ struct PresentContents {
         sizeBytes = checkSum == file.checkSum ? file.sizeBytes ?? object.sizeBytes : object.sizeBytes
     }
 
-    /// The contents as they were committed; `nil` unless the provider says that the object still has them.
+    /// The contents as committed; `nil` unless the provider reports that the object still has them.
     static func unchanged(of object: StoredObject, as file: FileRecord) -> PresentContents? {
         guard let checkSum = file.checkSum, isUnchanged(object, file, checkSum) else { return nil }
         return PresentContents(checkSum, of: object, as: file)
     }
 
-    /// The contents if the provider's description of the object tells what they are; `nil` if only reading them does.
+    /// The contents if the provider's description of the object identifies them; `nil` if the object must be read.
     static func described(by object: StoredObject, as file: FileRecord) -> PresentContents? {
         if let unchanged = unchanged(of: object, as: file) { return unchanged }
         let storageType = file.owningUser.storageType
@@ -46,16 +46,16 @@ struct PresentContents {
         return PresentContents(present, of: object, as: file)
     }
 
-    /// Determines the checksum, for which the object may have to be read.
+    /// Determines the checksum, which may require reading the object.
     /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not report the object's hash, or if
-    ///   the jobs role still has to read the object.
+    ///   the jobs role must still read the object.
     static func determine(
         of object: StoredObject, as file: FileRecord, _ storage: UserStorage, _ context: RequestContext
     ) throws -> PresentContents {
         if let described = described(by: object, as: file) { return described }
         let storageType = file.owningUser.storageType
         guard !storageType.reportsCheckSum || storageType.mayReportNoHash else {
-            throw CloudStorageError.unavailable(detail: "the provider does not tell the object's hash")
+            throw CloudStorageError.unavailable(detail: "the provider does not report the object's hash")
         }
         return PresentContents(
             try Self.checkSum(of: object, file.owningUser, storage, context), of: object, as: file)
@@ -93,6 +93,6 @@ struct PresentContents {
         try context.store.transaction { session in
             try session.addHashing(of: object.objectID, in: owner, availableAt: context.now, at: context.now)
         }
-        throw CloudStorageError.unavailable(detail: "the object's checksum is being worked out")
+        throw CloudStorageError.unavailable(detail: "the object's checksum is being computed")
     }
 }

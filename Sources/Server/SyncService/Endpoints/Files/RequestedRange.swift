@@ -1,14 +1,14 @@
 /// The bytes that a `Range` header asks for (RFC 9110, section 14.1.2).
 ///
-/// One range of bytes. Several of them, other units and headers that do not follow the grammar are ignored, as a server
-/// may (section 14.2): the reply has all bytes.
+/// One range of bytes. Headers with several ranges, other units or invalid syntax are ignored, as the RFC allows
+/// (section 14.2): the reply then has all bytes.
 enum RequestedRange: Equatable {
-    /// From a position on, to another or to the end. A last position beyond the end means the end.
+    /// From a position to another or to the end. A last position beyond the end means the end.
     case from(Int64, through: Int64?)
-    /// So many bytes at the end.
+    /// This number of bytes at the end.
     case last(Int64)
 
-    /// `nil` if the header is to be ignored.
+    /// `nil` if the header must be ignored.
     init?(_ header: String) {
         let parts = header.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
@@ -30,8 +30,8 @@ enum RequestedRange: Equatable {
         }
     }
 
-    /// The positions of the first and the last byte in a representation of that length, which is not 0; `nil` if the
-    /// range is not satisfiable.
+    /// The positions of the first and the last byte in a representation of this length, which must not be 0; `nil` if
+    /// the range is not satisfiable.
     func positions(inLength length: Int64) -> ClosedRange<Int64>? {
         switch self {
         case .from(let first, let last):

@@ -1,9 +1,9 @@
 import Store
 import SyncProtocol
 
-/// Reports that this process and its database work, and whether it takes changes, or anything at all.
+/// Reports that this process and its database work, and whether the server accepts changes or is closed.
 ///
-/// The process already knows whether changes are possible and maintenance is on; it asks the database for neither.
+/// The process already knows whether changes are possible and whether maintenance is on; it does not ask the database.
 ///
 /// Reads only; may be repeated.
 struct HealthCheckEndpoint: Endpoint {

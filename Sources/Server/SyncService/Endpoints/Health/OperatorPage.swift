@@ -1,22 +1,23 @@
 import Store
 import SyncProtocol
 
-/// Pages in plain text that are no endpoints of the protocol. Those for the host's own monitoring are served by the web
-/// server on loopback only; ``failover`` is for everybody.
+/// Pages in plain text that are not endpoints of the protocol. The web server serves the pages for the host's own
+/// monitoring on loopback only; ``failover`` is public.
 public enum OperatorPage: String, Sendable {
-    /// Whether this type of process accepts requests at all. Does not query the database: a restart would not fix that.
+    /// Whether this process accepts requests at all. Does not query the database, since a restart would not repair
+    /// that.
     case live
-    /// Whether requests would succeed: the database responds and has the right schema. A process that is asked to stop
-    /// accepts no more requests, so it does not report that it is ready either.
+    /// Whether requests would succeed: the database responds and has the right schema. A process that is stopping
+    /// accepts no more requests, so it does not report itself as ready.
     case ready
     /// Metrics for Prometheus.
     case metrics
-    /// The text that deployed apps fetch after a 503, and show.
+    /// The text that deployed apps fetch and show after a 503.
     case failover
 }
 
 extension Router {
-    /// What people are told of a 503 for which there is no announcement.
+    /// The text for a 503 without an announcement.
     private static let unannounced = "The service is not available at the moment. Please try again later."
 
     /// Answers a request for an operator's page, in plain text.

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Bounds what one network can make this server write to its log by requests that are refused: so many lines in a minute,
-/// then one line with the number of those left out.
+/// Limits the log lines that refused requests of one network can cause: a number of lines per minute, then one line
+/// with the number of those omitted.
 ///
-/// Requests that succeed are always logged, and so are defects. One per process, shared by its threads.
+/// Successful requests and defects are always logged. One per process, shared by its threads.
 public final class RefusalLog: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     static let window: Duration = .seconds(60)
-    /// Networks counted at a time; those beyond it count as one network.
+    /// The maximum number of networks counted; those beyond it count as one network.
     static let maximumNetworks = 20_000
 
-    /// The refusals of one network that were not logged one by one.
+    /// The refusals of one network that were not logged individually.
     public struct Omission: Sendable, Equatable {
         public var network: ClientNetwork
         public var count: Int
@@ -27,11 +27,11 @@ public final class RefusalLog: Sendable {
     private let lines: Int
     private let now: @Sendable () -> ContinuousClock.Instant
     private let windows = Mutex<[ClientNetwork: Window]>([:])
-    /// Of windows that were replaced by another one before somebody asked.
+    /// Omissions in windows that were replaced before they were reported.
     private let ended = Mutex<[ClientNetwork: Int]>([:])
 
     /// - Parameters:
-    ///   - lines: refusals of one network that are logged one by one, within ``window``.
+    ///   - lines: refusals of one network that are logged individually, within ``window``.
     ///   - now: the clock; tests pass one that they control.
     public init(
         linesPerMinute lines: Int = 60, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -40,7 +40,7 @@ public final class RefusalLog: Sendable {
         self.now = now
     }
 
-    /// Whether refusals of the network are being left out at present.
+    /// Whether refusals of the network are currently omitted.
     func isQuiet(about network: ClientNetwork) -> Bool {
         let now = now()
         return windows.withLock { windows in
@@ -50,7 +50,7 @@ public final class RefusalLog: Sendable {
     }
 
     /// Counts one refusal.
-    /// - Returns: whether it is to be logged.
+    /// - Returns: whether to log it.
     func note(from network: ClientNetwork) -> Bool {
         let now = now()
         let (isLogged, former) = windows.withLock { windows -> (Bool, (ClientNetwork, Int)?) in
@@ -70,8 +70,8 @@ public final class RefusalLog: Sendable {
         return isLogged
     }
 
-    /// What was left out in windows that have ended, each once. To be called every now and then, and at the end.
-    /// - Parameter isLast: whether windows that have not ended count too.
+    /// The omissions in windows that have ended, each reported once. Call regularly, and at the end.
+    /// - Parameter isLast: whether to include windows that have not ended.
     public func omissions(isLast: Bool = false) -> [Omission] {
         let now = now()
         var counts = ended.withLock { ended in

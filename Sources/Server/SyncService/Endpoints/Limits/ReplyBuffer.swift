@@ -1,20 +1,20 @@
-/// How large the buffer is in which the bytes of a download wait for the web server.
+/// Determines the size of the buffer in which the bytes of a download wait for the web server.
 ///
-/// For a fast phone the usual one is soon full, and then responder and web server wait for each other: twice the size takes
-/// a tenth off the time of a gibibyte, and 6 % off its processor time. For a slow phone it would be memory without a use,
-/// and once it is full, the responder waits until three quarters of it are free (unix(7)), which at the minimum rate takes
-/// longer than ``TransferPace`` allows. So it is enlarged when a phone has proved to be fast, by more bytes than the buffers
-/// in between hold, and reduced when it falls behind.
+/// With a fast phone, the usual buffer soon fills up, and responder and web server then wait for each other: twice the
+/// size reduces the time for a gibibyte by a tenth, and the processor time by 6 %. For a slow phone the extra memory
+/// would be useless, and once a buffer is full, the responder waits until three quarters of it are free (unix(7)),
+/// which at the minimum rate takes longer than ``TransferPace`` allows. So the buffer is enlarged when a phone has
+/// proved to be fast, by more bytes than the buffers in between hold, and reduced when the phone falls behind.
 public struct ReplyBuffer: Sendable, Equatable {
     public enum Size: Sendable {
         case usual, large
     }
 
-    /// More than web server and kernel take off a responder for a phone that takes nothing.
+    /// More than the web server and the kernel buffer for a phone that receives nothing.
     static let proofBytes = 768 * 1024
-    /// Of a fast phone.
+    /// The minimum rate of a fast phone.
     static let proofBytesPerSecond = 8 * 1024 * 1024
-    /// A write that takes longer is one to a slow phone.
+    /// A write that takes longer means a slow phone.
     static let longestWrite: Duration = .seconds(1)
 
     private var bytes = 0
@@ -24,8 +24,8 @@ public struct ReplyBuffer: Sendable, Equatable {
     public init() {}
 
     /// Records a write of the file's bytes.
-    /// - Parameter time: that it took, and in which bytes were waited for before it.
-    /// - Returns: the size that the buffer is to have from now on; `nil` if it is not to be changed.
+    /// - Parameter time: the duration of the write and of the wait for its bytes.
+    /// - Returns: the new size of the buffer; `nil` for no change.
     public mutating func wrote(_ count: Int, in time: Duration) -> Size? {
         bytes += count
         self.time += time

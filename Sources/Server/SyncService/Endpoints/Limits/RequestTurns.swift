@@ -3,7 +3,7 @@ import Synchronization
 
 /// Limits how many requests of one user run concurrently; one for all threads of a process.
 public final class RequestTurns: Sendable {
-    /// Requests that may wait: each keeps its connection and some memory.
+    /// The maximum number of waiting requests: each keeps its connection and some memory.
     private static let maximumWaiting = 256
     private static let maximumWaitingOfAllUsers = 1_024
     /// A request that has waited longer is rejected, since phones do not wait forever.
@@ -19,7 +19,7 @@ public final class RequestTurns: Sendable {
 
     /// - Parameters:
     ///   - maximumPerUser: how many requests of one user run concurrently.
-    ///   - longestWait: how long the other requests wait at most.
+    ///   - longestWait: the maximum wait of the other requests.
     public init(maximumPerUser: Int, longestWait: Duration = .seconds(30)) {
         self.longestWait = longestWait
         turns = Mutex(
@@ -28,14 +28,14 @@ public final class RequestTurns: Sendable {
                 maximumWaitingOfAll: Self.maximumWaitingOfAllUsers))
     }
 
-    /// Decides about one more request: it goes on, and the caller must call ``leave(_:)``; it waits, and belongs to
-    /// another thread, now or soon; or it is refused.
+    /// Decides about one more request: it continues, and the caller must call ``leave(_:)``; or it waits, and belongs
+    /// to another thread, now or soon; or it is rejected.
     func enter(_ user: UserID, _ visit: Visit) -> TurnDecision {
         let handover = Handover(visit: visit)
         return turns.withLock { $0.enter(user, handover) }
     }
 
-    /// Ends a turn; the caller continues with the visit that is returned, and ends its turn in the same way.
+    /// Ends a turn; the caller continues with the returned visit, and ends its turn in the same way.
     func leave(_ user: UserID) -> Visit? {
         turns.withLock { $0.leave(user) }?.visit
     }

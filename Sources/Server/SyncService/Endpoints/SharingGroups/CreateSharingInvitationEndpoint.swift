@@ -3,13 +3,13 @@ import SyncProtocol
 
 /// Creates an invitation to a sharing group.
 ///
-/// A repeated request creates another invitation, which does no harm: nobody knows it, and it expires.
+/// A repeated request creates another invitation, which does no harm: nobody knows its code, and it expires.
 struct CreateSharingInvitationEndpoint: Endpoint {
     func respond(
         to request: CreateSharingInvitationRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
         guard let invitation = SharingInvitationUUID(try context.services.makeUUID()) else {
-            preconditionFailure("a made-up UUID is a UUID")
+            preconditionFailure("a generated UUID must be a UUID")
         }
         let expires = WireDate(
             secondsSince1970: context.now.secondsSince1970 + context.services.settings.invitationLifetimeSeconds)

@@ -4,15 +4,15 @@ import SyncProtocol
 /// A change to a sharing group itself, under the rules common to all such changes.
 ///
 /// Comparing and advancing the version and the change itself are one transaction: of two changes from the same master
-/// version one succeeds, and the other is informed about the current version. A repeated request is therefore stale, or
-/// the caller is no longer a member.
+/// version one succeeds, and the other gets the current version. A repeated request is therefore stale, or its caller
+/// is no longer a member.
 struct GroupChange {
     let group: SharingGroupUUID
     let masterVersion: MasterVersion
     let caller: GroupCaller
     let context: RequestContext
 
-    /// Advances the master version and runs `body` with the new version; owners' pages follow.
+    /// Advances the master version and runs `body` with the new version; schedules owners' index pages.
     /// - Parameter isRenaming: whether `body` changes the group's name.
     /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``, ``StoreError``.
     func make(

@@ -20,7 +20,7 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
             }
             return .json(try redeemed.with(identity, isProved: isNew))
         } catch {
-            // Perhaps a concurrent redemption by the same person was faster; then the rejection is only its
+            // A concurrent redemption by the same person may have been faster; the rejection is then only its
             // consequence.
             switch error {
             case EndpointError.invitationUnknown, EndpointError.alreadyMember, StoreError.alreadyExists:
@@ -36,8 +36,8 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         _ request: RedeemSharingInvitationRequest, _ redeemer: Redeemer, _ exchange: CredentialExchange,
         _ context: RequestContext
     ) throws -> (RedeemSharingInvitationResponse, isNew: Bool) {
-        // Providers are called before the transaction; if the request would be rejected anyway, the call is not worth
-        // making.
+        // Providers are called before the transaction; this check avoids calls for requests that would be rejected
+        // anyway.
         let isNew = try redeemer.checkBeforehand()
         var newUser: NewUser?
         if isNew {
@@ -63,7 +63,7 @@ private struct Redeemer {
 
     private var accountType: AccountType { person.presented.accountType }
 
-    /// The reply to an earlier request that has already done this.
+    /// The reply to an earlier request that has already redeemed the invitation.
     func earlierRedemption() throws -> RedeemSharingInvitationResponse? {
         try context.store.snapshot { session in
             guard let user = try self.user(&session),
@@ -128,7 +128,7 @@ private struct Redeemer {
         }
     }
 
-    /// What the invitation offers to this caller.
+    /// The invitation as it applies to this caller.
     private func offer(_ session: inout StoreSession) throws -> InvitationRecord {
         guard let offer = try session.invitation(invitation, at: context.now) else {
             throw EndpointError.invitationUnknown
@@ -145,7 +145,7 @@ private struct Redeemer {
 }
 
 extension RedeemSharingInvitationResponse {
-    /// The same reply with the identity of its user, if the request asked for that.
+    /// The same reply with the identity of its user, if requested.
     fileprivate func with(
         _ identity: IdentityReport, isProved: Bool = false
     ) throws -> RedeemSharingInvitationResponse {

@@ -3,8 +3,8 @@ import SyncProtocol
 
 /// Revokes an invitation to a sharing group.
 ///
-/// The reply does not say whether it still existed: a repeated request, and one that comes after the last acceptance,
-/// find nothing to do. A user who redeems it at the same moment either becomes a member first or is rejected.
+/// The reply does not say whether the invitation still existed: a repeated request, or one after the last acceptance,
+/// finds nothing to do. A user who redeems it at the same moment either becomes a member first or is rejected.
 struct RevokeSharingInvitationEndpoint: Endpoint {
     func respond(
         to request: RevokeSharingInvitationRequest, from caller: GroupCaller, in context: RequestContext

@@ -16,7 +16,7 @@ struct UpdateSharingGroupMemberEndpoint: Endpoint {
             let members = try session.members(of: member.groupID)
             try members.check(request.userID, isSpareIfLosingAdmin: request.permission < .admin)
             try session.setPermission(request.permission, of: request.userID, in: member.groupID)
-            // Otherwise an admin could rejoin as admin through an invitation created beforehand.
+            // Otherwise an admin could rejoin as admin through an earlier invitation.
             if request.permission < .admin {
                 try session.removeInvitations(by: request.userID, to: member.groupID)
             }

@@ -12,7 +12,7 @@ struct SignedInPerson {
     /// The identity that the provider reports.
     let profile: SignInProfile
     let device: DeviceUUID
-    /// Whether the provider was asked, or its signature verified, for this very request.
+    /// Whether this request itself asked the provider, or verified its signature.
     let isFresh: Bool
 }
 
@@ -29,7 +29,7 @@ struct SignedInUser {
 /// its siblings, the only sources of a ``Member``.
 struct GroupCaller {
     private let user: SignedInUser
-    /// What the protocol's table requires.
+    /// The access that the protocol's table requires.
     private let access: EndpointRoute.GroupAccess
 
     init(_ user: SignedInUser, _ access: EndpointRoute.GroupAccess) {
@@ -41,18 +41,18 @@ struct GroupCaller {
     var device: DeviceUUID { user.device }
 
     /// The caller as a member of the group that the request names, with the permission that its endpoint requires.
-    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``;
-    ///   ``EndpointError/groupUnknown`` instead of both if the request need not name a group.
+    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``; if the request need not
+    ///   name a group, ``EndpointError/groupUnknown`` in place of both.
     func member(of group: SharingGroupUUID, using session: inout StoreSession) throws -> Member {
         try member(session.membership(of: userID, in: group))
     }
 
-    /// The same, in a session of its own.
+    /// The same, in a separate session.
     func member(of group: SharingGroupUUID, in store: MetadataStore) throws -> Member {
         try store.withSession { try member(of: group, using: &$0) }
     }
 
-    /// The same, together with a file of the group, if it has it, deleted or not; both as of one moment.
+    /// The same, together with a file, deleted or not, if the group has it; both from one snapshot.
     func member(
         of group: SharingGroupUUID, with file: FileUUID, using session: inout StoreSession
     ) throws -> (Member, FileRecord?) {
@@ -71,7 +71,7 @@ struct GroupCaller {
     }
 
     /// The valid membership, given one that was read before its group's row was locked: the same one if the master
-    /// version has not changed, otherwise the stored one; a change that was faster may have revoked rights of the
+    /// version has not changed, otherwise the stored one, since a concurrent change may have revoked rights of the
     /// caller.
     /// - Parameter version: the master version that the lock has found.
     /// - Throws: As ``member(of:using:)``.

@@ -5,7 +5,7 @@
 public struct ClientNetwork: Hashable, Sendable {
     private let text: String
 
-    /// Stands for networks that are not told apart.
+    /// Represents networks that are not distinguished.
     static let others = ClientNetwork(address: "others")
 
     /// Parses the address that the web server passes; invalid text counts as one network, that of all unknown callers.

@@ -19,7 +19,7 @@ public final class FailedSignIns: Sendable {
     private let allowances = Mutex<[ClientNetwork: Allowance]>([:])
 
     /// - Parameters:
-    ///   - perMinute: failures that one network may cause in a minute; also how many at once.
+    ///   - perMinute: failures that one network may cause in a minute; also the maximum at once.
     ///   - now: the clock; tests pass one that they control.
     public init(perMinute: Int, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         self.perMinute = Double(perMinute)

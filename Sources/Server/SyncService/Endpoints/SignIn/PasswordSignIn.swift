@@ -7,28 +7,29 @@ import SyncProtocol
 import Synchronization
 import Vault
 
-/// Signs in people who present a user name and a password to a server that they name.
+/// Signs in people who present a user name and a password for a server that they name.
 ///
-/// The server's word counts only if it would have refused somebody else. Before a password that has not proved anything yet
-/// counts, the server is asked without a password, which nobody counts as a wrong one, and, once in a while, with one that
-/// nobody has. If it shows the folder to them, nobody can sign up there; a person who is known proves who they are by
-/// something that only the owner may do.
+/// The server's answer counts only if the server would have rejected somebody else. Before a new password counts, the
+/// server is asked without a password, which no server counts as a wrong one, and, from time to time, with a made-up
+/// one. If the server shows the folder to such requests, nobody can sign up there; an existing user proves who they are
+/// by an action that only the owner may perform.
 ///
-/// A server locks out the address from which wrong passwords come, and with it everybody who uses it through this server. So
-/// refused passwords are limited for each server and user name, whoever presents them, for all processes together
-/// (``PasswordTryLimit``). A password that has proved who the person is passes in any case, until it is refused.
+/// A server locks out the address that sends wrong passwords, and with it everybody who uses that server through this
+/// one. So rejected passwords are limited for each server and user name, whoever presents them, for all processes
+/// together (``PasswordTryLimit``). A proven password always passes, until it is rejected.
 struct PasswordSignIn: Sendable {
-    /// A Nextcloud tolerates ten wrong passwords of one address in half an hour. A try comes back after half an hour, so that it
-    /// gets no more than these within one: for people who are no users here, for users, and that are made up.
+    /// A Nextcloud tolerates ten wrong passwords from one address in half an hour. A try becomes available again after
+    /// half an hour, so a server gets no more than these within that time: passwords of people who are not users here,
+    /// passwords of users, and made-up ones.
     private static let halfHour: Int64 = 1_800
     private static let triesOfStrangers: Int64 = 3
     private static let triesOfUsers: Int64 = 2
     private static let triesMadeUp: Int64 = 2
-    /// Of one user name.
+    /// The maximum for one user name.
     private static let triesOfUserName: Int64 = 4
-    /// After so many refusals of a user name, passwords that were refused are not sent again.
+    /// After this many rejections of a user name, rejected passwords are not sent again.
     private static let triesBeforeMemory: Int64 = 3
-    /// For how long it is believed that a server refuses passwords that nobody has: an installation with one sign-in for all, and
+    /// How long a server is assumed to reject made-up passwords: an installation with one sign-in for all user names,
     /// any other for one user name.
     private static let secondsOfRealm: Int64 = 86_400
     private static let secondsOfUserName: Int64 = 3_600
@@ -39,12 +40,12 @@ struct PasswordSignIn: Sendable {
     let now: @Sendable () -> WireDate
     let logger: Logger
 
-    /// What is known of the person whom a claim is about.
+    /// What is known about the person named in a claim.
     private struct Standing {
         var user: UserRecord?
         /// Whether the password has proved who they are.
         var isProven: Bool
-        /// Whether it is the one with which their storage is opened.
+        /// Whether it is the password with which their storage is opened.
         var isStored: Bool
     }
 
@@ -98,7 +99,7 @@ struct PasswordSignIn: Sendable {
         return Standing(user: user, isProven: isProven && !(isStored && stored.refusal != nil), isStored: isStored)
     }
 
-    /// What was proved before is not any more: the next time the password counts as one that is new.
+    /// Revokes an earlier proof: next time, the password counts as new.
     private func note(refusalOf claim: PasswordClaim, _ standing: Standing) throws {
         memory.noteRefusal(of: claim.digest)
         guard let user = standing.user else { return }
@@ -110,8 +111,8 @@ struct PasswordSignIn: Sendable {
 
     // MARK: Proof
 
-    /// - Throws: ``AccountError/anyPasswordAccepted`` if the server's word proves nothing; ``AccountError/rejected`` if the
-    ///   person could not show that they are the owner.
+    /// - Throws: ``AccountError/anyPasswordAccepted`` if the server's answer proves nothing; ``AccountError/rejected``
+    ///   if the person could not prove that they are the owner.
     private func prove(
         _ presented: PresentedCredentials, _ claim: PasswordClaim, _ standing: Standing,
         by account: any PasswordAccounts, through client: AccountClient
@@ -122,15 +123,15 @@ struct PasswordSignIn: Sendable {
         {
             return
         }
-        // Whoever reads the folder need not be its owner.
+        // A person who can read the folder need not be its owner.
         guard standing.user != nil, try refusesMadeUp(presented, claim, asking: .write, asker) else {
             throw AccountError.anyPasswordAccepted
         }
         if try account.refusesOwner(presented, through: client) { throw AccountError.rejected }
     }
 
-    /// Of a password that has proved who the person is: makes sure, once in a while, that a server which shows the folder to
-    /// everybody by now would still let them write there, if it lets only its owner.
+    /// For a proven password, if the server now shows the folder to everybody: checks from time to time that a server
+    /// that lets only the owner write there still accepts this person.
     /// - Throws: ``AccountError/rejected``: the password was withdrawn.
     private func requireThatServerWouldRefuse(
         _ presented: PresentedCredentials, _ claim: PasswordClaim, by account: any PasswordAccounts,
@@ -144,7 +145,7 @@ struct PasswordSignIn: Sendable {
         if try isWritingRefused && account.refusesOwner(presented, through: client) { throw AccountError.rejected }
     }
 
-    /// Whether the server refuses a password that nobody has, or was found to do so a short time ago.
+    /// Whether the server rejects a made-up password, or recently did so.
     private func refusesMadeUp(
         _ presented: PresentedCredentials, _ claim: PasswordClaim, asking request: StrangersRequest,
         _ asker: (account: any PasswordAccounts, client: AccountClient)
@@ -155,7 +156,7 @@ struct PasswordSignIn: Sendable {
         let server = Self.key([claim.server, word])
         let limits = [madeUpLimit(of: claim)]
         do { try take(limits) } catch let error as EndpointError {
-            // What the server has said of others' user names has to do for a while.
+            // The server's answers about other user names suffice for a while.
             if try store.withSession({ try $0.checksPasswords(server) }) { return true }
             throw error
         }
@@ -204,17 +205,17 @@ struct PasswordSignIn: Sendable {
         do {
             try store.transaction { try $0.giveBack(limits) }
         } catch {
-            logger.info("Tries of a password not given back", metadata: .keyed([.reason: "\(error)"]))
+            logger.info("Could not return password tries", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 
-    /// SHA-256 of what is counted; the parts have no line breaks.
+    /// SHA-256 of the counted subject; the parts contain no line breaks.
     private static func key(_ parts: [String]) -> [UInt8] {
         IncrementalDigest.digest(of: Array(parts.joined(separator: "\n").utf8), .sha256)
     }
 }
 
-/// What this process knows of passwords, by their digests: which have proved something, which were refused, and which a server
+/// What this process knows about passwords, by their digests: which are proven, which were rejected, and which a server
 /// is being asked about. One per process, shared by its threads.
 public final class PasswordMemory: Sendable {
     private static let provenTime: Duration = .seconds(86_400)
@@ -233,8 +234,8 @@ public final class PasswordMemory: Sendable {
 
     public init() {}
 
-    /// Whether the caller may ask about a password now; ``end(_:)`` follows then.
-    /// - Parameter limit: of how many may at once.
+    /// Whether the caller may ask about a password now; it must then call ``end(_:)``.
+    /// - Parameter limit: the maximum number of simultaneous callers.
     func begin(_ digest: String, limit: Int) -> Bool {
         state.withLock { state in
             guard state.asking[digest, default: 0] < limit else { return false }
@@ -254,7 +255,7 @@ public final class PasswordMemory: Sendable {
 
     func wasRefused(_ digest: String) -> Bool { state.withLock { Self.isPresent(digest, in: $0.refused) } }
 
-    /// Whether the folder of a realm was not shown to somebody without a password a short time ago.
+    /// Whether the folder of a realm was recently hidden from a request without a password.
     func isClosed(_ realm: String) -> Bool { state.withLock { Self.isPresent(realm, in: $0.closed) } }
 
     func noteClosed(_ realm: String) {
@@ -283,7 +284,7 @@ public final class PasswordMemory: Sendable {
         _ digest: String, in passwords: inout [String: ContinuousClock.Instant], for time: Duration
     ) {
         if passwords.count >= maximumPasswords { passwords = passwords.filter { $0.value > .now } }
-        // Without them, a server is asked once more.
+        // If they are dropped, a server is merely asked once more.
         if passwords.count >= maximumPasswords { passwords.removeAll() }
         passwords[digest] = .now + time
     }

@@ -7,8 +7,8 @@ import Vault
 
 // Authenticating the caller.
 extension RequestContext {
-    /// Determines who presents the token.
-    /// - Throws: ``EndpointError`` or ``AccountError``, 401 on the wire unless the provider is unavailable.
+    /// Determines whose token it is.
+    /// - Throws: ``EndpointError`` or ``AccountError``, sent as 401 unless the provider is unavailable.
     func signIn() throws -> SignedInPerson {
         let (presented, account) = try presentedCredentials()
         let profile: SignInProfile
@@ -41,14 +41,14 @@ extension RequestContext {
         return person
     }
 
-    /// Whether this process knows, without asking anybody, that the provider accepts the token.
+    /// Whether this process knows, without a request, that the provider accepts the token.
     var remembersSignIn: Bool {
         guard let (presented, _) = try? presentedCredentials() else { return false }
         guard case .accepted = services.signInCache.answer(for: presented) else { return false }
         return true
     }
 
-    /// The credentials in the request's head, and the sign-in service that knows them.
+    /// The credentials in the request's head, and the sign-in service for them.
     private func presentedCredentials() throws(EndpointError) -> (PresentedCredentials, any AccountProvider) {
         guard let word = head.header(.tokenType) else { throw .credentialsMissing }
         guard let headerValue = head.header(.accessToken) else { throw .accessTokenMissing }
@@ -65,8 +65,9 @@ extension RequestContext {
         return (presented, account)
     }
 
-    /// The token in a header's value, also if both spellings have arrived: from release 1.23 on, nginx joins their values with a
-    /// comma and a space; before, it passes the first one on. No token has these characters, but a password or a secret key may.
+    /// The token in a header's value, even if both spellings have arrived: nginx 1.23 and later joins their values with
+    /// a comma and a space; earlier releases pass on the first. No token contains these characters, but a password or a
+    /// secret key may.
     private static func accessToken(in value: String, of type: AccountType) throws(EndpointError) -> String {
         guard type != .webDAV, type != .s3 else { return value }
         let tokens = value.split(separator: ", ", omittingEmptySubsequences: false)
@@ -79,9 +80,9 @@ extension RequestContext {
         LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
     }
 
-    /// Asks the provider who presents credentials.
+    /// Asks the provider whose credentials they are.
     ///
-    /// Where somebody's storage has been before, something else is an outage: maintenance, or the page of a hotel's network.
+    /// If an existing storage is unrecognizable, that is an outage: maintenance, or the page of a hotel's network.
     func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
         do {
             return try verification.run(of: presented, by: account, through: accountClient, goOn: goOn)
@@ -100,7 +101,8 @@ extension RequestContext {
         return try verification.isUser(presented.accountType, userID)
     }
 
-    /// Asks the provider again on another thread. If that is not possible, or there is no answer, a later request asks.
+    /// Asks the provider again on another thread. If that is impossible, or the provider does not answer, a later
+    /// request asks.
     private func renew(_ presented: PresentedCredentials, with account: any AccountProvider) {
         let passed = PassedToThread(
             AccountClient(
@@ -122,8 +124,8 @@ extension RequestContext {
             })
     }
 
-    /// The result of the role that admitted this request. As long as it may be relied on, it is remembered for requests
-    /// that need no admission then.
+    /// The result of the role that admitted this request. While it is valid, it is remembered, so that further requests
+    /// need no admission.
     private func profileInTicket(for presented: PresentedCredentials) -> SignInProfile? {
         guard let ticket = head.signInTicket,
             let contents = services.signInTickets?.contents(of: ticket, for: presented, at: now.secondsSince1970)
@@ -155,7 +157,7 @@ extension RequestContext {
         }
         guard let found else { throw EndpointError.userUnknown }
         note(found.user)
-        // CheckCreds is how a client learns the present one.
+        // Clients obtain the current epoch from CheckCreds.
         if route.endpoint != .checkCreds { try requirePresentEpoch(of: found.user) }
         if let token = person.profile.identityToken, person.isFresh {
             try IdentityTokens(context: self).remember(token, of: found.user)
@@ -164,8 +166,8 @@ extension RequestContext {
         return SignedInUser(person: person, record: found.user)
     }
 
-    /// Until when the calling device can undo the switch that retired the person's account; `nil` if it cannot, or has not
-    /// shown a grant.
+    /// The time until which the calling device can undo the switch that retired the person's account; `nil` if it
+    /// cannot, or presented no grant.
     private func undoTime(
         of person: SignedInPerson, at route: EndpointRoute, using session: inout StoreSession
     ) throws -> WireDate? {
@@ -180,7 +182,7 @@ extension RequestContext {
         return services.settings.switches.undoEnd(after: last.confirmedAt)
     }
 
-    /// Refuses a client that knows the user by another account than the present one, if it says so.
+    /// Rejects a client that states an outdated epoch, and thus knows the user by an earlier account.
     private func requirePresentEpoch(of user: UserRecord) throws(EndpointError) {
         guard let text = head.header(.accountEpoch) else { return }
         guard let epoch = AccountEpoch(queryText: text) else { throw .malformedAccountEpoch }

@@ -8,7 +8,7 @@ struct SignInVerification: Sendable {
     let strangeServers: StrangeServers
     let network: ClientNetwork
     let passwords: PasswordSignIn
-    /// Whether there is a user with the identifier that the credentials state.
+    /// Whether a user exists with the identifier stated in the credentials.
     let isUser: @Sendable (AccountType, _ statedUserID: String) throws -> Bool
 
     /// Asks the provider, unless the network has caused too many failures, or somebody else is already asking.
@@ -32,14 +32,13 @@ struct SignInVerification: Sendable {
                 let profile = try ask(
                     about: presented, account, through: strange == nil ? client : client.ofUnprovedServer)
                 guard profile.isPlausible else {
-                    throw AccountError.unavailable(detail: "an identifier that cannot be kept")
+                    throw AccountError.unavailable(detail: "an identifier that cannot be stored")
                 }
                 failedSignIns.refund(to: network)
                 if let server { strangeServers.prove(server) }
                 return profile
             } catch {
-                // Whoever tries one address after the other is slowed down like one who tries tokens, also if nothing answers
-                // there.
+                // Trying one address after another is limited like trying tokens, even if nothing answers there.
                 switch error {
                 case AccountError.keyRejected, AccountError.rightMissing, AccountError.serverNotAllowed: break
                 case let error as AccountError where error.refusesPassword: break
@@ -60,7 +59,7 @@ struct SignInVerification: Sendable {
         return try passwords.profile(of: presented, claiming: claim, by: account, through: client)
     }
 
-    /// Whether nobody is known to be a user at a server that the caller has named.
+    /// Whether the caller has named a server without any known user.
     private func isStrange(
         _ server: String, _ presented: PresentedCredentials, _ account: any AccountProvider
     ) throws -> Bool {

@@ -1,21 +1,21 @@
 import Synchronization
 
-/// Limits how many servers one network can make this server look for at which nobody is known to be a user.
+/// Limits how many servers without known users one network can make this server contact.
 ///
-/// Where any public server is admitted, callers can make names up: each costs a lookup, and perhaps seconds of a thread. A
-/// server at which somebody has signed in, or at which the caller would be a known user, is no strange one. One per process,
-/// shared by its threads.
+/// If any public server is allowed, callers can make up names: each costs a lookup, and possibly seconds of a thread. A
+/// server at which somebody has signed in, or at which the caller would be a known user, does not count. One per
+/// process, shared by its threads.
 public final class StrangeServers: Sendable {
-    /// For how long a server that a network has named counts.
+    /// How long a server named by a network counts.
     static let window: Duration = .seconds(600)
-    /// Servers at which somebody has signed in that are remembered.
+    /// The maximum number of servers remembered because somebody has signed in there.
     private static let maximumProved = 10_000
-    /// Networks that are remembered; beyond it, those that have named the fewest servers are forgotten.
+    /// The maximum number of networks remembered; beyond it, those that have named the fewest servers are dropped.
     static let maximumNetworks = 20_000
 
     private struct State {
         var proved: Set<String> = []
-        /// Until when the servers that a network has named count, by the hash of their address.
+        /// How long the servers named by each network count, by the hash of their address.
         var named: [ClientNetwork: [Int: ContinuousClock.Instant]] = [:]
     }
 
@@ -46,7 +46,7 @@ public final class StrangeServers: Sendable {
     }
 
     /// Counts a server that a network names, once within ``window``.
-    /// - Returns: how long to wait if it has named too many others; `nil` if this one may be looked for.
+    /// - Returns: how long to wait if it has named too many others; `nil` if this server may be contacted.
     func take(_ server: String, from network: ClientNetwork) -> Duration? {
         let now = now()
         return state.withLock { state in
@@ -63,7 +63,7 @@ public final class StrangeServers: Sendable {
         }
     }
 
-    /// Forgets the networks that have named the fewest servers lately, half of them or more.
+    /// Drops the networks that have recently named the fewest servers, half of them or more.
     private static func makeRoom(
         in named: inout [ClientNetwork: [Int: ContinuousClock.Instant]], at now: ContinuousClock.Instant
     ) {

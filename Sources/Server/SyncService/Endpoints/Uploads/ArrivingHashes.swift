@@ -1,14 +1,14 @@
 import Providers
 import SyncProtocol
 
-/// Everything that is computed of a content while its bytes arrive, perhaps in several requests.
+/// The hashes computed over contents while their bytes arrive, possibly in several requests.
 struct ArrivingHashes: Sendable {
     private var hasher: ContentHasher
     private var identity: ContentIdentity?
 
     /// - Parameters:
-    ///   - storageType: where the bytes go.
-    ///   - identity: what they must turn out to be besides, if anything is known of them.
+    ///   - storageType: the storage that receives the bytes.
+    ///   - identity: what else the bytes must match, if anything is known of them.
     init(for storageType: CloudStorageType, provenBy identity: ContentIdentity? = nil) {
         hasher = ContentHasher(for: storageType)
         self.identity = identity
@@ -16,9 +16,9 @@ struct ArrivingHashes: Sendable {
 
     /// Continues a computation.
     /// - Parameters:
-    ///   - state: ``state`` of another one for the same storage, of the same content.
-    ///   - lengthBytes: how many bytes it had taken in.
-    /// - Returns: `nil` if it is not one.
+    ///   - state: ``state`` of another computation for the same storage and contents.
+    ///   - lengthBytes: how many bytes that computation had processed.
+    /// - Returns: `nil` if the state is invalid.
     init?(
         for storageType: CloudStorageType, provenBy identity: ContentIdentity?, state: [UInt8], lengthBytes: Int64
     ) {
@@ -36,13 +36,13 @@ struct ArrivingHashes: Sendable {
         }
     }
 
-    /// How many bytes have been taken in.
+    /// The number of bytes processed.
     var lengthBytes: Int64 { hasher.lengthBytes }
 
-    /// What is needed to continue the computation elsewhere, besides ``lengthBytes``: at most 576 bytes.
+    /// The state needed to continue the computation elsewhere, besides ``lengthBytes``: at most 576 bytes.
     var state: [UInt8] { hasher.state + (identity?.state ?? []) }
 
-    /// Takes in the next bytes.
+    /// Adds the next bytes.
     mutating func update(_ bytes: Span<UInt8>) {
         hasher.update(bytes)
         identity?.update(bytes)

@@ -2,19 +2,19 @@ import OpenSSLCrypto
 import Store
 import SyncProtocol
 
-/// The part of a batch that one request contributes, and its outcome.
+/// The change that one request contributes to a batch, and its outcome.
 ///
 /// All requests of a batch name the same master version. The request that completes the batch commits it, under the
-/// rules of DoneUploads, in the transaction that stages it: either the request is staged and everything is committed,
-/// or neither. Transactions of members hold the group's row exclusively, so two that arrive at the same moment are
-/// serialized, and the commit happens once.
+/// rules of DoneUploads, in the transaction that stages the request: either both happen or neither. Members'
+/// transactions hold the group's row exclusively, so two that arrive at the same moment are serialized, and the batch
+/// is committed once.
 struct BatchMember {
     private let ticket: BatchTicket
     private let file: FileUUID
     private let context: RequestContext
 
-    /// - Parameter request: the request's parameters, without master version and batch: a repetition may differ in
-    ///   them.
+    /// - Parameter request: the request's parameters, without master version and batch, in which a repetition may
+    ///   differ.
     init(
         of batch: UploadBatch, changing file: FileUUID, from masterVersion: MasterVersion,
         asking request: some RequestMessage, context: RequestContext
@@ -27,7 +27,7 @@ struct BatchMember {
         self.context = context
     }
 
-    /// The commit that this request was part of; `nil` if the batch is not committed.
+    /// The commit that included this request; `nil` if the batch is not committed.
     /// - Throws: ``EndpointError/batchMismatch`` if the batch was committed without this request.
     func commit(
         in area: StagingArea, _ session: inout StoreSession
@@ -44,7 +44,7 @@ struct BatchMember {
     ///
     /// Call in a transaction that holds the group's row exclusively and has verified that its master version is the
     /// request's.
-    /// - Returns: the master version that the commit led to; `nil` if members are missing.
+    /// - Returns: the master version after the commit; `nil` if members are missing.
     /// - Throws: ``EndpointError/batchMismatch``, ``CommitRefusal``; the transaction must then be rolled back.
     func join(by member: Member, _ session: inout StoreSession) throws -> MasterVersion? {
         switch try session.joinBatch(ticket, with: file, in: member.stagingArea, at: context.now) {

@@ -1,24 +1,25 @@
 import Providers
 import SyncProtocol
 
-/// The body of a client that knows a file by the storage that its owner has left, and announces that storage's checksum: it
-/// is collected in memory, since the present storage must be told a hash that only all of the bytes reveal.
+/// The body from a client that knows a file by its owner's former storage, and announces that storage's checksum. It is
+/// collected in memory, since the current storage requires a hash that depends on all the bytes.
 ///
-/// Such a client reads the index before its next upload, so this is for the few that do not take over what it says.
+/// Such a client reads the index before its next upload, so this is needed only for the few clients that ignore the
+/// change.
 final class CollectedBody {
-    /// The largest body that is collected.
+    /// The largest body collected.
     private static let limitBytes: Int64 = 8 << 20
 
     let content: BytesContent
-    /// In the flavour of the present storage.
+    /// The hashes for the current storage.
     let hashes: ContentHashes
     private let budget: PartBudget
     private let reservedBytes: Int
 
     /// Reads the whole body.
     /// - Parameter checkSum: the announced one, in the canonical form of its flavour.
-    /// - Throws: ``EndpointError/checkSumMismatch`` if it is another one, or the body is too large for this;
-    ///   ``EndpointError/directionFull`` if there is no memory for it now.
+    /// - Throws: ``EndpointError/checkSumMismatch`` if the checksum differs, or the body is too large to collect;
+    ///   ``EndpointError/directionFull`` if there is currently no memory for it.
     init(
         of context: RequestContext, lengthBytes: Int64, _ checkSum: CheckSum, for storageType: CloudStorageType
     ) throws {
@@ -29,7 +30,7 @@ final class CollectedBody {
         let bytes = Int(lengthBytes)
         guard budget.take(exactly: bytes) else { throw EndpointError.directionFull }
         reservedBytes = bytes
-        // Until everything is set, there is no instance whose end would put the memory back.
+        // Until all properties are set, there is no instance whose deinitializer would return the memory.
         let body: [UInt8]
         var announced = CheckSumHasher(flavour: flavour)
         var present = ContentHasher(for: storageType)

@@ -2,8 +2,8 @@ import OpenSSLCrypto
 import Providers
 import SyncProtocol
 
-/// Proves, while bytes stream through, that they are those of a version that was uploaded before: by its checksum, which may
-/// be in the flavour of another storage, and by SHA-256, as far as either is known.
+/// Proves, while bytes stream through, that they are those of an existing version: by its checksum, which may be in the
+/// flavour of another storage, and by SHA-256, as far as either is known.
 struct ContentIdentity: Sendable {
     private let checkSum: CheckSum?
     private let sha256: [[UInt8]]
@@ -11,8 +11,8 @@ struct ContentIdentity: Sendable {
     private var digest: StorableDigest?
 
     /// - Parameters:
-    ///   - checkSum: in the canonical form of a flavour, which its length tells; `nil` if it is not known.
-    ///   - sha256: what SHA-256 of the bytes must be, according to everybody who says so.
+    ///   - checkSum: in the canonical form of a flavour, which its length determines; `nil` if unknown.
+    ///   - sha256: the required SHA-256 values of the bytes, from all sources.
     init(checkSum: CheckSum?, sha256: [[UInt8]]) {
         let flavour = checkSum.flatMap(\.flavour)
         self.checkSum = flavour == nil ? nil : checkSum
@@ -21,11 +21,11 @@ struct ContentIdentity: Sendable {
         digest = sha256.isEmpty ? nil : StorableDigest(.sha256)
     }
 
-    /// The same proof, after the first bytes.
+    /// The same proof, continued after the first bytes.
     /// - Parameters:
-    ///   - state: ``state`` of a proof of the same content.
-    ///   - length: how many bytes it had taken in.
-    /// - Returns: `nil` if it is not one.
+    ///   - state: ``state`` of a proof of the same contents.
+    ///   - length: how many bytes that proof had processed.
+    /// - Returns: `nil` if the state is invalid.
     func continued(from state: [UInt8], length: Int64) -> ContentIdentity? {
         var copy = self
         let size = hasher?.state.count ?? 0
@@ -42,17 +42,17 @@ struct ContentIdentity: Sendable {
         return copy
     }
 
-    /// What is needed to continue the proof elsewhere, besides the number of bytes.
+    /// The state needed to continue the proof elsewhere, besides the number of bytes.
     var state: [UInt8] { (hasher?.state ?? []) + (digest?.state ?? []) }
 
-    /// Takes in the next bytes.
+    /// Adds the next bytes.
     mutating func update(_ bytes: Span<UInt8>) {
         hasher?.update(bytes)
         digest?.update(bytes)
     }
 
     /// Ends the computation.
-    /// - Throws: ``EndpointError/contentMismatch`` if these were other bytes.
+    /// - Throws: ``EndpointError/contentMismatch`` if the bytes differ.
     func verify() throws(EndpointError) {
         if let hasher, hasher.finish() != checkSum { throw .contentMismatch }
         guard let hash = digest?.finish() else { return }

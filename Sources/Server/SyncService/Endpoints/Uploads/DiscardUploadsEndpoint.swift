@@ -3,9 +3,9 @@ import SyncProtocol
 
 /// Discards what the calling device has staged in a group: everything, or only some files, or one batch.
 ///
-/// Staged changes concern nobody else, so the master version plays no part. The objects in the clouds are deleted after
-/// the reply, through the outbox. A repeated request finds nothing left to discard. An upload that is still in progress
-/// is staged afterwards, and stays.
+/// Staged changes concern nobody else, so the master version does not matter. The objects in the clouds are deleted
+/// after the reply, through the outbox. A repeated request finds nothing left to discard. An upload still in progress
+/// is staged afterwards and remains.
 struct DiscardUploadsEndpoint: Endpoint {
     func respond(
         to request: DiscardUploadsRequest, from caller: GroupCaller, in context: RequestContext

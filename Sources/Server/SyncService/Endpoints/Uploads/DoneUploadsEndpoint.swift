@@ -6,9 +6,8 @@ import SyncProtocol
 
 /// Commits, in one step, everything that the calling device has staged in a group outside of batches.
 ///
-/// A repeated request is stale, since the first one has advanced the master version; it gets the reply of the first one
-/// if nothing has happened since, or in any case if the request has an id. Clouds are updated after the reply, through
-/// the outbox.
+/// A repeated request is stale, since the first one has advanced the master version. It gets the first reply if nothing
+/// has happened since or if the request has an id. Clouds are updated after the reply, through the outbox.
 struct DoneUploadsEndpoint: Endpoint {
     func respond(
         to request: DoneUploadsRequest, from caller: GroupCaller, in context: RequestContext
@@ -17,7 +16,7 @@ struct DoneUploadsEndpoint: Endpoint {
         let (response, isCommit): (DoneUploadsResponse, Bool) = try context.store.transaction { session in
             let read = try caller.member(of: request.sharingGroupUUID, using: &session)
             let area = read.stagingArea
-            // Versions only increase: a request that is behind can be recognized without waiting for any commit.
+            // Versions only increase, so an outdated request can be recognized without waiting for a commit.
             guard read.masterVersion.rawValue <= request.masterVersion.rawValue else {
                 return (try repeated(hash, request, area, &session) ?? .stale(current: read.masterVersion), false)
             }
@@ -51,7 +50,7 @@ struct DoneUploadsEndpoint: Endpoint {
         return transferred.map { .committed(numberUploadsTransferred: $0) }
     }
 
-    /// The reply to the first request with this id, whatever has happened since.
+    /// The reply to the first request with this id, regardless of later changes.
     private func replyUnderID(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> Int32? {

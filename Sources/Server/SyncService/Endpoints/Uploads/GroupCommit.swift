@@ -3,27 +3,28 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Makes what a device has staged in a group, that of one batch or that of none, part of the group.
+/// Applies a device's staged changes to the group: those of one batch, or those outside of batches.
 ///
-/// DoneUploads and the last member of a batch each perform one, in their transaction, once the group's master version is
-/// advanced: the changes themselves, the commit under the client's id, and the notice to the other members.
+/// DoneUploads and the last member of a batch each perform one in their transaction, after the group's master version
+/// has advanced: it includes the changes, the commit under the client's id, and the notification of the other members.
 struct GroupCommit {
     let member: Member
-    /// The master version that the group has now.
+    /// The group's new master version.
     let version: MasterVersion
     /// The batch whose changes are committed; `nil` for those that are in none.
     let batch: BatchUUID?
-    /// Under which the commit is remembered, if the client wants that.
+    /// The id under which the commit is remembered, if the client sent one.
     let commitID: CommitID?
-    /// Tells requests apart.
+    /// Distinguishes requests.
     let requestHash: [UInt8]
-    /// The group's new name, if it gets one.
+    /// The group's new name, if any.
     let groupName: String?
-    /// What the other members are told, if anything.
+    /// The notification for the other members, if any.
     let pushMessage: String?
 
     /// - Returns: how many changes were committed.
-    /// - Throws: ``CommitRefusal``, ``EndpointError/commitIDReused``, ``StoreError``; the transaction must be undone then.
+    /// - Throws: ``CommitRefusal``, ``EndpointError/commitIDReused``, ``StoreError``; the transaction must then be
+    ///   rolled back.
     func perform(in context: RequestContext, using session: inout StoreSession) throws -> Int32 {
         let area = member.stagingArea
         let transferred = try session.commitStaged(
@@ -37,7 +38,7 @@ struct GroupCommit {
             do {
                 try session.record(commit, as: commitID, in: area, at: context.now)
             } catch StoreError.alreadyExists {
-                // The same id for another master version, or the request would have been stale.
+                // The id was used for another master version; otherwise the request would have been stale.
                 throw EndpointError.commitIDReused
             }
         }
@@ -45,12 +46,12 @@ struct GroupCommit {
         return transferred
     }
 
-    /// Has the other members notified, from the outbox, if the client asked for it; nothing happens where push is not
+    /// Schedules a notification of the other members through the outbox if the client requested it and push is
     /// configured.
     private func notifyOthers(_ context: RequestContext, _ session: inout StoreSession) throws {
         guard let pushMessage else { return }
         guard !context.services.push.isEmpty else {
-            return context.logger.debug("Nobody is notified: push is not configured")
+            return context.logger.debug("No notification sent: push is not configured")
         }
         let text = PushText.composed(
             sender: member.user.record.displayName, group: groupName ?? member.groupName, message: pushMessage)

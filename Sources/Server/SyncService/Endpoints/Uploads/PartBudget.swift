@@ -2,31 +2,31 @@ import Synchronization
 
 /// Memory shared by all uploads of a process for parts larger than the minimum size.
 ///
-/// Every upload may hold one small part at any time; larger ones, which need fewer requests, are taken from this budget.
+/// Every upload may hold one small part at any time; larger parts, which need fewer requests, use this budget.
 public final class PartBudget: Sendable {
     /// The part size that every upload may use without reserving it.
     static let smallestPartBytes = 256 * 1024
-    /// No upload takes more than this share of what is available, so that much is left for the next ones.
+    /// No upload takes more than this share of the available memory, so that enough remains for the next ones.
     private static let uploadsPerBudget = 4
 
     private let available: Mutex<Int>
-    /// Buffers of uploads that have ended: the memory of a new one comes from the kernel page by page, cleared, which
-    /// takes an upload longer than anything but its hash and its encryption.
+    /// Buffers of uploads that have ended. The kernel provides new memory page by page and cleared, which costs an
+    /// upload more time than anything except hashing and encryption.
     private let idle = Mutex<IdleBuffers>(IdleBuffers())
-    /// Called for every change in the number of bytes that parts hold; unrelated to what is available.
+    /// Called for every change in the number of bytes that parts hold; independent of the available memory.
     let observer: @Sendable (Int) -> Void
 
     /// - Parameters:
     ///   - bytes: for all uploads together; 32 MiB is plenty for a small server.
     ///   - observer: called for every change in the number of bytes that all parts hold together, including the
-    ///     smallest: how many have arrived, or, if negative, were released. Called for every 16 KiB, by any thread.
+    ///     smallest: the number that arrived or, if negative, were released. Called for every 16 KiB, by any thread.
     public init(bytes: Int = 32 << 20, observer: @escaping @Sendable (Int) -> Void = { _ in }) {
         available = Mutex(bytes)
         self.observer = observer
     }
 
     /// Takes as much as possible of `bytes`.
-    /// - Returns: how much that is; 0 if there is nothing to take.
+    /// - Returns: the amount taken; 0 if nothing is available.
     func take(upTo bytes: Int) -> Int {
         available.withLock { available in
             let taken = max(0, min(bytes, available / Self.uploadsPerBudget))
@@ -35,7 +35,7 @@ public final class PartBudget: Sendable {
         }
     }
 
-    /// Takes `bytes` if as much is left for others.
+    /// Takes `bytes` if at least as much remains for others.
     func take(exactly bytes: Int) -> Bool {
         available.withLock { available in
             guard bytes <= available / 2 else { return false }
@@ -44,15 +44,15 @@ public final class PartBudget: Sendable {
         }
     }
 
-    /// Takes `bytes`, whether they are available or not: there will be less for the next ones.
+    /// Takes `bytes` even if they are not available, which leaves less for the next uploads.
     func takeRegardless(_ bytes: Int) {
         available.withLock { $0 -= bytes }
     }
 
-    /// A buffer that an upload has left, or an empty one; what it contains means nothing.
+    /// A buffer left by an upload, or an empty one; its contents are arbitrary.
     func takeBuffer() -> [UInt8] { idle.withLock { $0.takeLast() } }
 
-    /// Keeps the buffer of an upload that has ended, unless enough of them are kept.
+    /// Keeps the buffer of an upload that has ended, unless enough buffers are already kept.
     func keep(_ buffer: consuming [UInt8]) {
         idle.withLock { [buffer] idle in idle.keep(buffer) }
     }
@@ -62,7 +62,7 @@ public final class PartBudget: Sendable {
     }
 }
 
-/// Buffers that nobody uses, the last one in front: its memory is the most likely to be in the processor's cache.
+/// Unused buffers, the most recent one first, since its memory is the most likely to be in the processor's cache.
 private struct IdleBuffers {
     private static let limitBytes = 16 << 20
 

@@ -1,13 +1,13 @@
-/// How fast a phone's bytes arrive and how much time the cloud adds; determines the size of the parts.
+/// Measures how fast a phone's bytes arrive and how much time the cloud adds; determines the size of the parts.
 struct PartPace {
-    /// How much is read before it is decided whether the phone is fast.
+    /// The number of bytes read before deciding whether the phone is fast.
     static let probeBytes = 128 * 1024
-    /// A phone is fast if it sends at least so much, about 1 Mbit/s.
+    /// A phone is fast if it sends at least this much, about 1 Mbit/s.
     private static let fastBytesPerSecond = 128.0 * 1024
     /// The first part of a fast phone.
     private static let firstPartBytes = 4 << 20
     private static let largestPartBytes = 8 << 20
-    /// The cloud's own time for a part should not exceed one twentieth of the time in which the part arrives.
+    /// The cloud's time for a part should not exceed one twentieth of the part's arrival time.
     private static let arrivalsPerDelay = 20.0
 
     private(set) var isFast = false
@@ -32,14 +32,14 @@ struct PartPace {
         partBytes = isFast ? Self.firstPartBytes : PartBudget.smallestPartBytes
     }
 
-    /// A part is handed over to be sent.
+    /// A part has been handed over for sending.
     mutating func handedOut(_ bytes: Int) {
         sizeBytes = bytes
         handedOut = now()
         receivingTimeBefore = receivingTime
     }
 
-    /// The part that was handed over is in the cloud, and all of it had arrived.
+    /// The part that was handed over had arrived completely and is now in the cloud.
     mutating func ended() {
         guard let handedOut else { return }
         let delay = handedOut.duration(to: now()) - (receivingTime - receivingTimeBefore)

@@ -2,16 +2,15 @@ import Providers
 
 /// The bytes of one part between their arrival from the phone and their confirmation by the cloud.
 ///
-/// Arrived bytes stay in memory, so that they can be sent again; in a sliding window only until the next ones arrive.
-/// They are read from the phone by whoever sends them, when they are needed.
+/// Arrived bytes stay in memory, so that they can be sent again; in a sliding window, only until the next ones arrive.
+/// The sender reads them from the phone when it needs them.
 ///
-/// `@unchecked Sendable`: only the request's thread uses it, also from within the call that sends it.
+/// `@unchecked Sendable`: only the request's thread uses it, including from within the call that sends it.
 final class PartWindow: PartBytes, @unchecked Sendable {
-    /// Reads the next bytes of the body into a range of the buffer, which is to be filled; throws if the content has
-    /// turned out to be unusable.
+    /// Fills a range of the buffer with the next bytes of the body; throws if the contents turn out to be unusable.
     typealias Receiver = (_ buffer: inout [UInt8], _ range: Range<Int>) throws -> Void
 
-    /// How many bytes are read at a time.
+    /// The number of bytes read at a time.
     private static let chunkBytes = 64 * 1024
 
     let count: Int
@@ -26,7 +25,7 @@ final class PartWindow: PartBytes, @unchecked Sendable {
 
     /// - Parameters:
     ///   - count: size of the part.
-    ///   - buffer: memory to be used; contains the first `arrivedBytes` bytes of the part.
+    ///   - buffer: the memory to use; contains the first `arrivedBytes` bytes of the part.
     init(count: Int, buffer: consuming [UInt8], arrivedBytes: Int, isSliding: Bool = false, receive: @escaping Receiver)
     {
         self.count = count
@@ -35,7 +34,7 @@ final class PartWindow: PartBytes, @unchecked Sendable {
         self.isSliding = isSliding
         self.receive = receive
         if !isSliding, self.buffer.capacity < count {
-            // What earlier parts left in it need not be copied.
+            // The contents left by earlier parts need not be copied.
             if arrivedBytes == 0 { self.buffer = [] }
             self.buffer.reserveCapacity(count)
         }
@@ -59,7 +58,7 @@ final class PartWindow: PartBytes, @unchecked Sendable {
         return buffer[..<count]
     }
 
-    /// The first bytes, which have arrived and are still there.
+    /// The first bytes, which have arrived and are still in memory.
     func arrived(_ count: Int) -> ArraySlice<UInt8> {
         precondition(start == 0 && count <= arrivedBytes, "a sliding window does not keep the whole")
         return buffer[..<count]
@@ -91,5 +90,5 @@ final class PartWindow: PartBytes, @unchecked Sendable {
     }
 }
 
-/// Bytes were requested again that a sliding window no longer has.
+/// A request for bytes that a sliding window no longer has.
 private struct NotRepeatable: Error {}

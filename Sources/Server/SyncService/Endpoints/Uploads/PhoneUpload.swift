@@ -4,19 +4,18 @@ import SyncProtocol
 
 /// The body of an UploadFile request as the content of an upload to a cloud.
 ///
-/// A part of a fast phone is sent to the cloud while it arrives. That occupies a connection to the cloud for as long as
-/// the phone needs, so a part of a slow phone is small, and is collected first. The bytes are hashed as they arrive; the
-/// last ones are passed on only after the body has ended there and its checksum has turned out to be the announced one.
+/// Parts from a fast phone stream to the provider as they arrive. That occupies a connection to the provider as long as
+/// the phone sends, so parts from a slow phone are small, and are collected first. The bytes are hashed as they arrive;
+/// the last ones are passed on only after the body has ended there and its checksum matches the announced one.
 ///
-/// Of an upload that comes in several requests, the body is one piece; its hashes go on where those of the piece before
-/// have ended.
+/// In an upload over several requests, the body is one piece; its hashes continue those of the previous piece.
 final class PhoneUpload: UploadContent {
     private static let chunkBytes = 16 * 1024
 
     let lengthBytes: Int64
-    /// The position in the content of the body's first byte, and that behind its last one.
+    /// The range of the body in the contents.
     private let piece: Range<Int64>
-    /// Records how far the upload gets, if it may go on in another request.
+    /// Records the progress of an upload that may continue in another request.
     private let recorder: UploadRecorder?
     private let body: RequestBody
     private let expected: CheckSum
@@ -24,19 +23,19 @@ final class PhoneUpload: UploadContent {
     private let keepAlive: () throws -> Void
     private let beforeEnd: () throws -> Void
     private var arriving: ArrivingHashes
-    /// The same where the part begins that was handed out last.
+    /// The same at the beginning of the part that was handed out last.
     private var arrivingBefore: ArrivingHashes
-    /// Whether what has arrived is known to be wrong.
+    /// Whether the arrived bytes are known to be wrong.
     private var isWrong = false
     /// The part that was handed out last.
     private var window: PartWindow?
     private var pace: PartPace
     private let now: () -> ContinuousClock.Instant
-    /// What is taken from the budget for that part.
+    /// The number of bytes taken from the budget for that part.
     private var reservedBytes = 0
-    /// How much of it stays reserved for every part.
+    /// The number of these bytes that stay reserved for every part.
     private var keptBytes = 0
-    /// How many bytes are in memory, as far as the budget's observer knows.
+    /// The number of bytes in memory reported to the budget's observer.
     private var observedBytes = 0
     /// The hashes of the whole content; known once all of it has arrived.
     private(set) var hashes: ContentHashes?
@@ -44,11 +43,11 @@ final class PhoneUpload: UploadContent {
     /// - Parameters:
     ///   - lengthBytes: the value of `Content-Length`.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
-    ///   - identity: what else is known of the bytes, which must be theirs as well; a recorder knows it itself.
+    ///   - identity: what else the bytes must match; a recorder has its own.
     ///   - keepAlive: called after every 16 KiB; an error that it throws ends the upload.
-    ///   - beforeEnd: called when everything has arrived and is verified, before the end of the content, which creates
-    ///     the object, is passed on; an error that it throws ends the upload.
-    ///   - recorder: of an upload that comes in several requests.
+    ///   - beforeEnd: called when everything has arrived and is verified, before the last bytes, which create the
+    ///     object, are passed on; an error that it throws ends the upload.
+    ///   - recorder: for an upload over several requests.
     ///   - now: the clock; tests pass one that they control.
     init(
         _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, knownBy identity: ContentIdentity? = nil,
@@ -70,7 +69,7 @@ final class PhoneUpload: UploadContent {
         piece = arriving.lengthBytes..<(recorder?.pieceEnd ?? lengthBytes)
     }
 
-    /// How much of the content has arrived, in this request and those before.
+    /// The number of bytes that have arrived, in this request and earlier ones.
     private var arrivedBytes: Int64 { arriving.lengthBytes }
 
     deinit {
@@ -116,8 +115,8 @@ final class PhoneUpload: UploadContent {
         return try handOut(isSliding: true) { probed in probed + Int(lengthBytes - arrivedBytes) }
     }
 
-    /// How many bytes of the piece can be handed out; what its last bytes lack to a part comes once more, with the next
-    /// piece.
+    /// The number of bytes of the piece that can be handed out; the client resends an incomplete last part with the
+    /// next piece.
     /// - Throws: ``PieceEnded``.
     private func remaining(after probed: Int, granularity: Int) throws -> Int {
         let remaining = probed + Int(piece.upperBound - arrivedBytes)
@@ -129,8 +128,8 @@ final class PhoneUpload: UploadContent {
 
     // MARK: Parts
 
-    /// - Parameter size: decides how large the part will be, of which as many bytes have arrived as it is told; not more
-    ///   than `limit`.
+    /// - Parameter size: receives the number of bytes that have arrived, and determines the size of the part, at most
+    ///   `limit`.
     private func handOut(
         atMost limit: Int = .max, isSliding: Bool = false, size: (Int) throws -> Int
     ) throws -> UploadPart {
@@ -155,11 +154,11 @@ final class PhoneUpload: UploadContent {
         return UploadPart(window, offset: offset, isLast: offset + Int64(window.count) == lengthBytes)
     }
 
-    /// Receives the first bytes of the body. Meanwhile they are a part, so that what has arrived of them can be kept if the
-    /// body breaks off.
+    /// Receives the first bytes of the body. Meanwhile they count as a part, so that the bytes that have arrived can be
+    /// kept if the body breaks off.
     private func probe(_ buffer: consuming [UInt8], _ count: Int) throws -> [UInt8] {
         guard count > 0 else {
-            // The empty content is verified, too.
+            // Empty contents are verified as well.
             try receive(&buffer, 0..<0)
             return buffer
         }
@@ -173,7 +172,7 @@ final class PhoneUpload: UploadContent {
     }
 
     /// Reserves memory for a part of up to `bytes`.
-    /// - Returns: how large the part may be.
+    /// - Returns: the maximum size of the part.
     private func reserve(_ bytes: Int) -> Int {
         budget.putBack(reservedBytes - keptBytes)
         reservedBytes = keptBytes + budget.take(upTo: bytes - PartBudget.smallestPartBytes - keptBytes)
@@ -187,7 +186,8 @@ final class PhoneUpload: UploadContent {
 
     // MARK: Arrival
 
-    /// Fills a range of the buffer with the next bytes of the body, and verifies the content if they are the last ones.
+    /// Fills a range of the buffer with the next bytes of the body, and verifies the contents if they are the last
+    /// ones.
     private func receive(_ buffer: inout [UInt8], _ range: Range<Int>) throws {
         for start in stride(from: range.lowerBound, to: range.upperBound, by: Self.chunkBytes) {
             let chunk = start..<min(start + Self.chunkBytes, range.upperBound)
@@ -202,7 +202,7 @@ final class PhoneUpload: UploadContent {
         if arrivedBytes == lengthBytes { try verifyEnd() }
     }
 
-    /// Checks that the body ends here and matches what the phone announced.
+    /// Checks that the body ends here and matches the announced checksum.
     private func verifyEnd() throws {
         var surplus: [UInt8] = [0]
         guard try body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }
@@ -216,9 +216,9 @@ final class PhoneUpload: UploadContent {
     }
 }
 
-/// More bytes of the content will come in another request.
+/// Another request will send more bytes of the contents.
 struct PieceEnded: Error {
-    /// What the provider keeps multiples of.
+    /// The provider keeps multiples of this number of bytes.
     var keepsMultiplesOf: Int
 }
 
@@ -247,11 +247,11 @@ extension PhoneUpload: UploadResumption {
 
     func arrived(granularity: Int) -> UploadPart? {
         guard !isWrong else { return nil }
-        // What is not handed out here has to come again.
+        // The client must resend the bytes that are not handed out here.
         arriving = arrivingBefore
         guard let window else { return nil }
         let offset = arrivingBefore.lengthBytes
-        // Never the end: that creates the object.
+        // Never the last byte, which creates the object.
         let most = min(window.arrivedBytes, Int(lengthBytes - 1 - offset))
         let count = most - most % granularity
         guard count > 0 else { return nil }

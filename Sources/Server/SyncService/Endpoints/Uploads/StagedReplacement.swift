@@ -1,14 +1,14 @@
 import Store
 import SyncProtocol
 
-/// What happens to a device's staged change of a file when the device stages another one for the same file.
+/// The effect on a device's staged change of a file when the device stages another one for the same file.
 ///
-/// A pure decision. The later request wins; metadata and an upload belong together, so whichever comes second is merged
-/// with the other.
+/// A pure decision. The later request wins; metadata and an upload belong together, so the second of them is merged
+/// with the first.
 struct StagedReplacement: Equatable {
-    /// What is staged from now on.
+    /// The change staged from now on.
     var change: StagedChange
-    /// The same change is already staged, so nothing needs to be written.
+    /// Whether the same change is already staged, so that nothing needs to be written.
     var isRepetition = false
     /// The change that was staged before and is replaced; its object must be deleted.
     var givenUp: StagedChange?
@@ -34,8 +34,8 @@ struct StagedReplacement: Equatable {
             }
             return StagedReplacement(change: change, givenUp: staged)
         case .metadata:
-            // Merged with an upload that can still be committed; an upload that another device has made obsolete is
-            // replaced.
+            // Metadata are merged with an upload that can still be committed; an upload that another device has made
+            // obsolete is replaced.
             let isJoining = staged.content != nil && staged.fileVersion == current?.fileVersion.next
             var change = isJoining ? staged : requested
             change.batchUUID = requested.batchUUID
@@ -49,7 +49,7 @@ struct StagedReplacement: Equatable {
         }
     }
 
-    /// Writes the decision into the row locked by ``StoreSession/claimStaging(of:in:at:)``; the row is then in no
+    /// Writes the decision into the row locked by ``StoreSession/claimStaging(of:in:at:)``; the row then belongs to no
     /// batch.
     func apply(in area: StagingArea, at now: WireDate, _ session: inout StoreSession) throws(StoreError) {
         if isRepetition { return }

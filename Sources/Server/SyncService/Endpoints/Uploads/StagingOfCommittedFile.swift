@@ -3,8 +3,8 @@ import SyncProtocol
 
 /// Stages a change of a committed file that transfers no bytes.
 ///
-/// Everything is one transaction that keeps the group's master version from advancing. Of two identical concurrent
-/// requests the second waits for the row of the first, finds it equal, and changes nothing. The last member of a batch
+/// Everything is one transaction that keeps the group's master version from advancing. The second of two identical
+/// concurrent requests waits for the row of the first, finds it equal, and changes nothing. The last member of a batch
 /// commits the batch (``BatchMember``).
 struct StagingOfCommittedFile {
     let group: SharingGroupUUID
@@ -15,10 +15,11 @@ struct StagingOfCommittedFile {
     let caller: GroupCaller
     let context: RequestContext
 
-    /// Stages the change that `change` makes from the committed file.
+    /// Stages the change that `change` derives from the committed file.
     ///
-    /// - Parameter change: checks that the change is valid for the file; an error that it throws rolls everything back.
-    /// - Throws: ``EndpointError/fileUnknown``, what `change` throws, a reached quota, ``StoreError``.
+    /// - Parameter change: checks that the change is valid for the file; an error that it throws rolls back the
+    ///   transaction.
+    /// - Throws: ``EndpointError/fileUnknown``, the errors of `change`, a reached quota, ``StoreError``.
     func stage(
         _ change: (FileRecord) throws(EndpointError) -> StagedChange
     ) throws -> StagingResponse {

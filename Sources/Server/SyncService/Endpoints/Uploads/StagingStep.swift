@@ -3,7 +3,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Writes the staged row, after everything has been checked again under the group's lock.
+/// Writes the staged row after checking everything again under the group's lock.
 struct StagingStep {
     let request: UploadFileRequest
     let caller: GroupCaller
@@ -15,7 +15,8 @@ struct StagingStep {
     /// - Parameters:
     ///   - content: the stored content.
     ///   - intent: removed once the row refers to the object.
-    /// - Returns: also whether it does; if not, nobody needs the object, unless the upload is staged once more.
+    /// - Returns: also whether the row refers to the object; if not, the object is unneeded, unless the upload is
+    ///   staged again.
     func stage(
         _ content: StoredContent, _ intent: UploadIntent
     ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) { try run(content, intent) }
@@ -40,7 +41,7 @@ struct StagingStep {
                 return (try UploadFileResponse(committed), false, false)
             }
             guard version == request.masterVersion else {
-                // The change that was faster may have removed the caller from the group.
+                // The concurrent change may have removed the caller from the group.
                 _ = try caller.member(of: request.sharingGroupUUID, using: &session)
                 return (.stale(current: version), false, false)
             }

@@ -11,20 +11,20 @@ struct Upload {
     let storage: UserStorage
     let intent: UploadIntent
     private let content: any UploadContent
-    /// Known once all of the content has arrived.
+    /// The hashes; known once all contents have arrived.
     private let hashes: () -> ContentHashes?
 
     /// Reserves a place at the provider, and commits the intent to use it.
     /// - Parameters:
-    ///   - checkSum: the announced one, in canonical form.
+    ///   - checkSum: the announced checksum, in canonical form.
     ///   - identity: what else is known of the bytes.
-    ///   - owner: whose storage the bytes go to.
+    ///   - owner: the owner of the storage that receives the bytes.
     static func begin(
         name: CloudFileName, mimeType: MIMEType, length: Int64, of checkSum: CheckSum,
         knownBy identity: ContentIdentity? = nil, in owner: OwningUser, for caller: SignedInUser,
         context: RequestContext
     ) throws -> Upload {
-        // The provider must be told a hash that only all of the bytes reveal.
+        // The provider requires a hash that depends on all the bytes.
         let collected =
             checkSum.flavour == owner.storageType.checkSumFlavour
             ? nil : try CollectedBody(of: context, lengthBytes: length, checkSum, for: owner.storageType)
@@ -56,7 +56,7 @@ struct Upload {
 extension UserStorage {
     /// Transfers the bytes.
     ///
-    /// Each part has its own deadline, from the moment it has arrived; slow phones are TransferPace's business.
+    /// Each part has its own deadline, from the moment it has arrived; TransferPace handles slow phones.
     func upload(
         _ content: any UploadContent, as reservation: ObjectReservation, _ mimeType: MIMEType
     ) throws -> StoredObject {

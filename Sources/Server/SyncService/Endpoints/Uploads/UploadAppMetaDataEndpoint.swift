@@ -3,8 +3,8 @@ import SyncProtocol
 
 /// Stages a change of a committed file's metadata for the next commit.
 ///
-/// The metadata are in the query or, if they are too long for it, in the request's body. A repeated request finds its
-/// row and changes nothing.
+/// The metadata are in the query or, if too long for it, in the request's body. A repeated request finds its row and
+/// changes nothing.
 struct UploadAppMetaDataEndpoint: Endpoint {
     /// - Throws: ``EndpointError/fileDeleted``, ``EndpointError/appMetaDataVersionMismatch``, and the errors of reading
     ///   a body.

@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Checks whether a file may be uploaded, before its bytes come.
+/// Checks whether a file may be uploaded, before its bytes arrive.
 struct UploadCheck {
     enum Outcome {
         /// There is nothing to upload.
@@ -13,8 +13,8 @@ struct UploadCheck {
     let caller: GroupCaller
     let context: RequestContext
 
-    /// The checks; if the reply says that a new file no longer has an owner, the staged upload of that file is
-    /// withdrawn, so that the phone can commit the rest.
+    /// Performs the checks. If a new file no longer has an owner, withdraws the staged upload of that file, so that the
+    /// phone can commit the rest.
     func run() throws -> Outcome {
         do {
             return try check()
@@ -30,7 +30,7 @@ struct UploadCheck {
 
     /// The checks before the first byte is sent, on one snapshot.
     private func check() throws -> Outcome {
-        // A new file takes one statement, which is itself a snapshot.
+        // A new file needs only one statement, which is itself a snapshot.
         return request.fileVersion == .first && request.batch == nil
             ? try context.store.withSession { try check(&$0) } : try context.store.snapshot { try check(&$0) }
     }
@@ -50,7 +50,7 @@ struct UploadCheck {
             grounds.isOwnerHere = try session.isMember(owner.userID, of: member.groupID)
         }
         if let deleted = grounds.current, deleted.isDeleted {
-            // Its row still has the storage in which it was; it comes back in the one that its owner has now.
+            // The row still names the file's former storage; an undelete uses the owner's current one.
             let present = try session.user(deleted.owningUser.userID)?.accountType.cloudStorageType
             if let present { grounds.current?.owningUser.storageType = present } else { grounds.isOwnerHere = false }
         }
@@ -68,17 +68,18 @@ struct UploadCheck {
     }
 }
 
-/// The data on which an upload is decided, in addition to what the device has staged.
+/// The data for the decision about an upload, in addition to the device's staged changes.
 ///
 /// Read before the first byte is sent. Everything except ``isLiveElsewhere`` changes only together with the group's
-/// master version, so it need not be read again if that turns out, under the group's lock, to be unchanged; the commit
-/// checks again, with locks, whether a file is live in another group.
+/// master version, so it need not be read again if that version is unchanged under the group's lock; the commit checks
+/// again, with locks, whether a file is live in another group.
 struct UploadGrounds {
     var member: Member
     var current: FileRecord?
     var isLiveElsewhere: Bool
     var isOwnerHere = true
-    /// Whether the owner has switched accounts; looked up only if the announced checksum is not of their storage's flavour.
+    /// Whether the owner has switched accounts; looked up only if the announced checksum does not have their storage's
+    /// flavour.
     var hasOwnerSwitched = false
 }
 

@@ -1,9 +1,9 @@
 import Store
 import SyncProtocol
 
-/// The meaning of an UploadFile request, given the state of the group and of the device.
+/// The meaning of an UploadFile request, given the state of the group and the device.
 ///
-/// A pure decision: it is made before the first byte is sent, and again when the change is staged.
+/// A pure decision, made before the first byte is sent, and again when the change is staged.
 enum UploadDecision: Equatable {
     /// The same upload is already staged.
     case repeated(creationDate: WireDate, updateDate: WireDate)
@@ -13,15 +13,15 @@ enum UploadDecision: Equatable {
 /// A valid upload.
 struct UploadPlan: Equatable {
     var kind: StagedChange.Kind
-    /// The owner of the storage that the bytes go to.
+    /// The owner of the storage that receives the bytes.
     var owner: OwningUser
-    /// The announced checksum in canonical form: in the flavour of that storage, or of one that the owner has left.
+    /// The announced checksum in canonical form, in the flavour of that storage or of the owner's former one.
     var checkSum: CheckSum
-    /// When the file was created; `nil` if it is a new one.
+    /// When the file was created; `nil` for a new file.
     var existingCreationDate: WireDate?
 
-    /// Checks that the bytes may come in several requests: they can be compared with a checksum of the present storage's
-    /// flavour only, since no more than that storage's hashes go on from request to request, or are reported by it.
+    /// Checks that several requests may send the bytes: that requires a checksum in the current storage's flavour,
+    /// since only that storage's hashes continue from request to request, or are reported by it.
     func checkMayComeInPieces() throws(EndpointError) {
         guard checkSum.flavour == owner.storageType.checkSumFlavour else { throw .checkSumMismatch }
     }
@@ -34,8 +34,8 @@ extension UploadDecision {
     ///   - current: the committed file, if the group has it.
     ///   - staged: what this device has staged for the file.
     ///   - isLiveElsewhere: whether another group has a live file with this UUID.
-    ///   - hasSwitched: whether the owner has had another storage: a client may still know the file by its flavour.
-    ///   - isOwnerHere: whether the committed file's owner is still a member; no other storage is written to.
+    ///   - hasSwitched: whether the owner had another storage before: a client may still know the file by its flavour.
+    ///   - isOwnerHere: whether the committed file's owner is still a member; no other storage may be used.
     /// - Throws: ``EndpointError``.
     static func of(
         _ request: UploadFileRequest, by membership: Membership, current: FileRecord?, staged: StagedChange?,

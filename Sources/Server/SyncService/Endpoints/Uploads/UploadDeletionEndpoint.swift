@@ -3,8 +3,8 @@ import SyncProtocol
 
 /// Stages the deletion of a committed file for the next commit.
 ///
-/// A repeated request finds its row and changes nothing; the same holds for committing a deletion that another device
-/// has committed first. The debugging parameter `actualDeletion` is ignored: no build deletes files without a commit.
+/// A repeated request finds its row and changes nothing; neither does committing a deletion that another device has
+/// already committed. The debugging parameter `actualDeletion` is ignored: no build deletes files without a commit.
 struct UploadDeletionEndpoint: Endpoint {
     /// - Throws: ``EndpointError/fileVersionMismatch``.
     func respond(

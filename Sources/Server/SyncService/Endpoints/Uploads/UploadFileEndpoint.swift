@@ -3,18 +3,18 @@ import SyncProtocol
 
 /// Streams a file version from the phone into its owner's storage and stages it for the next commit.
 ///
-/// Everything that can be checked is checked before the first byte is sent, and again when the row is staged, since no
-/// lock is held in between. An intent committed beforehand makes sure that an unreferenced object is deleted, wherever
-/// this stops. A duplicate request finds its row and gets the same dates; of two concurrent requests, the second to
-/// stage discards only its own object. The last upload of a batch commits the batch (``BatchMember``); a repetition
-/// after that finds the commit.
+/// The request is checked as far as possible before the first byte is sent, and again when the row is staged, since no
+/// lock is held in between. An intent committed beforehand guarantees that an unreferenced object is deleted, wherever
+/// the request stops. A duplicate request finds its row and gets the same dates; of two concurrent requests, the second
+/// to stage discards only its own object. The last upload of a batch commits the batch (``BatchMember``); a later
+/// repetition finds the commit.
 struct UploadFileEndpoint: TransferEndpoint {
     func admit(_ request: UploadFileRequest, from caller: GroupCaller, in context: RequestContext) throws {
         _ = try Self.fileExtension(of: request, in: context)
         _ = try caller.member(of: request.sharingGroupUUID, in: context.store)
     }
 
-    /// Checks what the request's head announces about the file: its length, and the type's extension.
+    /// Checks the length and the type of the file that the request's head announces.
     private static func fileExtension(
         of request: UploadFileRequest, in context: RequestContext
     ) throws(EndpointError) -> String {
@@ -57,8 +57,8 @@ extension UploadFileRequest: AdmittedRequest {
 }
 
 extension UploadFileRequest {
-    /// Checks what is announced about the file.
-    /// - Returns: the extension of names of such files.
+    /// Checks the announced properties of the file.
+    /// - Returns: the name extension of such files.
     func fileExtension(ofBytes length: Int64?, _ settings: Services.Settings) throws(EndpointError) -> String {
         guard let length else { throw .lengthRequired }
         guard length <= settings.maximumUploadBytes else {
@@ -66,7 +66,7 @@ extension UploadFileRequest {
         }
         guard let fileExtension = settings.mimeTypes.fileExtension(for: mimeType) else { throw .unknownMIMEType }
         guard fileGroupUUID == nil || fileVersion == .first else {
-            throw .outOfRange("fileGroupUUID can be given with version 0 only")
+            throw .outOfRange("fileGroupUUID is allowed only with version 0")
         }
         return fileExtension
     }

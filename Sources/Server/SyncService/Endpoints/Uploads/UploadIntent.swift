@@ -4,12 +4,12 @@ import Store
 import SyncProtocol
 import Vault
 
-/// What the records of uploads need of whoever uploads: a request, or the jobs role.
+/// What the records of uploads require from the uploader: a request, or the jobs role.
 struct IntentKeeper {
     let store: MetadataStore
     /// The current time by the database's clock.
     let now: () -> WireDate
-    /// A string that nobody else uses.
+    /// Returns a unique string.
     let makeUUID: () throws -> String
     let logger: Logger
 }
@@ -20,15 +20,15 @@ extension RequestContext {
     }
 }
 
-/// A record, committed before the first byte is sent to a cloud, that makes sure that an upload is cleaned up.
+/// A record, committed before the first byte is sent to a cloud, that guarantees the cleanup of an upload.
 ///
-/// It is a leased row of the outbox. If this process dies, the lease expires and the jobs role deletes the object.
+/// It is a leased row of the outbox. If this process dies, the lease expires, and the jobs role deletes the object.
 final class UploadIntent {
-    /// How long the jobs role leaves the object alone after the lease is renewed. At least 75 of these seconds are left
-    /// when the last part is sent: more than that part and the staging may take.
+    /// How long the jobs role leaves the object alone after the lease is renewed. At least 75 of these seconds remain
+    /// when the last part is sent, more than that part and the staging may take.
     private static let leaseSeconds: Int64 = 105
     private static let renewalInterval: Duration = .seconds(30)
-    /// Delay, in seconds, before a provider that had no hash yet is asked for it.
+    /// The delay, in seconds, before a provider without a hash is asked for it again.
     private static let hashDelaySeconds: Int64 = 30
     private static let confirmationAge: Duration = .milliseconds(50)
     private static let confirmationLimit: Duration = .seconds(3)
@@ -38,7 +38,7 @@ final class UploadIntent {
 
     let item: OutboxID
     let leaseOwner: String
-    /// The reservation to upload to: the plain name only if no other upload may refer to the same object.
+    /// The reservation for the upload: with the plain name only if no other upload may refer to the same object.
     let reservation: ObjectReservation
     /// Objects that were about to be deleted when the upload began; an object found with the same contents must not
     /// count as stored.
@@ -46,7 +46,7 @@ final class UploadIntent {
     private let owner: OwningUser
     private let accountEpoch: AccountEpoch
     private let keeper: IntentKeeper
-    /// When the lease ends, if that is not put off while bytes come.
+    /// When the lease ends, if arriving bytes do not extend it.
     private let fixedEnd: WireDate?
     private var renewed = ContinuousClock.now
 
@@ -67,7 +67,7 @@ final class UploadIntent {
     /// Commits the record of an upload that is about to begin.
     /// - Parameters:
     ///   - storage: the storage of `owner` in which the reservation was made.
-    ///   - upload: the upload that it belongs to, if that may go on in other requests: it has the lease.
+    ///   - upload: the upload that it belongs to, if other requests may continue that; the upload then holds the lease.
     /// - Throws: ``EndpointError/ownerRemoved``, ``AccountSwitched``, ``StoreError``.
     static func commit(
         toStore reservation: ObjectReservation, in owner: OwningUser, _ storage: UserStorage,
@@ -112,15 +112,15 @@ final class UploadIntent {
             doomed: doomed, owner: destination.owner, storage.accountEpoch, by: keeper)
     }
 
-    /// Decides, if names are unique, whether the plain name can be used.
+    /// If names are unique, decides whether the plain name can be used.
     private static func settle(
         _ reservation: ObjectReservation, _ item: OutboxID, _ leaseOwner: String, _ owner: OwningUser,
         _ keeper: IntentKeeper
     ) throws -> (ObjectReservation, Set<String>) {
         guard let spareName = reservation.spareName else { return (reservation, []) }
         return try keeper.store.withSession { session in
-            // In this order: work that finds its object by the name meanwhile has an identifier from then on, and is among the
-            // doomed; in the other order it would be neither.
+            // In this order, work that finds its object by name in the meantime gets an identifier and appears among
+            // the doomed; in the reverse order, both lookups would miss it.
             let isNamedElsewhere = try session.isNamedElsewhere(reservation.name, of: owner, than: item)
             let doomed = try session.doomedObjects(of: owner, limit: maximumDoomed)
             guard isNamedElsewhere || doomed.count == maximumDoomed else { return (reservation, doomed) }
@@ -153,7 +153,7 @@ final class UploadIntent {
         }
     }
 
-    /// Renews the lease if it is time to do so.
+    /// Renews the lease if due.
     /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted at any moment.
     func keepAlive() throws {
         guard renewed.duration(to: .now) > Self.renewalInterval else { return }
@@ -168,8 +168,8 @@ final class UploadIntent {
         renewed = .now
     }
 
-    /// Makes sure that the object about to be created can still be staged: that the database is available, and that the
-    /// lease is still ours for long enough.
+    /// Checks that the object about to be created can still be staged: the database is available, and this upload still
+    /// holds the lease long enough.
     ///
     /// A very recent renewal is sufficient proof.
     /// - Throws: ``StoreError``, ``EndpointError/uploadConflict``.
@@ -187,7 +187,8 @@ final class UploadIntent {
         do {
             try keeper.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: keeper.now()) }
         } catch {
-            keeper.logger.info("Upload intent left to its lease", metadata: .keyed([.reason: "\(error)"]))
+            keeper.logger.info(
+                "Could not end an upload intent: its lease will expire", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 

@@ -4,8 +4,8 @@ import SyncProtocol
 
 /// Creates a user with storage, and their first sharing group.
 ///
-/// A second request by the same user for the same group finds both and gets the same reply; everything is one
-/// transaction, so it is never done in part. The warning file is written later by the jobs role.
+/// A second request by the same user for the same group finds both and gets the same reply. Everything is one
+/// transaction, so it is never half done. The jobs role writes the warning file later.
 struct AddUserEndpoint: Endpoint {
     func respond(
         to request: AddUserRequest, from caller: SignedInPerson, in context: RequestContext
@@ -37,17 +37,17 @@ struct AddUserEndpoint: Endpoint {
                 return (userID, newUser.credentials)
             }
             OfflineAccess.note(credentials, of: accountType, isNew: true, context)
-            // Nobody had anything here before: the device is the identity's first.
+            // The identity is new, so this device is its first.
             return try reply(userID, identity, isProved: true)
         } catch StoreError.alreadyExists(let key) {
-            // Perhaps a duplicate of this request was faster.
+            // A duplicate of this request may have been faster.
             if let userID = try existingUser(request, caller, context) { return try reply(userID, identity) }
             throw key == "sharing_group_uuid" ? EndpointError.groupExists : EndpointError.userExists
         }
     }
 
     /// The caller's user if this same request created it; `nil` if the account has no user.
-    /// - Throws: ``EndpointError/userExists`` if the user came from another request.
+    /// - Throws: ``EndpointError/userExists`` if another request created the user.
     private func existingUser(
         _ request: AddUserRequest, _ caller: SignedInPerson, _ context: RequestContext
     ) throws -> UserID? {
@@ -67,8 +67,9 @@ struct AddUserEndpoint: Endpoint {
         }
     }
 
-    /// Refuses, before a code is exchanged, an account that an identity has switched away from; and while that can be undone,
-    /// also somebody who wants to begin anew with it and has no more than an access token: they would prevent the undo.
+    /// Rejects, before a code is exchanged, an account from which an identity has switched away. While that switch can
+    /// be undone, also rejects somebody who wants to sign up with the account again but has only an access token, since
+    /// that would prevent the undo.
     private func requireNotRetired(
         _ request: AddUserRequest, _ exchange: CredentialExchange, _ context: RequestContext
     ) throws {

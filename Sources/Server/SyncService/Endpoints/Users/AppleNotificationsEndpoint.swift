@@ -7,14 +7,13 @@ import SyncProtocol
 import UntrustedInput
 import Vault
 
-/// Handles Apple's notices about people: a person who withdraws consent, or deletes their account at Apple, is removed
-/// as if they had requested it themselves.
+/// Handles Apple's notices about people: if a person withdraws consent or deletes their account at Apple, their user is
+/// removed as if they had requested it.
 ///
-/// Apple authenticates itself by its signature. A repeated notice is recognized by its identifier, which is recorded in
-/// the transaction that takes effect, so it has no effect a second time; not even for a person who has since signed up
-/// again.
+/// Apple's signature authenticates the notice. The transaction that performs the removal records the notice's
+/// identifier, so a repeated notice has no effect, even for a person who has since signed up again.
 struct AppleNotificationsEndpoint: Endpoint {
-    /// Maximum body size in bytes; notices have about one thousand.
+    /// The maximum body size in bytes; notices have about one thousand.
     static let maximumBytes = 65_536
 
     func respond(
@@ -25,15 +24,15 @@ struct AppleNotificationsEndpoint: Endpoint {
         }
         let body = try readBody(of: context)
         guard let envelope = try? UntrustedJSON.decode(Envelope.self, from: body) else {
-            throw EndpointError.outOfRange("the body must be a JSON object with the text payload")
+            throw EndpointError.outOfRange("the body must be a JSON object with the string payload")
         }
         let notice = try account.notice(in: envelope.payload, through: context.accountClient)
         switch notice.event {
         case .other(let type):
-            context.logger.info("Notice of Apple without effect", metadata: .keyed([.reason: "\(type)"]))
+            context.logger.info("Apple notice has no effect", metadata: .keyed([.reason: "\(type)"]))
         case .leaves(let providerUserID):
             if notice.isStale {
-                context.logger.warning("Notice of Apple is too old to have an effect")
+                context.logger.warning("Apple notice ignored: too old")
             } else {
                 try remove(providerUserID, notice, context)
             }
@@ -53,14 +52,14 @@ struct AppleNotificationsEndpoint: Endpoint {
                 return isRemoved ? user?.userID : nil
             }
             if let removed {
-                context.logger.notice("User removed on Apple's notice", metadata: .keyed([.userID: "\(removed)"]))
+                context.logger.notice("User removed after an Apple notice", metadata: .keyed([.userID: "\(removed)"]))
             }
         } catch is NoticeKnown {
-            context.logger.info("Notice of Apple came again")
+            context.logger.info("Apple notice ignored: already handled")
         }
     }
 
-    /// The whole body. A body that is too long is read to the end, so that the reply arrives.
+    /// The whole body. Even a body that is too long is read to the end, so that the reply arrives.
     private func readBody(of context: RequestContext) throws -> [UInt8] {
         var body: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)

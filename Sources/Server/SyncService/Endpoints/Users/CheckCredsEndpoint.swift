@@ -22,7 +22,7 @@ struct CheckCredsEndpoint: Endpoint {
                 userId: caller.userID, identity: try identity.make(about: caller.userID, isProved: exchange.isProved)))
     }
 
-    /// Stores what is new in the presented credentials.
+    /// Stores the presented credentials if they are new.
     private func takeOver(
         _ exchange: CredentialExchange, _ caller: SignedInUser, _ context: RequestContext
     ) throws {
@@ -34,13 +34,12 @@ struct CheckCredsEndpoint: Endpoint {
             updated.credentials, of: exchange.presented.accountType, isNew: updated.isChanged, context)
     }
 
-    /// What to store; `nil` if nothing is new.
+    /// The credentials to store; `nil` if nothing is new.
     private func newCredentials(
         _ exchange: CredentialExchange, _ kept: CredentialVault.Kept
     ) throws -> StoredCredentials? {
         guard let stored = kept.credentials else { return try exchange.replacement(isReplacement: kept.isUnreadable) }
-        // A record that can be opened again, since its key is back, is stored anew in place of the record that cannot
-        // be opened.
+        // A record that can be opened again because its key is back replaces the record that cannot be opened.
         return try exchange.update(of: stored) ?? (kept.isUnreadable ? stored : nil)
     }
 }
@@ -59,6 +58,7 @@ func addReplacementToken(_ exchange: CredentialExchange, _ context: RequestConte
         context.replyHeaders.append((name: ResponseHeader.accessToken.rawValue, value: token))
     } catch {
         context.logger.log(
-            level: Logger.Level(ofFailure: error), "No longer-lived token", metadata: .keyed([.reason: "\(error)"]))
+            level: Logger.Level(ofFailure: error), "Could not obtain a longer-lived token",
+            metadata: .keyed([.reason: "\(error)"]))
     }
 }

@@ -5,10 +5,10 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Asks a provider from time to time whether a user's stored credentials are still valid, where the server has to
-/// (Apple).
+/// Asks the provider from time to time whether a user's stored credentials are still valid, if the provider requires
+/// that (Apple).
 ///
-/// Of several concurrent requests only one asks, since the provider allows it once a day; the others continue without
+/// Only one of several concurrent requests asks, since the provider allows it once a day; the others continue without
 /// the answer.
 struct CredentialConfirmation {
     /// How long to wait for a concurrent request that is already asking.
@@ -18,7 +18,7 @@ struct CredentialConfirmation {
     let context: RequestContext
     let account: any AccountProvider
 
-    /// Asks if a confirmation is due. If the provider is unavailable, the next request asks again, and nobody is locked
+    /// Asks if a confirmation is due. If the provider is unavailable, the next request asks again; nobody is locked
     /// out.
     /// - Throws: ``AccountError/revoked`` if the provider reports that the person has withdrawn consent; they must sign
     ///   in again, and none of their older tokens is accepted.
@@ -44,7 +44,7 @@ struct CredentialConfirmation {
             throw AccountError.revoked
         } catch let error as AccountError {
             context.logger.log(
-                level: Logger.Level(ofFailure: error), "Credentials not confirmed",
+                level: Logger.Level(ofFailure: error), "Could not confirm credentials",
                 metadata: .keyed([.reason: "\(error)"]))
         }
     }

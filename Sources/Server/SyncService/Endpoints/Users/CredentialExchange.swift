@@ -8,12 +8,12 @@ import Vault
 
 /// Converts what a phone presents into credentials that the server may store.
 ///
-/// A code works once, but requests may arrive twice, even at the same moment: one of them reserves the exchange by a
+/// A code works once, but requests may arrive twice, even at the same moment: one of them reserves the exchange with a
 /// committed row under the hash of the code, and stores the sealed result there at once; the others wait for it. All of
 /// this happens outside the endpoint's transaction.
 struct CredentialExchange {
     private static let pollInterval: Duration = .milliseconds(50)
-    /// Longer than a request to the provider may take, ``RequestContext/signInTime``.
+    /// Longer than the limit for a request to the provider, ``RequestContext/signInTime``.
     private static let leaseSeconds = 45
 
     let person: SignedInPerson
@@ -27,15 +27,15 @@ struct CredentialExchange {
     var presented: PresentedCredentials { person.presented }
     var account: any AccountProvider { person.account }
 
-    /// What is presented, as it is stored: it has signed the person in.
+    /// The presented credentials as stored; they have signed the person in.
     private var fromToken: StoredCredentials {
         let credentials = account.credentials(from: presented)
         let claim = (account as? any PasswordAccounts)?.claim(of: presented)
         return claim.map { credentials.proven(by: $0.digest) } ?? credentials
     }
 
-    /// Credentials for a user who has none stored.
-    /// - Parameter earlier: what the account had granted before its user was removed, if that is still valid.
+    /// Credentials for a user without stored ones.
+    /// - Parameter earlier: the account's grant from before its user was removed, if still valid.
     /// - Throws: ``AccountError``, ``StoreError``.
     func firstCredentials(keeping earlier: StoredCredentials?) throws -> StoredCredentials {
         if let earlier { return fromToken.updated(with: try update(of: earlier) ?? earlier) }
@@ -54,15 +54,15 @@ struct CredentialExchange {
         return credentials
     }
 
-    /// The credentials to store for a user who has no valid ones.
+    /// The credentials to store for a user without valid ones.
     ///
-    /// - Parameter isReplacement: whether a record is stored that cannot be opened. In that case the presented code may
-    ///   be the very one that its tokens came from, so a code that no longer works is no reason to reject the user.
+    /// - Parameter isReplacement: whether there is a stored record that cannot be opened. Its tokens may have come from
+    ///   the presented code, so a code that no longer works is no reason to reject the user.
     func replacement(isReplacement: Bool) throws -> StoredCredentials {
         do {
             return try firstCredentials(keeping: nil)
         } catch AccountError.codeRejected where isReplacement {
-            context.logger.warning("Authorization code refused; what was stored cannot be opened")
+            context.logger.warning("Authorization code rejected; the stored credentials cannot be opened")
             var credentials = fromToken
             // Apps send a code repeatedly: this one must not be tried again.
             credentials.codeHash = presented.code.map { Self.hash($0).hexLowercase }
@@ -82,7 +82,7 @@ struct CredentialExchange {
                     updated = stored.updated(with: exchanged)
                 }
             } catch AccountError.codeRejected where stored.hasOfflineAccess {
-                context.logger.warning("Authorization code refused; what is stored is kept")
+                context.logger.warning("Authorization code rejected; the stored credentials are kept")
             }
         } else if !isCodeKnown, let exchanged = try exchangeToken(unlessFor: stored) {
             updated = stored.updated(with: exchanged)
@@ -92,7 +92,7 @@ struct CredentialExchange {
         return updated == stored ? nil : updated
     }
 
-    /// Exchanges the token itself, if this kind of account does that and `stored` did not come from it.
+    /// Exchanges the token itself, if this kind of account supports that and `stored` did not come from this token.
     private func exchangeToken(unlessFor stored: StoredCredentials) throws -> StoredCredentials? {
         guard !stored.knows(codeHash: Self.hash(presented.accessToken).hexLowercase) else { return nil }
         do {
@@ -100,39 +100,40 @@ struct CredentialExchange {
         } catch let error as AccountError
             where (error == .rejected || error == .scopeMissing) && stored.refreshToken != nil
         {
-            context.logger.warning("Token exchange refused; the stored refresh token is kept")
+            context.logger.warning("Token exchange rejected; the stored refresh token is kept")
             return nil
         }
     }
 
-    /// Whether this request proves by more than an access token that the caller has the account: by a code that it has
-    /// exchanged, or by a password or key.
+    /// Whether this request proves more strongly than by an access token that the caller has the account: by a code
+    /// that it has exchanged, or by a password or key.
     ///
-    /// A token travels in every request, and a code that was exchanged earlier did; whoever has found them has no more.
+    /// Every request contains a token, and earlier requests contained codes that have been exchanged, so possessing
+    /// them proves little.
     var isProved: Bool {
         if presentsSecret { return true }
         return presented.code.map { context.exchangedCodes[Self.hash($0)] != nil } ?? false
     }
 
-    /// Whether the access token is the secret itself, which opens the account for as long as the person does not change it.
+    /// Whether the access token is the secret itself, which opens the account until the person changes it.
     private var presentsSecret: Bool { account.credentials(from: presented).isLasting == true }
 
-    /// Credentials by which this request proves that the caller has the account; `nil` if it presents neither a code nor a
-    /// secret.
-    /// - Parameter purpose: what they are to prove. A code that was exchanged for the same purpose, by a request whose reply
-    ///   was lost, is good for that purpose; one that was exchanged for anything else is spent.
+    /// The credentials with which this request proves that the caller has the account; `nil` if it presents neither a
+    /// code nor a secret.
+    /// - Parameter purpose: what the credentials must prove. A code exchanged for the same purpose, by a request whose
+    ///   reply was lost, still serves that purpose; a code exchanged for another purpose is spent.
     /// - Throws: ``AccountError/codeRejected`` if the code is spent, or not the caller's.
     func provedCredentials(for purpose: String) throws -> StoredCredentials? {
         let fromToken = account.credentials(from: presented)
         if presentsSecret { return fromToken }
         guard let code = presented.code else { return nil }
         let hash = Self.hash(code)
-        // A code of earlier days, whose result is not remembered any more.
+        // An older code, whose result is no longer stored.
         if context.exchangedCodes[hash] == nil, try isStored(hash) { throw AccountError.codeRejected }
         return try resultOnce(of: code, for: purpose).map { fromToken.updated(with: $0) }
     }
 
-    /// Whether the tokens that are stored for the caller's account came from that code.
+    /// Whether the stored tokens of the caller's account came from that code.
     private func isStored(_ hash: [UInt8]) throws -> Bool {
         let user = try context.store.withSession { session in
             try session.user(presented.accountType, person.profile.providerUserID, device: nil)?.user
@@ -141,7 +142,7 @@ struct CredentialExchange {
         return kept.credentials?.knows(codeHash: hash.hexLowercase) == true
     }
 
-    /// Checks that the presented code is one that we have exchanged for the caller's account, or exchanges it.
+    /// Checks that the server has exchanged the presented code for the caller's account, or exchanges it.
     /// - Throws: ``AccountError/rejected`` if it is not; ``StoreError``.
     func requireExchangedCode() throws {
         guard let code = presented.code else { throw AccountError.rejected }
@@ -155,12 +156,12 @@ struct CredentialExchange {
         }
     }
 
-    /// The credentials that a code yields, whichever request exchanges it; `nil` if this kind of account has no codes.
+    /// The credentials obtained for a code, whichever request exchanges it; `nil` if this kind of account has no codes.
     ///
-    /// - Throws: ``AccountError/codeRejected`` if the provider rejects the code, or was asked before and its result is
-    ///   no longer stored: a code is never sent twice, unless the provider has certainly not seen it.
+    /// - Throws: ``AccountError/codeRejected`` if the provider rejects the code, or if the code was sent before and its
+    ///   result is no longer stored: a code is never sent twice, unless the provider has certainly not seen it.
     ///
-    /// - Parameter purpose: not `nil` if only this request's own exchange counts, or that of an earlier one for the same
+    /// - Parameter purpose: not `nil` if only an exchange by this request counts, or by an earlier one for the same
     ///   purpose; see ``provedCredentials(for:)``.
     private func resultOnce(of code: PresentedCode, for purpose: String? = nil) throws -> StoredCredentials? {
         let mark = purpose.map { Self.key(Self.hash(code), person.profile, purpose: $0) }
@@ -219,7 +220,7 @@ struct CredentialExchange {
         }
         credentials.codeHash = Self.hash(code).hexLowercase
         context.exchangedCodes[Self.hash(code)] = credentials
-        // Beforehand: whoever waits for the exchange looks for it afterwards.
+        // Stored first, since requests that wait for the exchange look for it afterwards.
         if let mark { try remember(credentials, under: mark) }
         let record = try context.services.storage.vault.sealed(credentials, ofCode: key)
         let isKept = try context.store.transaction { session in
@@ -229,7 +230,7 @@ struct CredentialExchange {
         return credentials
     }
 
-    /// Keeps the result of a code for a purpose.
+    /// Stores the result of a code for a purpose.
     private func remember(_ credentials: StoredCredentials, under mark: [UInt8]) throws {
         let record = try context.services.storage.vault.sealed(credentials, ofCode: mark)
         let owner = try context.services.makeUUID()
@@ -256,7 +257,7 @@ struct CredentialExchange {
         try context.services.storage.vault.open(record, from: .code(key), context.logger)
     }
 
-    /// The hash of the code alone: the parameters it was requested with do not make it a different code.
+    /// The hash of the code alone: the parameters of its request do not make it a different code.
     private static func hash(_ code: PresentedCode) -> [UInt8] { hash(code.value) }
 
     private static func hash(_ text: String) -> [UInt8] {

@@ -4,7 +4,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// What an account had granted before its user was removed, as long as it has not been revoked at the provider.
+/// The grant of an account from before its user was removed, as long as it has not been revoked at the provider.
 ///
 /// An account that signs up again keeps it: revoking it would invalidate the new user's tokens too, and Google issues a
 /// refresh token only with the first consent after a revocation.
@@ -16,9 +16,9 @@ struct EarlierGrant {
     private let accountType: AccountType
     private let providerUserID: String
 
-    /// Looks up the grant of a person's account; waits while it is being revoked at the provider.
-    /// - Throws: ``AccountError/timedOut`` if that takes longer than the request's deadline, ``AccountError/withheld(_:)`` if
-    ///   others wait already.
+    /// Looks up the grant of a person's account, and waits if it is being revoked at the provider.
+    /// - Throws: ``AccountError/timedOut`` if that takes longer than the request's deadline,
+    ///   ``AccountError/withheld(_:)`` if too many others are waiting already.
     static func found(of person: SignedInPerson, in context: RequestContext) throws -> EarlierGrant {
         let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
         repeat {
@@ -38,9 +38,8 @@ struct EarlierGrant {
         throw context.deadline.remaining > Self.pollInterval ? AccountError.withheld(.busy) : .timedOut
     }
 
-    /// Makes sure that the new user's grant is not revoked. Call in the transaction that adds the user.
-    /// - Throws: ``Lost`` if the provider has been asked to revoke it in the meantime; the grant must then be looked up
-    ///   again.
+    /// Prevents the revocation of the new user's grant. Call in the transaction that adds the user.
+    /// - Throws: ``Lost`` if its revocation was requested in the meantime; the grant must then be looked up again.
     func keep(in session: inout StoreSession) throws {
         let isKept = try session.cancelRevocations(
             of: accountType, providerUserID, isGrantKept: credentials != nil)

@@ -2,15 +2,17 @@ import OpenSSLCrypto
 import Store
 import SyncProtocol
 
-/// What a client that asks for it learns of the identity above its account: what remains when the account is switched.
+/// The report, for clients that request it, on the identity above the account: the part that remains when the account
+/// is switched.
 ///
-/// A device that shows no valid grant gets one. A request that is repeated because its reply was lost gets another one: the
-/// lost one is never used, and gives way in the end.
+/// A device without a valid grant gets one. A request repeated after a lost reply gets another one; the lost grant is
+/// never used, and eventually gives way to newer ones.
 struct IdentityReport {
     private static let grantBytes = 32
-    /// Grants that are announced within an hour: whoever has a token could have devices notified all day.
+    /// The maximum number of grants announced per hour; otherwise somebody with a token could trigger notifications all
+    /// day.
     private static let maximumAnnouncements = 5
-    /// Younger grants that a reply lists.
+    /// The maximum number of younger grants in a reply.
     private static let maximumNewerGrants = 20
 
     private let device: DeviceUUID
@@ -23,15 +25,15 @@ struct IdentityReport {
         self.context = context
     }
 
-    /// - Parameter isProved: whether the request proves by more than an access token that the caller has the account: then a
-    ///   new grant can begin a switch at once.
-    /// - Returns: `nil` if the client does not ask for it.
+    /// - Parameter isProved: whether the request proves more strongly than by an access token that the caller has the
+    ///   account; a new grant can then begin a switch at once.
+    /// - Returns: `nil` if the client did not request it.
     /// - Throws: ``EndpointError/userUnknown`` if the user was removed in the meantime; ``StoreError``.
     func make(about userID: UserID, isProved: Bool = false) throws -> AccountIdentity? {
         guard isWanted else { return nil }
         guard let fresh = UserAppID(try context.services.makeUUID()),
             let grant = DeviceGrant(try RandomBytes.generate(count: Self.grantBytes).hexLowercase)
-        else { preconditionFailure("random bytes make identifiers") }
+        else { preconditionFailure("random bytes must form identifiers") }
         return try context.store.transaction { session in
             guard let identity = try session.identity(of: userID, orElse: fresh) else {
                 throw EndpointError.userUnknown
@@ -53,8 +55,8 @@ struct IdentityReport {
         }
     }
 
-    /// Tells the identity's devices of a device that gets a grant. The device itself is told as well if it has one: somebody
-    /// else may have found out its UUID.
+    /// Notifies the identity's devices of a device that gets a grant. The device itself is notified too if it already
+    /// has one, since somebody else may have learned its UUID.
     private func announce(to userID: UserID, _ session: inout StoreSession) throws {
         let isHere = try session.hasGrant(userID, on: device, elsewhere: false)
         guard try isHere || session.hasGrant(userID, on: device, elsewhere: true) else { return }
@@ -80,11 +82,11 @@ struct IdentityReport {
 }
 
 extension RequestContext {
-    /// The grant that the device shows; `nil` if there is none, or it has not the form of one.
+    /// The grant that the device presents; `nil` if it is missing or malformed.
     var presentedGrant: DeviceGrant? { head.header(.deviceGrant).flatMap { DeviceGrant($0) } }
 }
 
 extension DeviceGrant {
-    /// As the database stores it: of 256 random bits a plain hash reveals nothing.
+    /// The hash that the database stores: a plain hash of 256 random bits reveals nothing.
     var hash: [UInt8] { IncrementalDigest.digest(of: Array(secret.utf8), .sha256) }
 }

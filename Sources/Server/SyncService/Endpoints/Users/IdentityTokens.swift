@@ -22,7 +22,7 @@ struct IdentityTokens {
 
     /// Records that `user` has presented a token before it expired.
     ///
-    /// Doing so twice changes nothing.
+    /// Recording it twice changes nothing.
     /// - Throws: ``AccountError/rejected`` if it dates from before the person withdrew consent; ``StoreError``.
     func remember(_ token: IdentityToken, of user: UserRecord) throws {
         guard !token.isExpired else { return }

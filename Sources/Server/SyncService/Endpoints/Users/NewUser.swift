@@ -3,7 +3,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// A user about to be added, with all the data that had to be obtained from providers.
+/// A user about to be added, with all data obtained from providers.
 struct NewUser {
     var accountType: AccountType
     var profile: SignInProfile
@@ -22,8 +22,8 @@ struct NewUser {
             credentials: try exchange.firstCredentials(keeping: earlierGrant.credentials), earlierGrant: earlierGrant)
     }
 
-    /// The folder name to store for an account: required where the storage has folders that people name, ignored
-    /// elsewhere.
+    /// The folder name to store for an account: required if the storage has folders that people name, otherwise
+    /// ignored.
     /// - Throws: ``EndpointError/missingParameter(_:)``.
     static func folderName(_ name: String?, for accountType: AccountType) throws -> String? {
         guard accountType.needsCloudFolderName else { return nil }
@@ -34,7 +34,7 @@ struct NewUser {
     }
 
     /// Adds the user and their sealed credentials.
-    /// - Parameter acceptsRetired: whether an account that an identity has switched away from may begin anew.
+    /// - Parameter acceptsRetired: whether an account from which an identity has switched away may start over.
     /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``EndpointError/accountRetired(by:)``;
     ///   ``EarlierGrant/Lost``.
     func add(
@@ -43,7 +43,7 @@ struct NewUser {
         let userID = try session.addUser(
             accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
             at: context.now)
-        // Afterwards: a switch away from this account, which was faster, has made room for the row.
+        // Checked after the insertion, which also succeeds if a concurrent switch has just left this account.
         if let active = try session.activeAccountType(insteadOf: accountType, profile.providerUserID) {
             guard acceptsRetired else { throw EndpointError.accountRetired(by: active) }
             try session.detachRetiredAccount(accountType, profile.providerUserID)

@@ -5,7 +5,7 @@ import SyncProtocol
 
 /// Stores the address at which the calling device receives push notifications.
 ///
-/// A repeated request finds or creates the same resources and stores the same row; any earlier registration of the
+/// A repeated request finds or creates the same resources and stores the same row. Any earlier registration of the
 /// token, on another device or by another person, ends.
 struct RegisterPushNotificationTokenEndpoint: Endpoint {
     func respond(
@@ -15,13 +15,13 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
             throw EndpointError.outOfRange("pushNotificationToken must not be empty")
         }
         let service = try service(for: request.pushNotificationKind, of: context.services.push)
-        // Counted in a transaction of its own: Amazon is called before anything else is stored.
+        // Counted in a separate transaction, since Amazon is called before anything else is stored.
         try context.store.transaction { try context.use(.pushRegistrationsPerHour, of: caller.person, in: &$0) }
         switch service {
         case .sns(let sns): try subscribe(request.pushNotificationToken, at: sns, caller, context)
         case .apns:
             guard APNs.isDeviceToken(request.pushNotificationToken) else {
-                throw EndpointError.outOfRange("pushNotificationToken must be 2 to 512 hexadecimal digits, in pairs")
+                throw EndpointError.outOfRange("pushNotificationToken must be an even number of hex digits, 2 to 512")
             }
             try register(
                 PushRegistration(
@@ -72,8 +72,8 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
         }
     }
 
-    /// Unsubscribes a device from the topics of others, before its old subscriptions are forgotten: notifications for
-    /// one person must not appear on a device that now belongs to another.
+    /// Unsubscribes a device from the topics of others before its old subscriptions are deleted: notifications for one
+    /// person must not appear on a device that now belongs to another.
     private func endSubscriptions(
         replacedBy registration: PushRegistration, _ caller: SignedInUser, _ context: RequestContext
     ) throws {

@@ -3,8 +3,8 @@ import SyncProtocol
 
 /// Removes the caller's user, with memberships, devices and tokens; the files in their storage belong to them and stay.
 ///
-/// Everything is one transaction. Of two identical concurrent requests the second finds nothing left to do and gets the
-/// same reply; a later one gets the error that there is no such user.
+/// Everything is one transaction. The second of two identical concurrent requests finds nothing left to do and gets the
+/// same reply; a later one gets the error for an unknown user.
 struct RemoveUserEndpoint: Endpoint {
     func respond(
         to request: RemoveUserRequest, from caller: SignedInUser, in context: RequestContext

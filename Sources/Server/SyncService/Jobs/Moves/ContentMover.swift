@@ -4,18 +4,18 @@ import Store
 public import SyncProtocol
 public import Vault
 
-/// Moves the bytes of files that wait since their owner has switched accounts, for owners who have asked for it
+/// Moves the bytes of files that wait because their owner has switched accounts, for owners who requested it
 /// (docs/adr/0083-the-server-moves-contents.md).
 ///
-/// Any number may run, on any number of hosts: each leases a move for the length of one file, so that one file of a user is
-/// under way at a time. Whatever ends in the middle is begun anew; what it has left behind is deleted as that of any upload.
+/// Any number may run, on any number of hosts: each leases a move for one file at a time, so only one file of a user
+/// moves at a time. An interrupted file starts over; its leftovers are deleted like those of any upload.
 public struct ContentMover: Sendable {
-    /// How a file fared, for statistics.
+    /// The outcome for a file, for statistics.
     public enum Outcome: String, CaseIterable, Sendable {
         case moved
         /// Somebody else was faster.
         case superseded
-        /// It is left to the phones.
+        /// The phones must upload it.
         case failed
         case postponed
     }
@@ -24,11 +24,11 @@ public struct ContentMover: Sendable {
     private static let leaseSeconds: Int64 = 180
     private static let renewalInterval: Duration = .seconds(15)
     static let stepTime: Duration = .seconds(60)
-    /// How often a file is tried.
+    /// The maximum number of attempts for a file.
     private static let maximumAttempts = 60
-    /// How long a move may take, in seconds: so long are the tokens of the former account kept at most.
+    /// How long a move may take, in seconds; the tokens of the former account are kept no longer.
     static let lifetimeSeconds: Int64 = 30 * 86_400
-    /// How long a move waits for something that only a person can do, in seconds.
+    /// How long a move waits when only a person can fix the problem, in seconds.
     private static let personSeconds: Int64 = 3_600
     private static let indexPageDelaySeconds: Int64 = 15
 
@@ -43,10 +43,10 @@ public struct ContentMover: Sendable {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - bytesPerSecond: how fast files are read at most; `nil` for no limit.
+    ///   - bytesPerSecond: the maximum rate of reading files; `nil` for no limit.
     ///   - leaseOwner: a string that no other mover uses.
     ///   - pause: blocks the calling thread.
-    ///   - observer: told how each file fared, and how many bytes were moved.
+    ///   - observer: receives the outcome for each file, and the number of bytes moved.
     public init(
         storage: StorageRegistry, bytesPerSecond: Int?, writesIndexPage: Bool = false, leaseOwner: String,
         now: @escaping @Sendable () -> WireDate, makeUUID: @escaping @Sendable () throws -> String,
@@ -66,8 +66,8 @@ public struct ContentMover: Sendable {
 
     private var store: MetadataStore { storage.store }
 
-    /// Takes the next step of the move that has been due for longest: one file, or its end.
-    /// - Parameter goesOn: called often; `false` ends the step, which will begin anew.
+    /// Performs the next step of the longest-overdue move: one file, or its end.
+    /// - Parameter goesOn: called often; `false` ends the step, which will start over.
     /// - Returns: `false` if nothing is due.
     /// - Throws: ``StoreError``.
     public func run(transport: Transport, goesOn: @escaping () -> Bool = { true }) throws -> Bool {
@@ -163,12 +163,12 @@ public struct ContentMover: Sendable {
             guard !concernsFile || content.attempts + 1 < Self.maximumAttempts else {
                 return try giveUp(content, of: move, reason, logger)
             }
-            // Twice as long as the last time, or for as long as the provider asks. Times are whole seconds, rounded down.
+            // Twice as long as the last time, or as long as the provider asks. Times are whole seconds, rounded down.
             var seconds = min(3_600, Int64(2) << Int64(min(move.attempts, 11)))
             if needsPerson { seconds = Self.personSeconds }
             if let delay { seconds = max(seconds, delay.components.seconds + 2) }
             logger.log(
-                level: Logger.Level(ofFailure: error), "Move of a file postponed",
+                level: Logger.Level(ofFailure: error), "File move postponed",
                 metadata: .keyed([.reason: "\(reason)", .seconds: "\(seconds)"]))
             observer(.postponed, 0)
             try store.transaction { session in
@@ -182,7 +182,7 @@ public struct ContentMover: Sendable {
         _ content: MovingContent, of move: AccountMove, _ reason: String, _ logger: Logger
     ) throws {
         logger.warning(
-            "A file cannot be moved, and waits for a device", metadata: .keyed([.reason: "\(reason)"]))
+            "Could not move a file: it waits for a device", metadata: .keyed([.reason: "\(reason)"]))
         observer(.failed, 0)
         try store.transaction { session in
             try session.giveUp(content, of: move.switchID, reason)
@@ -198,8 +198,8 @@ public struct ContentMover: Sendable {
 
     // MARK: The end
 
-    /// Ends a move of which nothing is left, or has it wait until its next file is due. A switch of which no file waits any
-    /// more is finished.
+    /// Ends a move that has no files left, or postpones it until its next file is due. Finishes a switch once no file
+    /// waits.
     private func endOrWait(_ move: AccountMove, _ logger: Logger) throws {
         if let time = try store.withSession({ try $0.nextMovingTime(of: move.switchID) }) {
             return try postpone(move, until: max(time, now()), move.lastError)
@@ -217,7 +217,7 @@ public struct ContentMover: Sendable {
             }
             return open.id
         }
-        if finished != nil { logger.notice("Account switch finished: all contents are there") }
+        if finished != nil { logger.notice("Account switch finished: all contents are available") }
         try end(move, as: .done, nil, logger)
     }
 
@@ -228,7 +228,7 @@ public struct ContentMover: Sendable {
             try session.endMove(move.switchID, as: state, error: reason, at: now())
         }
         logger.notice(
-            "Move of contents ended", metadata: .keyed([.reason: "\(reason ?? state.rawValue)"]))
+            "Content move ended", metadata: .keyed([.reason: "\(reason ?? state.rawValue)"]))
     }
 
     private func time(in seconds: Int64) -> WireDate {

@@ -4,33 +4,33 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The move of one file: out of the account that its owner has left, into their present one.
+/// The move of one file from its owner's former account to the current one.
 struct FileMove {
     let move: AccountMove
     let content: MovingContent
-    /// As it was before the switch.
+    /// The file as it was before the switch.
     let former: FileRecord
     let source: UserStorage
-    /// The owner in their present account, and its storage.
+    /// The owner in their current account, and its storage.
     let owner: OwningUser
     var destination: UserStorage
     let intents: IntentKeeper
     let bytesPerSecond: Int?
     let pause: @Sendable (Duration) -> Void
-    /// Called often; throws if the move is not to go on.
+    /// Called often; throws to stop the move.
     let goesOn: () throws -> Void
 
     /// Moves the file.
-    /// - Returns: how many bytes it has; `nil` if it did not wait any more when they were there.
-    /// - Throws: ``MoveSourceFailure``, ``MoveInterrupted``; `EndpointError.contentMismatch` if these are not the version's
-    ///   bytes any more; what uploads throw.
+    /// - Returns: its number of bytes; `nil` if it no longer waited when they had arrived.
+    /// - Throws: ``MoveSourceFailure``, ``MoveInterrupted``; `EndpointError.contentMismatch` if these are no longer the
+    ///   version's bytes; the errors of uploads.
     mutating func run() throws -> Int64? {
         let object = try lookUp()
         let bytes = MoveSource(
             storage: source, objectID: object.objectID, lengthBytes: former.sizeBytes ?? object.sizeBytes,
             bytesPerSecond: bytesPerSecond, pause: pause, goesOn: goesOn)
         let prepared = try prepare(bytes, object)
-        // However long the reading took.
+        // The deadline restarts, however long the reading took.
         destination.access.deadline = .after(ContentMover.stepTime)
         let name = former.cloudName(.standard)
         let reservation = try destination.provider.reserve(name: name.rawValue, in: destination.access)
@@ -50,7 +50,7 @@ struct FileMove {
 
     // MARK: The former account
 
-    /// Looks at the object, so that nothing is read that has changed.
+    /// Looks up the object, so that a changed one is not read.
     private func lookUp() throws -> StoredObject {
         let object: StoredObject?
         do {
@@ -72,8 +72,8 @@ struct FileMove {
         return object
     }
 
-    /// What proves that bytes are the version's: what is known of them since they were uploaded; of very old files, of which
-    /// nothing is known, what the former provider says.
+    /// The proof that bytes are the version's: the hashes known since the upload or, for very old files without any,
+    /// what the former provider reports.
     private func identity(_ object: StoredObject, _ sha256: [UInt8]?) -> ContentIdentity {
         let reported =
             former.owningUser.storageType.reportsCheckSum ? object.providerHash.flatMap { CheckSum($0) } : nil
@@ -83,16 +83,16 @@ struct FileMove {
             sha256: [sha256].compactMap(\.self))
     }
 
-    /// What is known of a file before its upload begins.
+    /// The preparation for the upload of a file.
     private enum Prepared {
         /// A small file, verified.
         case whole([UInt8], ContentHashes)
-        /// A large one, with the hash that the new provider must be told beforehand, if it must.
+        /// A large file, with the hash that the new provider requires in advance, if any.
         case inParts(hash: String?, sha256: [UInt8]?)
     }
 
-    /// Reads a small file. A large one is read now only if its hash for the new provider does not follow from what is
-    /// known: then it is read twice, since it is too large to be kept.
+    /// Reads a small file. A large one is read now only if the known hashes do not include the one for the new
+    /// provider; it is then read twice, since it is too large for memory.
     private func prepare(_ bytes: MoveSource, _ object: StoredObject) throws -> Prepared {
         let sha256 = try intents.store.withSession { try $0.sha256(of: content.fileUUID, in: content.groupID) }
         let isSmall = bytes.lengthBytes <= Int64(bytes.windowBytes)

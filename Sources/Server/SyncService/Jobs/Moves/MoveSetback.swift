@@ -3,25 +3,25 @@ import Store
 import SyncProtocol
 import Vault
 
-/// What a failure means for the move of a file. Reasons are a few words that contain nothing of what a provider wrote.
+/// The consequence of a failure for the move of a file. Reasons are short and never contain text from a provider.
 enum MoveSetback: Equatable {
-    /// The file is left to the phones: its bytes are not there any more, or are others.
+    /// The phones must upload the file: its bytes are missing or different.
     case fileFails(reason: String)
-    /// The former account cannot be read any more.
+    /// The former account can no longer be read.
     case moveFails(reason: String)
-    /// It may be tried again.
+    /// The move may be retried.
     /// - Parameters:
-    ///   - concernsFile: whether it may be due to this very file.
-    ///   - needsPerson: whether a person has to do something first.
+    ///   - concernsFile: whether the cause may be this particular file.
+    ///   - needsPerson: whether a person must act first.
     case later(reason: String, after: Duration?, concernsFile: Bool = false, needsPerson: Bool = false)
 
-    /// `nil` if it is a failure of the server itself.
+    /// `nil` for a failure of the server itself.
     init?(_ error: any Error) {
         switch error {
         case let failure as MoveSourceFailure: self.init(ofFormer: failure.cause)
         case EndpointError.contentMismatch: self = .fileFails(reason: "other bytes")
         case let error as CloudStorageError: self.init(ofPresent: error)
-        // Somebody was faster, or the object may be deleted: what is to be done is looked up anew.
+        // Somebody was faster, or the object may be deleted: the next attempt looks up the state again.
         case EndpointError.uploadConflict, EndpointError.ownerRemoved, is AccountSwitched:
             self = .later(reason: "conflict", after: nil, concernsFile: true)
         default: return nil
@@ -50,7 +50,7 @@ enum MoveSetback: Equatable {
             }
     }
 
-    /// A failure that passes.
+    /// A temporary failure.
     private static func passing(_ error: CloudStorageError, _ reason: String) -> MoveSetback {
         switch error {
         case .unavailable, .timedOut, .contentMismatch, .notFound:

@@ -3,17 +3,17 @@ import Providers
 import SyncProtocol
 import Vault
 
-/// The former account does not hand over a file's bytes.
+/// The former account does not provide a file's bytes.
 struct MoveSourceFailure: Error {
     let cause: CloudStorageError
 }
 
-/// The process is to stop, or another one has taken the move over: the file begins anew.
+/// The process must stop, or another one has taken over the move: the file starts over.
 struct MoveInterrupted: Error {}
 
-/// The bytes of one file in the account that its owner has left, read in pieces and no faster than moves are to be.
+/// The bytes of one file in its owner's former account, read in pieces, no faster than the limit for moves.
 struct MoveSource {
-    /// How much is read, and held in memory, at a time, unless a test says otherwise.
+    /// The number of bytes read and held in memory at a time, unless a test sets another.
     static let usualWindowBytes = 8 << 20
     private static let patience: Duration = .seconds(60)
     private static let longestPause: Duration = .seconds(1)
@@ -28,9 +28,9 @@ struct MoveSource {
     let goesOn: () throws -> Void
     var windowBytes = MoveSource.usualWindowBytes
 
-    /// Reads what begins at `start`: all that is left, or ``windowBytes`` of it.
-    /// - Throws: ``MoveSourceFailure``, `EndpointError.contentMismatch` if the object has another length; what ``goesOn``
-    ///   throws.
+    /// Reads the bytes from `start`: all that are left, or ``windowBytes`` of them.
+    /// - Throws: ``MoveSourceFailure``, `EndpointError.contentMismatch` if the object has a different length; the
+    ///   errors of ``goesOn``.
     func window(at start: Int64) throws -> [UInt8] {
         let began = ContinuousClock.now
         let wanted = Int(min(Int64(windowBytes), lengthBytes - start))
@@ -63,7 +63,7 @@ struct MoveSource {
         return bytes
     }
 
-    /// Waits until `bytes` have taken as long as they are to take.
+    /// Waits until `bytes` have taken as long as the limit requires.
     private func rest(since began: ContinuousClock.Instant, _ bytes: Int) throws {
         guard let bytesPerSecond else { return }
         let end = began + .seconds(Double(bytes) / Double(bytesPerSecond))

@@ -1,31 +1,31 @@
 import Providers
 import SyncProtocol
 
-/// The bytes of a large file that is moved, as the content of an upload: each part is read from the former account when the
-/// new one is ready for it.
+/// The bytes of a large file being moved, as the content of an upload: each part is read from the former account when
+/// the new one is ready for it.
 ///
-/// The last part is passed on only after all bytes have turned out to be the version's.
+/// The last part is passed on only after all bytes have been verified as the version's.
 final class MovedContent: UploadContent {
-    /// The largest part that is held in memory.
+    /// The largest part held in memory.
     private static let largestPartBytes = 64 << 20
 
     let lengthBytes: Int64
     private let source: MoveSource
-    /// What the provider must report, if that is known beforehand.
+    /// The hash that the provider must report, if known in advance.
     private let expectedHash: String?
     private var identity: ContentIdentity
     private let beforeEnd: () throws -> Void
     private var hasher: ContentHasher
-    /// What was read and not handed out yet, from a position on.
+    /// Bytes from a position on that were read and not handed out yet.
     private var window: [UInt8] = []
     private var windowPosition = 0
     /// The hashes of the whole content; known once all of it was read.
     private(set) var hashes: ContentHashes?
 
     /// - Parameters:
-    ///   - storageType: where the bytes go.
-    ///   - expectedHash: must be given if the provider has to be told it before it gets the bytes.
-    ///   - beforeEnd: called when everything was read and is verified, before the end is passed on.
+    ///   - storageType: the storage that receives the bytes.
+    ///   - expectedHash: required if the provider must know it before it gets the bytes.
+    ///   - beforeEnd: called when everything has been read and verified, before the end is passed on.
     init(
         _ source: MoveSource, to storageType: CloudStorageType, expecting expectedHash: String?,
         provenBy identity: ContentIdentity, beforeEnd: @escaping () throws -> Void

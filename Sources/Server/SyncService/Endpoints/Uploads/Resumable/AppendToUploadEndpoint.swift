@@ -4,14 +4,14 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Sends a piece of an upload on into the owner's storage; the last piece stages the file.
+/// Forwards a piece of an upload to the owner's storage; the last piece stages the file.
 ///
-/// The provider's own upload session keeps the bytes, so that the next piece may come to any process of any host. Only one
-/// request sends bytes of an upload: whoever comes later takes it over, and the former one can record nothing any more. An
-/// upload that is staged keeps its reply, so that a repeated request gets it.
+/// The provider's own upload session keeps the bytes, so any process of any host may receive the next piece. Only one
+/// request sends bytes of an upload: a later request takes it over, and the earlier one can no longer record anything.
+/// A staged upload keeps its reply for repeated requests.
 struct AppendToUploadEndpoint: TransferEndpoint {
     func admit(_ request: AppendToUploadRequest, from caller: GroupCaller, in context: RequestContext) throws {
-        // Nothing is waited for here: this role has few threads.
+        // The request does not wait here, since this role has few threads.
         let upload = try context.presentUpload(request.uploadUUID, of: caller.userID, on: caller.device)
         let piece = try Piece(of: upload, context.head, isDirect: request.isDirect)
         let purpose = try UploadPurpose(stored: upload.request)
@@ -21,7 +21,7 @@ struct AppendToUploadEndpoint: TransferEndpoint {
         try context.requirePresentOwner(of: upload, for: goal, by: caller)
         guard upload.writer.map(\.isAnnounced) ?? true else { return }
         if !piece.confirmsDirectUpload(upload) { try piece.check(against: upload) }
-        // Whoever asks for the offset from now on waits for this piece.
+        // From now on, requests for the offset wait for this piece.
         let writer = ResumableUpload.Writer(try context.writer, isAnnounced: true)
         try context.store.transaction { try $0.announce(writer, of: upload.uploadUUID) }
     }
@@ -41,13 +41,13 @@ extension AppendToUploadRequest: AdmittedRequest {
     typealias Handler = AppendToUploadEndpoint
 }
 
-/// What a request says about its piece of an upload.
+/// A piece of an upload, as described by its request.
 struct Piece {
     let dialect: UploadDialect
     let offset: Int64
     let lengthBytes: Int64
     let digest: PieceDigest?
-    /// Whether the client says that it has sent all bytes to the owner's storage itself.
+    /// Whether the client reports that it has sent all bytes directly to the owner's storage.
     private let isDirect: Bool
 
     init(dialect: UploadDialect, offset: Int64, lengthBytes: Int64) {
@@ -72,14 +72,14 @@ struct Piece {
         if try dialect.saysComplete(head) == true, end != upload.lengthBytes { throw .bodyLengthMismatch }
     }
 
-    /// The position behind the last byte.
+    /// The position after the last byte.
     var end: Int64 { offset + lengthBytes }
 
     func check(against upload: ResumableUpload) throws(EndpointError) {
         guard offset == upload.progress.storedBytes else {
             throw .uploadOffsetMismatch(current: upload.progress.storedBytes)
         }
-        // The upload may not have been there yet when the piece was read.
+        // The upload may not have been known when the piece was read.
         try checkEnd(against: upload)
     }
 
@@ -89,20 +89,20 @@ struct Piece {
         }
     }
 
-    /// Whether there is nothing to send, since the client has sent everything by the address that it got.
+    /// Whether nothing is left to send, since the client has sent everything to its direct address.
     func confirmsDirectUpload(_ upload: ResumableUpload) -> Bool {
         isDirect && upload.directUntil != nil && lengthBytes == 0 && offset == upload.lengthBytes
     }
 
-    /// The reply once everything has come.
-    /// - Parameter text: the answer that UploadFile would have given.
+    /// The reply once all bytes have arrived.
+    /// - Parameter text: the reply that UploadFile would have sent.
     func reply(_ text: String, of upload: ResumableUpload, in context: RequestContext) -> EndpointReply {
         context.replyHeaders = dialect.headers(
             storedBytes: upload.lengthBytes, of: upload.lengthBytes, isComplete: true)
         return .header(text, status: dialect == .tus ? 204 : 200)
     }
 
-    /// The reply while more must come.
+    /// The reply while more bytes are expected.
     func reply(storedBytes: Int64, of upload: ResumableUpload, in context: RequestContext) -> EndpointReply {
         context.replyHeaders =
             dialect.headers(storedBytes: storedBytes, of: upload.lengthBytes, isComplete: false) + [

@@ -1,8 +1,8 @@
 import Store
 import SyncProtocol
 
-/// Begins an upload of a new version whose bytes come in other requests; the client may want to send them to the owner's
-/// storage itself.
+/// Begins an upload of a new version whose bytes arrive in other requests; the client may request to send them directly
+/// to the owner's storage.
 struct CreateUploadEndpoint: Endpoint {
     func respond(
         to request: CreateUploadRequest, from caller: GroupCaller, in context: RequestContext
@@ -24,13 +24,13 @@ struct CreateUploadEndpoint: Endpoint {
             }
         }
         try plan?.checkMayComeInPieces()
-        // The master version may move on.
+        // The master version may advance.
         let upload = try beginning.upload(
             asking: UploadPurpose.staging(request.upload, storageHash: request.storageHash).stored,
             identity: UploadPurpose.staging(request.upload.from(MasterVersion(0))).stored, by: member,
             ofBytes: lengthBytes)
         if beginning.dialect == .tus, lengthBytes == 0, upload.reply == nil {
-            // Its clients send nothing more of an empty file.
+            // These clients send no further request for an empty file.
             let piece = Piece(dialect: .tus, offset: 0, lengthBytes: 0)
             let goal = StagingGoal(request: request.upload, caller: caller, context: context)
             _ = try UploadAssembly(goal: goal, caller: caller, piece: piece, context: context).run(upload)
@@ -49,7 +49,7 @@ extension CreateUploadRequest: ServedRequest {
 }
 
 extension UploadFileRequest {
-    /// The same upload, from another master version.
+    /// The same upload at another master version.
     func from(_ masterVersion: MasterVersion) -> UploadFileRequest {
         UploadFileRequest(
             fileUUID: fileUUID, sharingGroupUUID: sharingGroupUUID, mimeType: mimeType, fileVersion: fileVersion,

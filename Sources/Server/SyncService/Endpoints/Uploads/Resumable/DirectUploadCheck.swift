@@ -4,27 +4,28 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Compares what a client has sent to the owner's storage itself with what it has announced.
+/// Compares the bytes that a client has sent directly to the owner's storage with its announcement.
 ///
-/// Only the provider is believed: its size and its hash, which is the announced checksum, or was announced beside it. In the
-/// latter case the checksum is the uploader's word until somebody downloads the file (``DownloadStream``).
+/// Only the provider's size and hash count. The hash must equal the announced checksum, or a hash announced beside it;
+/// in the latter case only the uploader vouches for the checksum until somebody downloads the file
+/// (``DownloadStream``).
 struct DirectUploadCheck {
-    /// An object that is not found is looked for once more: providers are eventually consistent.
+    /// A missing object is looked up once more, since providers are eventually consistent.
     private static let secondLookPause: Duration = .seconds(1)
-    /// How often an object is looked at whose hash the provider does not know yet.
+    /// The number of lookups of an object that the provider has not hashed yet.
     private static let hashLooks = 3
 
-    /// The announced one.
+    /// The announced checksum.
     let checkSum: CheckSum
-    /// The announced one, where the storage reports another hash than the checksum.
+    /// The announced hash, if the storage reports a different kind of hash.
     let storageHash: StorageHash?
     let storage: UserStorage
     let intent: UploadIntent
     let context: RequestContext
 
-    /// - Throws: ``EndpointError/uploadOffsetMismatch(current:)`` if there is no object yet, or no hash was announced to compare;
-    ///   ``EndpointError/checkSumMismatch`` if it is another one than was announced, which can therefore never be staged;
-    ///   ``CloudStorageError/unavailable(detail:)`` as long as the provider has no hash of it.
+    /// - Throws: ``EndpointError/uploadOffsetMismatch(current:)`` if there is no object yet, or no comparable hash was
+    ///   announced; ``EndpointError/checkSumMismatch`` if the object differs from the announcement and can therefore
+    ///   never be staged; ``CloudStorageError/unavailable(detail:)`` while the provider has no hash of it.
     func run(_ upload: ResumableUpload, in owner: OwningUser) throws -> StoredContent {
         guard let expected = checkSum.canonical(as: owner.storageType.checkSumFlavour) else {
             throw EndpointError.checkSumMismatch
@@ -35,14 +36,14 @@ struct DirectUploadCheck {
         // A wrong length needs no hash.
         guard object.sizeBytes == upload.lengthBytes else { throw EndpointError.checkSumMismatch }
         guard let hash = object.providerHash else {
-            throw CloudStorageError.unavailable(detail: "no hash of what a client has sent there")
+            throw CloudStorageError.unavailable(detail: "no hash of a direct upload")
         }
         guard hash == announced else { throw EndpointError.checkSumMismatch }
         return StoredContent(
             object, ofBytes: upload.lengthBytes, ContentHashes(checkSum: expected, providerHash: hash), in: owner)
     }
 
-    /// The object, looked at again for a moment if the provider has not hashed it yet.
+    /// The object, looked up a few times if the provider has not hashed it yet.
     private func hashedObject(_ provider: any DirectUploads) throws -> StoredObject? {
         var found = try object(provider)
         for _ in 1..<Self.hashLooks {

@@ -5,13 +5,13 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Gets the address at which a client can send the bytes of an upload to the owner's storage itself.
+/// Obtains the address at which a client can send the bytes of an upload directly to the owner's storage.
 ///
-/// The intent that deletes what comes there is committed before the provider is asked, and lasts as long as the address may
-/// work. The address is part of the upload's row, so that a repeated request gets the same one, and so that the bytes can
-/// still come through us where the provider's own session is their address.
+/// The intent, which deletes unused bytes there, is committed before the provider is asked, and lasts as long as the
+/// address may work. The upload's row contains the address, so that a repeated request gets the same one, and so that
+/// the server can still forward the bytes if the address is the provider's own session.
 struct DirectUploadStart {
-    /// An address that ends within this time is not given out again.
+    /// An address that expires within this time is not returned again.
     private static let shortestUseSeconds: Int64 = 300
 
     let request: CreateUploadRequest
@@ -19,10 +19,10 @@ struct DirectUploadStart {
     let member: Member
     let context: RequestContext
 
-    /// - Returns: `nil` if the bytes are to come through us: the storage has no addresses, or reports a hash of its own that
-    ///   was not announced, or some of them have come, or are coming, already, or another request has taken the upload over
-    ///   meanwhile.
-    /// - Throws: ``EndpointError/uploadConflict`` if the upload has ended meanwhile.
+    /// - Returns: `nil` if the server must forward the bytes: the storage has no addresses, or reports a hash of its
+    ///   own that was not announced, or some bytes have already arrived or are arriving, or another request has taken
+    ///   over the upload.
+    /// - Throws: ``EndpointError/uploadConflict`` if the upload has ended in the meantime.
     func run(_ found: ResumableUpload) throws -> DirectUpload? {
         guard isFree(found), plan.owner == found.destination?.owner ?? plan.owner, canBeVerified else { return nil }
         let storage = try context.storage(of: plan.owner, for: member.user)
@@ -34,26 +34,26 @@ struct DirectUploadStart {
         }
         defer { end(upload, by: writer) }
         guard isFree(upload, except: writer) else { return nil }
-        // Of two requests at the same moment the other one may have got it. Only one address is given out.
+        // A concurrent request may have obtained an address; only one is issued.
         if let present = try present(of: upload, provider) { return present }
         return try begin(upload, provider, storage, by: writer)
     }
 
-    /// Whether what the storage will report of the bytes has been announced.
+    /// Whether the hash that the storage will report has been announced.
     private var canBeVerified: Bool { plan.owner.storageType.reportsCheckSum || request.storageHash != nil }
 
     private var mimeType: String { request.upload.mimeType.rawValue }
 
-    /// Whether no bytes have come through us, nor are coming.
+    /// Whether the server has received no bytes, and no request is sending any.
     private func isFree(_ upload: ResumableUpload, except writer: String? = nil) -> Bool {
         upload.reply == nil && upload.content == nil && upload.progress.storedBytes == 0
             && (upload.writer == nil || upload.writer?.name == writer)
-            // Under a name that was not chosen for this upload alone, an object may be another one's.
+            // Under a name not reserved for this upload alone, an object may belong to another upload.
             && upload.destination?.spareName == nil
             && (upload.progress.session == nil || upload.directUntil != nil)
     }
 
-    /// The address that the client has got already, if that works for some more time.
+    /// The address already issued to the client, if it remains valid long enough.
     private func present(of upload: ResumableUpload, _ provider: any DirectUploads) throws -> DirectUpload? {
         guard let until = upload.directUntil, let sealed = upload.progress.session,
             until.secondsSince1970 - context.now.secondsSince1970 > Self.shortestUseSeconds,
@@ -77,7 +77,7 @@ struct DirectUploadStart {
             existing = try UploadIntent.existing(of: upload, present, storage, by: context.intents)
         }
         guard let intent = try existing ?? newIntent(of: upload, storage, by: writer),
-            // Recorded before there is an address: an upload that ends from now on waits until it has ended, too.
+            // Recorded before the address exists: from now on, the end of the upload waits for the end of the address.
             try record(nil, until, of: upload, by: writer)
         else { return nil }
         let address = try provider.beginDirectUpload(
@@ -88,8 +88,8 @@ struct DirectUploadStart {
         return DirectUpload(address, until: min(end, upload.expiresAt))
     }
 
-    /// Reserves a place that no other upload uses, and commits the intent to use it.
-    /// - Returns: `nil` if another request has taken the upload over.
+    /// Reserves a name that no other upload uses, and commits the intent to use it.
+    /// - Returns: `nil` if another request has taken over the upload.
     private func newIntent(
         of upload: ResumableUpload, _ storage: UserStorage, by writer: String
     ) throws -> UploadIntent? {
@@ -110,14 +110,14 @@ struct DirectUploadStart {
         return intent
     }
 
-    /// - Returns: `false` if another request has taken the upload over.
+    /// - Returns: `false` if another request has taken over the upload.
     private func record(
         _ destination: UploadDestination, of upload: ResumableUpload, by writer: String
     ) throws -> Bool {
         try context.store.transaction { try $0.record(destination, of: upload.uploadUUID, by: writer) }
     }
 
-    /// - Returns: `false` if another request has taken the upload over.
+    /// - Returns: `false` if another request has taken over the upload.
     private func record(
         _ session: String?, _ until: WireDate, of upload: ResumableUpload, by writer: String
     ) throws -> Bool {
@@ -131,7 +131,7 @@ struct DirectUploadStart {
         do {
             try context.store.withSession { try $0.endWriting(to: upload.uploadUUID, by: writer) }
         } catch {
-            context.logger.info("End of a request not recorded", metadata: .keyed([.reason: "\(error)"]))
+            context.logger.info("Could not record the end of a request", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 }
@@ -145,7 +145,7 @@ extension DirectUpload {
 }
 
 extension UploadDestination {
-    /// Where the bytes of an upload with this intent go.
+    /// The destination of an upload with this intent.
     init(of intent: UploadIntent, in owner: OwningUser) {
         let settled = intent.reservation
         self.init(
@@ -153,7 +153,7 @@ extension UploadDestination {
             folderID: settled.folderID, intent: intent.item)
     }
 
-    /// The same in the folder that is there now: since an upload was begun, its owner may have deleted the folder.
+    /// The same destination in the current folder, since the owner may have deleted the folder after the upload began.
     func inPresentFolder(of storage: UserStorage) throws -> UploadDestination {
         guard folderID != nil else { return self }
         var present = self

@@ -7,7 +7,7 @@ import SyncProtocol
     import Foundation
 #endif
 
-/// What is known of an object that holds all bytes of an upload, in the form in which the upload's row keeps it.
+/// The description of an object that holds all bytes of an upload, as stored in the upload's row.
 struct KeptContent: Codable {
     private var checkSum: String
     private var sha256: [UInt8]?

@@ -7,10 +7,10 @@ import SyncProtocol
     import Foundation
 #endif
 
-/// The digest that a client announces of a piece (tus, extension checksum).
+/// The digest that a client announces for a piece (tus, extension checksum).
 ///
-/// A piece whose digest is wrong must leave nothing behind, and what a provider has taken cannot be taken back: such a piece
-/// is collected before it is sent on, and so it must fit into memory.
+/// A piece with a wrong digest must leave nothing behind, but bytes cannot be withdrawn from a provider. So a piece
+/// with a digest is collected before it is forwarded, and must fit into memory.
 struct PieceDigest {
     /// The largest piece with a digest.
     static let maximumBytes: Int64 = 8 << 20
@@ -41,7 +41,8 @@ struct PieceDigest {
     }
 
     /// Collects the body and compares it.
-    /// - Throws: ``EndpointError/pieceCheckSumMismatch``, ``EndpointError/bodyTooLarge(maximumBytes:)``, ``ClientGone``.
+    /// - Throws: ``EndpointError/pieceCheckSumMismatch``, ``EndpointError/bodyTooLarge(maximumBytes:)``,
+    ///   ``ClientGone``.
     func check(_ body: RequestBody, lengthBytes: Int64) throws {
         guard lengthBytes <= Self.maximumBytes else {
             throw EndpointError.bodyTooLarge(maximumBytes: Self.maximumBytes)

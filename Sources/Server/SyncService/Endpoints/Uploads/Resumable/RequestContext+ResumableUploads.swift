@@ -4,25 +4,26 @@ import SyncProtocol
 import Vault
 
 extension RequestContext {
-    /// For how long a request waits for another one that sends bytes of the same upload: a phone that asks for the offset has
-    /// lost its connection, which the other request notices at once, or after ``RequestHead/silenceLimitOfPieces``; what it
-    /// has got by then is still being sent to the cloud.
+    /// How long a request waits for another one that sends bytes of the same upload: a phone that asks for the offset
+    /// has lost its connection, which the other request notices at once or after ``RequestHead/silenceLimitOfPieces``;
+    /// that request then still sends the received bytes to the cloud.
     private static let writerPatience: Duration = .seconds(8)
-    /// The same for one that was only announced: the connection may have broken before anything else.
+    /// The same for a request that was only announced: its connection may have broken before it sent anything.
     private static let announcementPatience: Duration = .milliseconds(500)
-    /// For how long a question about the offset waits for a request that the phone sent before it, on another connection.
+    /// How long a request for the offset waits for an earlier request of the phone on another connection.
     static let overtakingTime: Duration = .seconds(1)
     private static let pollInterval: Duration = .milliseconds(20)
 
-    /// For how long an upload may go on, in seconds: as long as Google keeps a session.
+    /// The lifetime of an upload, in seconds: as long as Google keeps a session.
     static let uploadLifetimeSeconds: Int64 = 7 * 86_400
 
-    /// This request, as rows of uploads name it: as the role that admits a transfer and the one that performs it both know it.
+    /// This request's name in the rows of uploads, known to both the role that admits a transfer and the one that
+    /// performs it.
     var writer: String {
         get throws { try head.requestID ?? services.makeUUID() }
     }
 
-    /// An upload of the caller, as it is now.
+    /// An upload of the caller in its current state.
     /// - Throws: ``EndpointError/uploadUnknown``.
     func presentUpload(_ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID) throws -> ResumableUpload {
         let found = try store.withSession { try $0.resumableUpload(uploadUUID, of: userID, on: device, at: now) }
@@ -30,9 +31,9 @@ extension RequestContext {
         return found
     }
 
-    /// An upload of the caller, once no other request sends bytes of it; or after a while, if it does not end: its process
-    /// may have died.
-    /// - Parameter settlingTime: how much longer to wait, also for a request that has not been heard of yet.
+    /// An upload of the caller, once no other request sends bytes of it; or after a time limit, since the other
+    /// request's process may have died.
+    /// - Parameter settlingTime: how much longer to wait, even for a request that has not been recorded yet.
     /// - Throws: ``EndpointError/uploadUnknown``.
     func resumableUpload(
         _ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID, settlingTime: Duration = .zero
@@ -55,9 +56,10 @@ extension RequestContext {
         }
     }
 
-    /// Makes sure that the bytes of an upload may still go to the storage in which it was begun; otherwise ends the upload. The
-    /// storage is not asked.
-    /// - Throws: ``EndpointError/ownerRemoved``, as the request does that would begin the upload now; what makes `goal` refuse.
+    /// Checks that the bytes of an upload may still go to the storage in which it was begun; otherwise ends the upload.
+    /// Does not query the storage.
+    /// - Throws: ``EndpointError/ownerRemoved``, as a request would that began the upload now; the errors with which
+    ///   `goal` rejects it.
     func requirePresentOwner(of upload: ResumableUpload, for goal: any UploadGoal, by caller: GroupCaller) throws {
         guard let destination = upload.destination, try !goal.mayUse(storageOf: destination.owner) else { return }
         let now = services.now()
@@ -66,7 +68,7 @@ extension RequestContext {
                 _ = try session.abandonUpload(upload.uploadUUID, of: caller.userID, on: caller.device, at: now)
                 return
             }
-            // Its row has the address, which the jobs role ends.
+            // The upload's row contains the address, which the jobs role ends.
             try session.releaseLease(of: destination.intent, by: upload.uploadUUID.rawValue, at: now)
         }
         throw EndpointError.ownerRemoved
@@ -74,6 +76,7 @@ extension RequestContext {
 }
 
 extension RequestHead {
-    /// How long a phone may be silent within a piece of an upload: then what has come is sent on, and the request ends.
+    /// How long a phone may be silent within a piece of an upload; the received bytes are then forwarded, and the
+    /// request ends.
     public static let silenceLimitOfPieces: Duration = .seconds(5)
 }

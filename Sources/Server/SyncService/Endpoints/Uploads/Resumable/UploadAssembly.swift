@@ -4,13 +4,13 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The work of one request on an upload that comes in pieces.
+/// The work of one request on an upload in pieces.
 struct UploadAssembly {
     let goal: any UploadGoal
     let caller: GroupCaller
     let piece: Piece
     let context: RequestContext
-    /// This request, as the row names it.
+    /// This request's name in the row.
     let writer: String
 
     init(goal: any UploadGoal, caller: GroupCaller, piece: Piece, context: RequestContext) throws {
@@ -55,7 +55,7 @@ struct UploadAssembly {
 
     // MARK: Where the bytes go
 
-    /// Reserves a place at the provider for the first bytes, and commits the intent to use it.
+    /// Reserves a name at the provider for the first bytes, and commits the intent to use it.
     private func begin(_ upload: ResumableUpload) throws -> UploadAnswer<Target> {
         let plan: UploadDestinationPlan
         switch try goal.destination(ofBytes: upload.lengthBytes) {
@@ -103,7 +103,7 @@ struct UploadAssembly {
         return .decided(Target(storage: storage, owner: destination.owner, intent: intent, recorder: recorder))
     }
 
-    /// The destination of an upload; of one of which the provider has nothing, in the folder that is there now.
+    /// The destination of an upload; in the current folder if the provider has no bytes of it yet.
     private func inPresentFolder(
         _ destination: UploadDestination, of upload: ResumableUpload, _ storage: UserStorage
     ) throws -> UploadDestination {
@@ -157,7 +157,7 @@ struct UploadAssembly {
             upload)
     }
 
-    /// Stages what the client has sent to the owner's storage itself, if that is what it has announced.
+    /// Stages the bytes that the client has sent directly to the owner's storage, if they match the announcement.
     private func confirm(_ upload: ResumableUpload, at destination: UploadDestination) throws -> EndpointReply {
         let owner = destination.owner
         let member = try caller.member(of: goal.sharingGroupUUID, in: context.store)
@@ -175,7 +175,7 @@ struct UploadAssembly {
 
     // MARK: The file
 
-    /// Records that all bytes are there, and stages the file.
+    /// Records that all bytes have arrived, and stages the file.
     private func stage(
         recorded content: StoredContent, _ intent: UploadIntent, _ upload: ResumableUpload
     ) throws -> EndpointReply {
@@ -186,7 +186,8 @@ struct UploadAssembly {
         return try stage(content, intent, upload)
     }
 
-    /// Makes the object what it was uploaded for; if the master version is stale, it stays for the next request.
+    /// Completes the upload's goal with the object; if the master version is stale, the object stays for the next
+    /// request.
     private func stage(
         _ content: StoredContent, _ intent: UploadIntent, _ upload: ResumableUpload
     ) throws -> EndpointReply {
@@ -194,7 +195,7 @@ struct UploadAssembly {
         do {
             completion = try goal.complete(with: content, intent)
         } catch let error as EndpointError {
-            // What is wrong now stays wrong.
+            // This failure is permanent.
             forget(upload, intent)
             throw error
         }
@@ -217,7 +218,7 @@ struct UploadAssembly {
         do {
             try context.store.withSession { try $0.endWriting(to: upload.uploadUUID, by: writer) }
         } catch {
-            context.logger.info("End of a piece not recorded", metadata: .keyed([.reason: "\(error)"]))
+            context.logger.info("Could not record the end of a piece", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 
@@ -230,7 +231,8 @@ struct UploadAssembly {
                     upload.uploadUUID, of: caller.userID, on: caller.device, at: context.services.now())
             }
         } catch {
-            context.logger.info("Upload left until it expires", metadata: .keyed([.reason: "\(error)"]))
+            context.logger.info(
+                "Could not end an upload: it remains until it expires", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 }

@@ -3,15 +3,15 @@ import OpenSSLCrypto
 import Store
 import SyncProtocol
 
-/// Begins an upload whose bytes come in other requests.
+/// Begins an upload whose bytes arrive in other requests.
 ///
-/// Only its row is written: the cloud is asked when bytes come. A repeated request finds the row of the first one, so that
-/// nothing is sent twice because a reply was lost.
+/// Only its row is written; the cloud is first used when bytes arrive. A repeated request finds the row of the first
+/// one, so a lost reply does not cause bytes to be sent twice.
 struct UploadBeginning {
     let dialect: UploadDialect
     private let context: RequestContext
 
-    /// - Throws: ``EndpointError`` if the request speaks neither protocol, or has a body.
+    /// - Throws: ``EndpointError`` if the request uses neither protocol, or has a body.
     init(_ context: RequestContext) throws(EndpointError) {
         self.context = context
         dialect = UploadDialect(context.head)
@@ -21,8 +21,8 @@ struct UploadBeginning {
 
     /// Finds or writes the row.
     /// - Parameters:
-    ///   - request: what is uploaded, as the row keeps it.
-    ///   - identity: what makes it the same upload; `nil`: all of that.
+    ///   - request: the upload, as stored in the row.
+    ///   - identity: the part of `request` that identifies the upload; `nil` for all of it.
     func upload(
         asking request: String, identity: String? = nil, by member: Member, ofBytes lengthBytes: Int64
     ) throws -> ResumableUpload {
@@ -54,8 +54,8 @@ struct UploadBeginning {
         return .header(message, status: 201)
     }
 
-    /// The upload's address: below the server's public one, if the operator has named that, or else beside the one that the
-    /// client has used, as far as nginx can see.
+    /// The upload's address: below the server's public address, if configured; otherwise beside the address that the
+    /// client used, as seen by nginx.
     private func address(of uploadUUID: UploadUUID) -> String {
         let query = AppendToUploadRequest(uploadUUID).encodedQuery
         if let publicURL = context.services.settings.publicURL { return "\(publicURL)/Upload?\(query)" }

@@ -1,11 +1,12 @@
 import SyncProtocol
 
-/// The protocol in which a client sends an upload in pieces: they differ in headers and statuses, not in what happens.
+/// The protocol in which a client sends an upload in pieces. The protocols differ in headers and statuses, not in
+/// effect.
 enum UploadDialect: Equatable {
     /// tus 1.0 (https://tus.io/protocols/resumable-upload), with the extensions creation, checksum, termination and
     /// expiration.
     case tus
-    /// draft-ietf-httpbis-resumable-upload, of which clients speak different versions; without one, the newest.
+    /// draft-ietf-httpbis-resumable-upload, of which clients use different versions; `nil` means the newest.
     case draft(interopVersion: Int?)
 
     static let tusVersion = "1.0.0"
@@ -41,7 +42,7 @@ enum UploadDialect: Equatable {
         guard type == expected else { throw .mediaTypeUnsupported(expected: expected) }
     }
 
-    /// The headers that say how far an upload has come.
+    /// The headers that report the progress of an upload.
     func headers(storedBytes: Int64, of lengthBytes: Int64, isComplete: Bool) -> [(name: String, value: String)] {
         var headers = [
             (name: ResponseHeader.uploadOffset.rawValue, value: "\(storedBytes)"),
@@ -56,7 +57,7 @@ enum UploadDialect: Equatable {
         return headers
     }
 
-    /// Whether the body is said to be the last piece; `nil` if nothing is said about it.
+    /// Whether the request marks the body as the last piece; `nil` if it does not say.
     func saysComplete(_ head: RequestHead) throws(EndpointError) -> Bool? {
         if let text = head.header(.uploadComplete) { return try Self.boolean(text, .uploadComplete) }
         if let text = head.header(.uploadIncomplete) { return try !Self.boolean(text, .uploadIncomplete) }

@@ -1,9 +1,9 @@
 import Store
 import SyncProtocol
 
-/// What an upload in pieces is for, as its row keeps it.
+/// The purpose of an upload in pieces, as stored in its row.
 enum UploadPurpose {
-    /// A new version, which is staged, and what the storage is to report of its bytes if the client sends them there itself.
+    /// A new version to be staged, with the hash that the storage must report if the client sends the bytes directly.
     case staging(UploadFileRequest, storageHash: StorageHash? = nil)
     /// The bytes of a version that waits for them.
     case reupload(ReuploadFileRequest)
@@ -35,8 +35,8 @@ enum UploadPurpose {
         }
     }
 
-    /// The upload as a request that sends bytes of it sees it.
-    /// - Parameter masterVersion: the present one, if the request says so.
+    /// The upload from the viewpoint of a request that sends bytes of it.
+    /// - Parameter masterVersion: the current one, if the request states it.
     func goal(
         from masterVersion: MasterVersion?, by caller: GroupCaller, in context: RequestContext
     ) -> any UploadGoal {
@@ -51,46 +51,47 @@ enum UploadPurpose {
     }
 }
 
-/// What an upload in pieces leads to.
+/// The goal of an upload in pieces.
 protocol UploadGoal {
     var sharingGroupUUID: SharingGroupUUID { get }
     var mimeType: MIMEType { get }
     var checkSum: CheckSum { get }
-    /// What the storage is to report of the bytes, where that is not the checksum; `nil` if the client has not said it.
+    /// The hash that the storage must report, if that is not the checksum; `nil` if the client has not announced it.
     var storageHash: StorageHash? { get }
 
-    /// Whether the bytes may go to that owner's storage now, as far as groups and their members decide it.
+    /// Whether groups and their members currently allow the bytes in that owner's storage.
     func mayUse(storageOf owner: OwningUser) throws -> Bool
 
-    /// Where the bytes go, or the reply if none are wanted.
+    /// The destination of the bytes, or the reply if they are not needed.
     func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan>
 
-    /// What is known of the bytes besides their checksum, before more of them come, or the reply if none are wanted any more.
+    /// What is known of the bytes besides their checksum, before more of them arrive, or the reply if they are no
+    /// longer needed.
     func identity(ofBytes lengthBytes: Int64) throws -> UploadAnswer<ContentIdentity?>
 
-    /// Makes the object that holds all of the bytes what it was uploaded for.
+    /// Uses the object that holds all of the bytes for its purpose.
     func complete(with content: StoredContent, _ intent: UploadIntent) throws -> UploadCompletion
 }
 
-/// A reply in the words of the request that would have sent all bytes at once, or what is needed to go on.
+/// A reply in the form of the request that would have sent all bytes at once, or the data needed to continue.
 enum UploadAnswer<Decision> {
     case answered(any ResponseMessage)
     case decided(Decision)
 }
 
-/// Where the bytes of an upload go.
+/// The destination of the bytes of an upload.
 struct UploadDestinationPlan {
     let owner: OwningUser
     let member: Member
-    /// Of the object.
+    /// The object's name.
     let name: CloudFileName
     let identity: ContentIdentity?
 }
 
-/// What has become of the object of an upload.
+/// The outcome for the object of an upload.
 struct UploadCompletion {
     let response: any ResponseMessage
-    /// Whether a file, or a staged change, has the object now.
+    /// Whether a file or a staged change now refers to the object.
     let isObjectUsed: Bool
 }
 
@@ -109,7 +110,7 @@ struct StagingGoal: UploadGoal {
         try context.store.snapshot { session in
             let (member, situation) = try caller.memberUploading(
                 request.fileUUID, to: request.sharingGroupUUID, using: &session)
-            // Of another owner's file, which was faster, nothing can be staged; that is the last step's word.
+            // If another owner's file was faster, nothing can be staged; the last step reports that.
             if situation.current == nil { return member.owningUser?.userID == owner.userID }
             return try session.isMember(owner.userID, of: member.groupID)
         }
@@ -150,7 +151,7 @@ struct ReuploadGoal: UploadGoal {
     var sharingGroupUUID: SharingGroupUUID { reupload.request.sharingGroupUUID }
     var mimeType: MIMEType { reupload.request.mimeType }
     var checkSum: CheckSum { reupload.request.checkSum }
-    /// Never sent to the storage by the client itself.
+    /// These bytes are never sent directly.
     var storageHash: StorageHash? { nil }
 
     func mayUse(storageOf owner: OwningUser) throws -> Bool {

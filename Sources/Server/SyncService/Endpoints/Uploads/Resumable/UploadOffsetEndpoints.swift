@@ -5,7 +5,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Tells how many bytes of an upload need not be sent again, once everything that came before has been sent on.
+/// Reports how many bytes of an upload need not be resent, once all earlier bytes have been forwarded.
 ///
 /// Changes nothing.
 struct GetUploadOffsetEndpoint: Endpoint {
@@ -33,9 +33,9 @@ extension GetUploadOffsetRequest: ServedRequest {
     typealias Handler = GetUploadOffsetEndpoint
 }
 
-/// Ends an upload. What it has left in the cloud is deleted after the reply, through the outbox; a request that is sending
-/// bytes notices with its next part. An address at which the client could have sent bytes itself is ended; if that cannot be
-/// done, the deletion waits until it ends. A repeated request finds no upload.
+/// Ends an upload. Its bytes in the cloud are deleted after the reply, through the outbox; a request that is sending
+/// bytes notices with its next part. A direct address is ended; if that is impossible, the deletion waits until the
+/// address expires. A repeated request finds no upload.
 struct AbandonUploadEndpoint: Endpoint {
     func respond(
         to request: AbandonUploadRequest, from caller: SignedInUser, in context: RequestContext
@@ -52,7 +52,7 @@ struct AbandonUploadEndpoint: Endpoint {
         return .empty(status: 204)
     }
 
-    /// - Returns: whether nothing more can come by the address that the client has.
+    /// - Returns: whether no more bytes can arrive at the client's direct address.
     private func endAddress(
         of upload: ResumableUpload, _ caller: SignedInUser, _ context: RequestContext
     ) throws -> Bool {
@@ -65,7 +65,8 @@ struct AbandonUploadEndpoint: Endpoint {
             let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
             return try provider.endDirectUpload(session, as: intent.reservation, in: storage.access)
         } catch {
-            context.logger.info("Address of an upload left to its end", metadata: .keyed([.reason: "\(error)"]))
+            context.logger.info(
+                "Could not end an upload address: it remains until it expires", metadata: .keyed([.reason: "\(error)"]))
             return false
         }
     }
@@ -75,7 +76,7 @@ extension AbandonUploadRequest: ServedRequest {
     typealias Handler = AbandonUploadEndpoint
 }
 
-/// Tells clients of the tus protocol what the server can do.
+/// Reports the server's capabilities to clients of the tus protocol.
 struct UploadOptionsEndpoint: Endpoint {
     func respond(
         to request: UploadOptionsRequest, from caller: Anyone, in context: RequestContext

@@ -4,14 +4,14 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Records how far an upload gets that comes in several requests, as long as it is this request that sends its bytes.
+/// Records the progress of an upload over several requests, while this request sends its bytes.
 final class UploadRecorder {
     private static let checkInterval: Duration = .seconds(15)
 
     let upload: ResumableUpload
-    /// Where the hashes of the bytes stand that have come before.
+    /// The hashes of the bytes that have arrived before.
     let arriving: ArrivingHashes
-    /// The position in the content behind the last byte of this request.
+    /// The position after the last byte of this request.
     let pieceEnd: Int64
     private(set) var progress: UploadProgress
     private(set) var session: String?
@@ -20,10 +20,10 @@ final class UploadRecorder {
     private var checked = ContinuousClock.now
 
     /// - Parameters:
-    ///   - upload: as it was when this request took it over, with its destination.
-    ///   - identity: what the bytes must turn out to be besides.
+    ///   - upload: the upload when this request took it over, with its destination.
+    ///   - identity: what else the bytes must match.
     ///   - writer: this request.
-    /// - Returns: `nil` if what was recorded cannot be used; all bytes must come again then.
+    /// - Returns: `nil` if the recorded state cannot be used; all bytes must then be resent.
     init?(
         of upload: ResumableUpload, into storageType: CloudStorageType, provenBy identity: ContentIdentity?,
         by writer: String, pieceEnd: Int64, context: RequestContext
@@ -50,11 +50,11 @@ final class UploadRecorder {
         self.context = context
     }
 
-    /// Records what the provider keeps.
+    /// Records the bytes that the provider keeps.
     /// - Parameters:
-    ///   - arriving: where the hashes stand there.
-    ///   - isCertain: whether it keeps no more.
-    /// - Throws: ``EndpointError/uploadConflict`` if another request has taken the upload over; ``StoreError``.
+    ///   - arriving: the hashes of these bytes.
+    ///   - isCertain: whether the provider certainly keeps no more.
+    /// - Throws: ``EndpointError/uploadConflict`` if another request has taken over the upload; ``StoreError``.
     func record(_ session: String?, _ arriving: ArrivingHashes, isCertain: Bool = true) throws {
         let sealed = try session.map { try context.services.storage.vault.sealed($0, of: upload.uploadUUID) }
         let new = UploadProgress(
@@ -64,7 +64,7 @@ final class UploadRecorder {
         self.session = session
     }
 
-    /// Makes sure, once in a while, that no other request has taken the upload over.
+    /// Checks from time to time that no other request has taken over the upload.
     /// - Throws: as ``record(_:_:isCertain:)``.
     func keepAlive() throws {
         guard checked.duration(to: .now) > Self.checkInterval else { return }
@@ -76,14 +76,14 @@ final class UploadRecorder {
         guard try context.store.transaction({ try step(&$0) }) else { throw EndpointError.uploadConflict }
     }
 
-    /// Records that all bytes must come again.
+    /// Records that all bytes must be resent.
     func startOver() {
         do {
             try requireOwnership { try $0.record(.none, of: upload.uploadUUID, by: writer) }
             progress = .none
             session = nil
         } catch {
-            context.logger.info("Loss of an upload not recorded", metadata: .keyed([.reason: "\(error)"]))
+            context.logger.info("Could not record the loss of an upload", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 }
