@@ -3,9 +3,9 @@ internal import Glibc
 
 /// Room for one FastCGI request at a time, owned by one worker thread and reused for all its requests.
 ///
-/// Not `Sendable`: libfcgi allows many threads, each with a request of its own, never one request on two threads at
-/// once (fcgiapp.h). The connection to the web server is closed after each request, since each idle keep-alive
-/// connection would occupy a thread.
+/// Not `Sendable`: libfcgi allows many threads, each with its own request, but never one request on two threads at once
+/// (fcgiapp.h). The connection to the web server is closed after each request, because each idle keep-alive connection
+/// would occupy a thread.
 @safe
 public struct RequestSlot: ~Copyable {
     /// The buffer of libfcgi's streams (fcgiapp.c, `FCGX_Accept_r`).
@@ -13,7 +13,7 @@ public struct RequestSlot: ~Copyable {
     /// `net.core.wmem_default`, unless it was changed.
     private static let usualSendBufferBytes = 212_992
 
-    // On the heap, since its streams point back to it.
+    // On the heap, because its streams point back to it.
     private let request: UnsafeMutablePointer<FCGX_Request>
     private let socket: ListeningSocket
 
@@ -117,8 +117,8 @@ public struct RequestSlot: ~Copyable {
         return rest > 0 ? try first + read(rest, into: &buffer, at: offset + 1) : first
     }
 
-    /// Lets bytes of the request's body collect for some time, unless some are at hand; returns earlier if the web server
-    /// closes the connection (poll(2), `POLLHUP`).
+    /// Lets bytes of the request's body accumulate for some time, unless some are already buffered; returns earlier if
+    /// the web server closes the connection (poll(2), `POLLHUP`).
     public borrowing func collect(for time: Duration) {
         guard let stream = unsafe request.pointee.in, unsafe Self.bytesAtHand(stream) == 0 else { return }
         var descriptor = unsafe pollfd(fd: request.pointee.ipcFd, events: Int16(POLLIN), revents: 0)
@@ -148,7 +148,7 @@ public struct RequestSlot: ~Copyable {
 
     /// Limits, for the current request, how long writing one piece of the reply may block until the web server accepts
     /// more (socket(7), `SO_SNDTIMEO`): after that ``write(_:)`` throws ``FastCGIError/timedOut``, and the reply cannot
-    /// go on.
+    /// continue.
     public borrowing func limitWriting(to limit: Duration) {
         setLimit(SO_SNDTIMEO, to: limit)
     }
@@ -157,10 +157,10 @@ public struct RequestSlot: ~Copyable {
     /// `SO_RCVTIMEO`): after that ``read(into:_:)`` throws ``FastCGIError/aborted``.
     public borrowing func limitReading(to limit: Duration) { setLimit(SO_RCVTIMEO, to: limit) }
 
-    /// Sets, for the current request, the size of the buffer for what the web server has not read yet (socket(7),
+    /// Sets, for the current request, the size of the buffer for bytes that the web server has not read yet (socket(7),
     /// `SO_SNDBUF`): Linux's usual 208 KiB, or twice as much.
     public borrowing func useSendBuffer(isLarge: Bool) {
-        // The kernel doubles what it is given, and takes no more than its usual size, unless `net.core.wmem_max` is changed.
+        // The kernel doubles the given size, and accepts at most its usual size, unless `net.core.wmem_max` is changed.
         var bytes = Int32(isLarge ? Self.usualSendBufferBytes : Self.usualSendBufferBytes / 2)
         _ = unsafe setsockopt(
             request.pointee.ipcFd, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
@@ -178,8 +178,8 @@ public struct RequestSlot: ~Copyable {
 
     /// Appends to the reply: header lines, an empty line, then the body (RFC 3875, section 6).
     ///
-    /// What libfcgi's buffer has no room for goes to the web server at once and unbuffered: libfcgi would copy it, and
-    /// write a record for each 8 KiB.
+    /// Bytes that do not fit into libfcgi's buffer go to the web server at once and unbuffered: libfcgi would copy
+    /// them, and write a record for each 8 KiB.
     /// - Throws: ``FastCGIError/aborted`` if the peer is gone; ``FastCGIError/timedOut``, see ``limitWriting(to:)``.
     public mutating func write(_ bytes: Span<UInt8>) throws(FastCGIError) {
         guard !bytes.isEmpty else { return }
@@ -267,7 +267,7 @@ public struct RequestSlot: ~Copyable {
 }
 
 extension Duration {
-    /// As poll(2) takes it, rounded up.
+    /// In poll(2)'s unit, rounded up.
     fileprivate var pollMilliseconds: Int32 {
         Int32(clamping: components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000 + 1)
     }
