@@ -303,7 +303,7 @@ enum ServerError: Error, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .noSocket: "there is no listening socket"
+        case .noSocket: "no listening socket was passed"
         case .workersDied: "a worker thread ended unexpectedly"
         case .stillBusy: "requests were still in progress at the end of the shutdown time"
         }

@@ -8,8 +8,8 @@ import Vault
 /// The main thread's work while workers run: checks the schema, sends watchdog keep-alives, announces the keys of this
 /// process, shuts down gracefully.
 struct Supervisor {
-    /// A request that moves no byte for this many watchdog intervals makes the process count as stuck: 300 s by
-    /// `WatchdogSec=60` of the units.
+    /// A request that moves no byte for this many watchdog intervals marks the process as stuck: 300 s with the units'
+    /// `WatchdogSec=60`.
     private static let patienceInSigns = 10
     /// How long requests in progress may take after the process was asked to stop. The service manager's limit is
     /// shorter: TimeoutStopSec of each role's unit determines how long to wait for an upload in progress.

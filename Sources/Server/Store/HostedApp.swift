@@ -35,12 +35,12 @@ public struct HostedApp: Hashable, Sendable {
     /// The name becomes part of names in systemd, nginx, MariaDB and the system's users, so it may only contain
     /// characters without a special meaning in any of them.
     public static func objection(to name: String) -> String? {
-        let rule = "an app's name has 1 to \(maximumLength) small letters and digits, and begins with a letter"
+        let rule = "an app's name must have 1 to \(maximumLength) lowercase letters and digits, and begin with a letter"
         guard (1...maximumLength).contains(name.utf8.count), name.utf8.allSatisfy(isPlain),
             name.utf8.first.map({ $0 >= UInt8(ascii: "a") }) == true
-        else { return "\(rule); \"\(name)\" is none" }
+        else { return "\(rule); \"\(name)\" does not" }
         guard name == packageName || !reserved.contains(name) else {
-            return "an app cannot be called \(name), as the package's app has things of that name"
+            return "an app cannot be called \(name): the package's app uses that name"
         }
         return nil
     }

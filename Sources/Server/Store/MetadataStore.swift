@@ -62,10 +62,10 @@ public struct MetadataStore: Sendable {
 
     /// Runs `body` in one transaction and commits it; an error thrown by `body` rolls it back.
     ///
-    /// Each statement sees what is committed at that moment, so what `body` reads after it has locked a group is as
+    /// Each statement sees the data committed at that moment, so the reads of `body` after it has locked a group are as
     /// recent as the lock. Deadlocks, lock timeouts and certification failures make the whole transaction run again, so
-    /// `body` may run several times and must have no effect outside the session. There is a short random pause between
-    /// attempts.
+    /// `body` may run several times and must have no effect outside the session. Attempts are separated by a short
+    /// random pause.
     public func transaction<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         try repeatedStatement { session in
             try session.begin()

@@ -23,7 +23,7 @@ public enum Succession: Equatable, Sendable {
     case unnecessary
     /// This member becomes admin.
     case promotion(of: UserID)
-    /// Nobody is left: the group ends.
+    /// No member is left: the group ends.
     case groupEnds
 
     /// Decides for a group with exactly these members.

@@ -1,4 +1,4 @@
-// System calls of Linux that Swift's Glibc module lacks.
+// Linux system calls that are missing in Swift's Glibc module.
 #pragma once
 #include <malloc.h>
 #include <stdint.h>

@@ -101,15 +101,15 @@ public struct RequestSlot: ~Copyable {
     /// Reads the next available bytes of the request's body, at least one, into a range of `buffer`; blocks only while
     /// no data is available.
     ///
-    /// - Returns: the number of bytes read; 0 once the body has ended, or if there is no room.
+    /// - Returns: the number of bytes read; 0 once the body has ended, or if the range is empty.
     /// - Throws: ``FastCGIError/aborted``, as ``read(into:_:)``.
     public mutating func readArriving(
         into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>
     ) throws(FastCGIError) -> Int {
         let (offset, room) = (range.lowerBound, range.count)
         guard room > 0 else { return 0 }
-        // Bytes that libfcgi has buffered need no waiting; if there are none, reading one byte makes it wait for the
-        // next record.
+        // Bytes that libfcgi has buffered need no waiting; without any, reading one byte makes it wait for the next
+        // record.
         guard let stream = unsafe request.pointee.in else { return 0 }
         let first = try read(max(1, unsafe min(room, Self.bytesAtHand(stream))), into: &buffer, at: offset)
         guard first == 1, room > 1 else { return first }
@@ -217,7 +217,7 @@ public struct RequestSlot: ~Copyable {
         return unsafe poll(&descriptor, 1, 0) == 1 && descriptor.revents & Int16(POLLHUP) != 0
     }
 
-    /// Sends what has been written so far.
+    /// Sends the data written so far.
     /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
     public mutating func flush() throws(FastCGIError) {
         guard unsafe FCGX_FFlush(request.pointee.out) == 0 else {
@@ -251,7 +251,7 @@ public struct RequestSlot: ~Copyable {
         }
     }
 
-    /// Ends the connection without a proper end of the reply, so that the web server cannot mistake what was sent for a
+    /// Ends the connection without a proper end of the reply, so that the web server cannot mistake the sent part for a
     /// complete reply.
     ///
     /// nginx treats a connection that just closes as the proper end of a reply (observed with 1.22, unless connections

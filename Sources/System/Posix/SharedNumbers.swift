@@ -77,19 +77,19 @@ public final class SharedNumbers: @unchecked Sendable {
 
     /// Adds to a number; it wraps around. Only on an object that created its file.
     public func add(_ value: UInt64, at index: Int) {
-        precondition(index >= 0 && index < count, "there is no such number")
+        precondition(index >= 0 && index < count, "index out of range")
         unsafe posix_atomic_add(numbers + index, value)
     }
 
     /// Sets a number. Only on an object that created its file.
     public func set(_ value: UInt64, at index: Int) {
-        precondition(index >= 0 && index < count, "there is no such number")
+        precondition(index >= 0 && index < count, "index out of range")
         unsafe posix_atomic_store(numbers + index, value)
     }
 
     /// The current value of a number.
     public func value(at index: Int) -> UInt64 {
-        precondition(index >= 0 && index < count, "there is no such number")
+        precondition(index >= 0 && index < count, "index out of range")
         return unsafe posix_atomic_load(numbers + index)
     }
 }

@@ -59,7 +59,7 @@ public struct WorkerThread: ~Copyable, Sendable {
         _ = pthread_kill(identifier, Signals.waking)
     }
 
-    /// Detaches the thread: it ends by itself and is not joined.
+    /// Detaches the thread: it ends on its own and is not joined.
     public consuming func detach() {
         pthread_detach(identifier)
     }

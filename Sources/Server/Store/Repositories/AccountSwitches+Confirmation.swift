@@ -3,7 +3,7 @@ public import SyncProtocol
 
 /// Why a proposed switch cannot be confirmed.
 public enum SwitchRefusal: Error, Equatable, Sendable {
-    /// There is no such proposal.
+    /// The proposal does not exist.
     case unknown
     /// Another switch was confirmed first.
     case staleEpoch
@@ -132,7 +132,7 @@ extension StoreSession {
         try execute("DELETE FROM content_hashes WHERE user_id = ?", user)
     }
 
-    /// Makes the living files of a user wait for their bytes.
+    /// Marks the living files of a user as waiting for their bytes.
     /// - Returns: how many there are.
     private mutating func awaitContents(
         of userID: UserID, in groups: [SharingGroupID: MasterVersion], storedAt storage: CloudStorageType?
@@ -171,7 +171,7 @@ extension StoreSession {
         return Int64(waiting)
     }
 
-    /// Retires the account of a user, and gives them the proposed one.
+    /// Retires the account of a user, and assigns them the proposed one.
     private mutating func replaceAccount(
         of user: UserRecord, by next: AccountSwitch, at now: WireDate
     ) throws {

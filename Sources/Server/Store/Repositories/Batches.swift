@@ -27,7 +27,7 @@ public enum BatchState: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Makes a staged change a member of its batch.
+    /// Adds a staged change to its batch.
     ///
     /// Call after staging it, in a transaction that holds the group's row exclusively: two last members are then
     /// serialized. A batch that was begun for another master version starts over: members that are not sent again do

@@ -11,7 +11,7 @@ public enum CommitRefusal: Error, Equatable {
     case ownerGone
 }
 
-/// What is stored about the newest commit of a group.
+/// The record of the newest commit of a group.
 public struct LastCommit: Equatable, Sendable {
     public var userID: UserID
     public var deviceUUID: DeviceUUID

@@ -7,8 +7,8 @@ extension StoreSession {
     /// For how many seconds after a removal the outbox may use the tokens.
     static let accessSeconds: Int64 = 3_600
 
-    /// Keeps access to a user's storage if there is something to clear in it; all other outbox work for them is
-    /// dropped. Call before the user's row is deleted.
+    /// Keeps access to a user's storage if it contains something to clear; drops all other outbox work for them. Call
+    /// before the user's row is deleted.
     mutating func keepAccessForClearing(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue)]
         try execute("DELETE FROM outbox WHERE user_id = ? AND kind <> 'deleteObject'", user)

@@ -18,7 +18,7 @@ public struct RecentGrant: Equatable, Sendable {
     public var standing: GrantStanding
 }
 
-/// Device grants, of which only hashes are stored.
+/// Device grants; only their hashes are stored.
 ///
 /// A revoked grant is kept for a while, because it may undo a switch; everywhere else it is invalid.
 extension StoreSession {

@@ -46,7 +46,7 @@ extension StoreSession {
         }
     }
 
-    /// Withdraws what is staged in one area, and hands the objects to the outbox.
+    /// Withdraws the staged changes of one area, and hands the objects to the outbox.
     ///
     /// Call in a transaction that locks the group's master version, so that no commit takes the rows in the meantime.
     /// - Parameters:

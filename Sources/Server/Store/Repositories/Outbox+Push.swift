@@ -109,7 +109,7 @@ extension StoreSession {
 }
 
 extension PushOrder {
-    /// `nil` if a row of the outbox lacks something.
+    /// `nil` if a row of the outbox is incomplete.
     init?(_ row: borrowing Row) throws(StoreError) {
         guard let groupID = try row.optionalNumber("sharing_group_id"), let text = try row.optionalString("message")
         else { return nil }

@@ -29,7 +29,7 @@ public struct OutboxItem: Equatable, Sendable {
         /// Remove a topic at SNS.
         case removePushTopic(String)
         case revokeGrant(AbandonedGrant)
-        /// The work cannot be done: the row lacks something that its kind requires.
+        /// The work cannot be done: a column that its kind requires is missing.
         case incomplete(Kind)
     }
 
@@ -111,7 +111,7 @@ extension OutboxItem {
 }
 
 extension OutboxItem.Work {
-    /// `nil` if the row lacks something that the kind requires.
+    /// `nil` if a column that the kind requires is missing.
     fileprivate init?(_ kind: OutboxItem.Kind, for userID: UserID, _ row: borrowing Row) throws(StoreError) {
         switch kind {
         case .deleteObject, .writeWarningFile, .hashObject, .writeIndexPage:
@@ -133,7 +133,7 @@ extension OutboxItem.Work {
 }
 
 extension StorageWork {
-    /// `nil` if the row lacks something that the kind requires, or contains other work.
+    /// `nil` if a column that the kind requires is missing, or if the row contains other work.
     fileprivate init?(_ kind: OutboxItem.Kind, _ row: borrowing Row) throws(StoreError) {
         let objectID = try row.optionalString("object_id")
         switch kind {

@@ -99,7 +99,7 @@ extension StoreSession {
 }
 
 extension AbandonedGrant {
-    /// `nil` if a row of the outbox lacks something.
+    /// `nil` if a row of the outbox is incomplete.
     init?(_ row: borrowing Row) throws(StoreError) {
         guard let accountType: AccountType = try row.optionalWord("account_type"),
             let record = try row.optionalData("credentials")

@@ -4,7 +4,7 @@ public import SyncProtocol
 /// The state that determines whether a file may be uploaded.
 public struct UploadSituation: Equatable, Sendable {
     public var membership: Membership
-    /// What the device has staged for the file.
+    /// The device's staged change of the file.
     public var staged: StagedChange?
     /// The committed file, if the group has it, deleted or not.
     public var current: FileRecord?
