@@ -2,7 +2,7 @@ import Configuration
 import Providers
 
 extension PushServices {
-    /// The configured push services; processes of another role use those without a key.
+    /// The configured push services; those whose key this process lacks are used by other processes.
     /// - Parameter now: seconds since 1970.
     init(_ configuration: ServerConfiguration, now: @escaping @Sendable () -> Int64) {
         self.init()

@@ -1,7 +1,7 @@
 internal import MariaDB
 
-/// A limit on passwords that user-named servers reject: such a server slows down or locks out everyone behind an
-/// address that sends wrong passwords, and all users of this server share one address.
+/// A limit on passwords rejected by servers whose addresses users enter: such a server slows down or locks out everyone
+/// behind an address that sends wrong passwords, and all users of this server share one address.
 public struct PasswordTryLimit: Sendable {
     /// What the limit counts; part of the key.
     public enum Scope: String, Sendable {

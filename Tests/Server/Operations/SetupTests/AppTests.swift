@@ -45,7 +45,8 @@ struct AppTests {
         ])
     func badNames(name: String) {
         #expect(HostedApp(name) == nil)
-        #expect(HostedApp.objection(to: name)?.hasPrefix("an app's name must have 1 to 16 lowercase letters and digits") == true)
+        let rule = "an app's name must have 1 to 16 lowercase letters and digits"
+        #expect(HostedApp.objection(to: name)?.hasPrefix(rule) == true)
     }
 
     @Test("No app is called like a thing of the package's app")
