@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// Settings of every target: mistakes the compiler can find are errors.
+/// Settings of every target: the compiler reports all detectable mistakes as errors.
 let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
@@ -19,7 +19,7 @@ let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// A module that Apple's platforms do without.
+/// A module that is not used on Apple's platforms.
 func onLinux(_ name: String) -> Target.Dependency { .byName(name: name, condition: .when(platforms: [.linux])) }
 
 /// A C library of the system, with the module map in `Sources/System`.
@@ -28,7 +28,7 @@ func library(_ name: String, pkgConfig: String? = nil, apt package: String? = ni
         name: name, path: "Sources/System/\(name)", pkgConfig: pkgConfig, providers: package.map { [.apt([$0])] })
 }
 
-/// A module in one of the rooms below `Sources`.
+/// A module in one of the folders below `Sources`.
 func module(
     _ room: String, _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil
 ) -> Target {
@@ -50,10 +50,10 @@ func tests(_ room: String, _ name: String, _ dependencies: [Target.Dependency], 
         swiftSettings: strict)
 }
 
-// The map of modules, from the ground up: each imports only what it names here, all of which stands above it.
+// The map of modules, from the bottom up: each imports only the modules listed here, which are all defined above it.
 let package = Package(
     name: "syncserver",
-    // Of the client library; the server runs on Linux.
+    // For the client library; the server runs on Linux.
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .executable(name: "syncd", targets: ["syncd"]),
@@ -93,11 +93,11 @@ let package = Package(
         module("System", "Gzip", ["CZlib"]),
         module("System", "Expat", ["CExpat"]),
 
-        // Protocol: what servers and clients say to each other.
+        // Protocol: the messages between servers and clients.
         module("Protocol", "SyncProtocol"),
         module("Protocol", "StorageHashes"),
 
-        // Server: requests out, metadata, providers, credentials, and what phones ask for.
+        // Server: outgoing requests, metadata, providers, credentials, and the endpoints for phones.
         module("Server", "UntrustedInput"),
         module("Server", "HTTPTransport", ["Curl", "SyncProtocol", httpTypes]),
         module("Server", "JSONWebTokens", ["OpenSSLCrypto", "UntrustedInput"]),
@@ -136,7 +136,7 @@ let package = Package(
                 "UntrustedInput", "Vault", httpTypes, logging,
             ]),
 
-        // Client: the library for apps, with no C library but SQLite and, on Linux, libcurl.
+        // Client: the library for apps, whose only C libraries are SQLite and, on Linux, libcurl.
         module(
             "Client", "SyncServerConnection",
             ["StorageHashes", "SyncProtocol", crypto, httpTypes, logging, onLinux("Curl")]),
@@ -173,7 +173,7 @@ let package = Package(
             name: "album", dependencies: ["SyncAccounts", "SyncClient", "SyncErrorSentences", argumentParser],
             path: "Examples/album", exclude: ["README.md", "play", "pictures"], swiftSettings: strict),
 
-        // Tests of one module, or of a part of one.
+        // Tests of one module, or a part of one.
         tests("System", "PosixTests", ["Posix", "TestSupport"]),
         tests("System", "FastCGITests", ["FastCGI", "Posix"]),
         tests("System", "MariaDBTests", ["MariaDB", "TestSupport"]),
@@ -267,7 +267,7 @@ let package = Package(
             ["Posix", "SyncClient", "SyncDirectory", "syncdir", "TestSupport"], exclude: ["person.py"]),
         tests("Programs", "AlbumStackTests", ["album", "TestSupport"], exclude: ["terminal.py"]),
 
-        // Tests of the whole, and what tests share.
+        // Tests of the whole system, and shared test code.
         .target(
             name: "TestSupport",
             dependencies: ["MariaDB", "OpenSSLCrypto", "Posix", "StorageHashes", "HTTPTransport", httpTypes],
@@ -283,8 +283,8 @@ let package = Package(
     ]
 )
 
-// The wrappers of C libraries with their tests and what these need, and nothing else: what scripts/sanitize builds once
-// more, under the address sanitizer, in a fraction of the time that all would take.
+// The wrappers of C libraries, their tests and dependencies only: scripts/sanitize builds these again with the address
+// sanitizer, in a fraction of the time that a full build would take.
 if Context.environment["SYNCSERVER_WRAPPERS_ONLY"] == "1" {
     let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto", "Expat"]
     let kept = Set(

@@ -483,7 +483,7 @@ class AppTests(unittest.TestCase):
             self.assertEqual(self.apps()[APP]["state"], "removed")
             refused = self.inside("syncctl", "apps", "create", "Notes", check=False)
             self.assertEqual(refused.returncode, 64, refused.stdout)
-            self.assertIn("small letters and digits", refused.stdout)
+            self.assertIn("lowercase letters and digits", refused.stdout)
             self.add_app()
             self.assertEqual(self.apps()[APP]["state"], "running")
             self.assertGreaterEqual(self.apps()[APP]["users"], 1)

@@ -78,7 +78,7 @@ class HandbookTests(HandbookCase):
         """A socket that was removed fails the reload, which could not help; what doctor says to do does."""
         self.inside("rm /run/syncd/api.sock")
         self.inside("systemctl reload syncd", check=False)
-        self.assertIn("the socket /run/syncd/api.sock is gone", self.inside("journalctl -u syncd -n 20"))
+        self.assertIn("the socket /run/syncd/api.sock is missing", self.inside("journalctl -u syncd -n 20"))
         self.assertIn(
             "systemctl restart syncd-api.socket makes the socket again",
             self.inside("syncctl doctor --ignore sandboxInUse", check=False))

@@ -844,7 +844,7 @@ class HostTests(unittest.TestCase):
             {"[yes/no] ": "no"}, "/bin/sh", "-c", "DEBIAN_FRONTEND=teletype eatmydata apt-get purge --yes syncserver",
             seconds=START_SECONDS)
         self.assertEqual(status, 0, told)
-        self.assertIn("Delete the database of SyncServer and its keys, too? [yes/no]", told)
+        self.assertIn("Delete SyncServer's database and keys? [yes/no]", told)
         self.inside("test", "-s", "/etc/syncd/secrets/sealing-key")
         self.assertIn("users", self.inside("mariadb", "syncserver", "-e", "SHOW TABLES").stdout)
 

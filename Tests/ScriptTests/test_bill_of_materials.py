@@ -47,7 +47,7 @@ class LinkedPackagesTests(unittest.TestCase):
 
     def test_unknown_program(self) -> None:
         """A program that does not exist is no empty list."""
-        with self.assertRaisesRegex(SystemExit, "there is no target prgram"):
+        with self.assertRaisesRegex(SystemExit, "target prgram does not exist"):
             self.bill.linked_packages(self.package, ["prgram"])
 
     def test_unknown_dependency(self) -> None:

@@ -70,7 +70,7 @@ class MutationTests(unittest.TestCase):
 
     def test_a_statement_is_no_expression(self) -> None:
         for search in ("guard a else { return }", "return a", "let a = b", "rows = 1", "version: kept.version"):
-            with self.subTest(search=search), self.assertRaisesRegex(FaultError, "no expression"):
+            with self.subTest(search=search), self.assertRaisesRegex(FaultError, "not an expression"):
                 Fault("one", "VERSION", search, "x", "T").check()
 
     def test_both_variants_are_in_the_text(self) -> None:

@@ -70,7 +70,7 @@ class ReloadTests(unittest.TestCase):
         (self.directory / "transfer.sock").unlink()
         done = self.reload()
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("systemctl restart syncd-transfer.socket makes it again", done.stdout)
+        self.assertIn("systemctl restart syncd-transfer.socket creates it", done.stdout)
         self.assertEqual(self.restarted(), [])
 
     def test_another_instance_serves_while_the_only_one_restarts(self) -> None:

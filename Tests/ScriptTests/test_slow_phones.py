@@ -62,7 +62,7 @@ class SlowPhoneTests(unittest.TestCase):
     def test_too_few_in_flight_are_a_failure_that_is_named(self) -> None:
         with self.phones(4) as phones:
             self.in_flight = 3
-            with self.assertRaisesRegex(LoadError, "3 uploads are in flight instead of 4"):
+            with self.assertRaisesRegex(LoadError, "3 uploads are in progress instead of 4"):
                 phones.check_in_flight()
             self.in_flight = 0
 

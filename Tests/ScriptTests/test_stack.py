@@ -51,12 +51,12 @@ class DirectoryTests(unittest.TestCase):
 
     def test_empty(self) -> None:
         """Without a stack, env says how to create one."""
-        self.assertIn("scripts/stack up makes one", self.refusal("env", self.folder))
+        self.assertIn("scripts/stack up creates one", self.refusal("env", self.folder))
 
     def test_open_files(self) -> None:
         """A hard limit that is too low is named before anything starts."""
         told = self.refusal("up", self.folder / "few", "prlimit", f"--nofile={SOFT}:{HARD - 1}", "--")
-        self.assertIn(f"{HARD - 1} files open here, and a stack needs {HARD}", told)
+        self.assertIn(f"may open {HARD - 1} files here, but a stack needs {HARD}", told)
         self.assertFalse((self.folder / "few").exists())
 
 

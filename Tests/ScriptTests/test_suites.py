@@ -118,7 +118,7 @@ class SuiteTests(unittest.TestCase):
         account, output = self.run_tests("good hanging good2 crashing bad")
 
         self.assertEqual((account.passed, len(account.failures)), (2, 3))
-        self.assertIn("“It is hanging” came to no end", output)
+        self.assertIn("“It is hanging” did not end", output)
 
     def test_a_process_that_fails_after_its_tests_is_a_failure(self) -> None:
         account, output = self.run_tests("good late")

@@ -3,7 +3,7 @@
  *
  * usage: commits SECONDS GROUP_ID...     one thread for each GROUP_ID; prints commits per second
  *
- * The tables are those of syncd, in the same database and with the same durability. A group may be named repeatedly.
+ * The tables are syncd's, in the same database and with the same durability. A group may be named repeatedly.
  */
 #include "loop.h"
 

@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where the database is; read from the environment by read_database(). */
+/* The database's address and account; read_database() reads them from the environment. */
 struct database {
     const char *socket, *user, *password, *name;
 };
 
-/* Takes DB_SOCKET, DB_USER, DB_PASSWORD and DB_NAME; ends the program if one is missing. */
+/* Reads DB_SOCKET, DB_USER, DB_PASSWORD and DB_NAME; ends the program if one is missing. */
 struct database read_database(void);
 
 /* Connects or ends the program. */
@@ -23,7 +23,7 @@ MYSQL_STMT *prepare(MYSQL *connection, const char *sql);
 /* Ends the program with the statement's error. */
 void fail_statement(MYSQL_STMT *statement);
 
-/* A bound text or number; `is_null` and `length` are filled by fetching. */
+/* A bound text or number; `is_null` and `length` are set by fetching. */
 struct field {
     char text[512];
     long long number;

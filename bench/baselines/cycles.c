@@ -3,10 +3,10 @@
  *
  * usage: cycles SECONDS GROUP_ID...     one thread for each GROUP_ID; prints cycles per second
  *
- * Three durable transactions with nothing in them but what they have to write and the comparison of master versions,
- * and one request to the cloud over a TLS connection that stays open: no server, no sign-in, no permission, no check of
- * what there is. A thread whose master version changed while uploading discards the upload and starts over.
- * CLOUD_ADDRESS (host:port) and CLOUD_CA say where the cloud is, ACCESS_TOKEN who asks.
+ * Three durable transactions that contain only the required writes and the comparison of master versions, and one
+ * request to the cloud over a persistent TLS connection: no server, no sign-in, no permission, no check of the existing
+ * state. A thread whose master version changed while uploading discards the upload and starts over.
+ * CLOUD_ADDRESS (host:port) and CLOUD_CA describe the cloud, ACCESS_TOKEN the account.
  */
 #include "loop.h"
 
@@ -18,7 +18,7 @@
 static const char url[] =
     "https://www.googleapis.com/upload/drive/v3/files?uploadType=multipart&fields=id,size,md5Checksum";
 
-/* A thread's values, which all its statements are bound to, and its statements. */
+/* A thread's values, bound by all its statements, and the statements. */
 struct cycle {
     struct field group, uuid, file_group, device, object, intent, version;
     MYSQL_STMT *read, *intend, *hold, *stage, *forget, *raise, *insert, *unstage;
@@ -83,7 +83,7 @@ static void prepare_cycle(MYSQL *connection, struct cycle *cycle) {
         "dgu");
 }
 
-/* The number that a prepared query yields. */
+/* The number returned by a prepared query. */
 static long long number(MYSQL_STMT *statement) {
     struct field column = {0};
     MYSQL_BIND bind[1] = {0};
@@ -140,7 +140,7 @@ static void upload(CURL *cloud, const struct field *name) {
     long status = 0;
     curl_easy_getinfo(cloud, CURLINFO_RESPONSE_CODE, &status);
     if (code == CURLE_OK && status == 200) return;
-    fprintf(stderr, "the cloud does not take the file: %s, status %ld\n", curl_easy_strerror(code), status);
+    fprintf(stderr, "the cloud rejected the file: %s, status %ld\n", curl_easy_strerror(code), status);
     exit(1);
 }
 

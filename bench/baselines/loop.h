@@ -1,4 +1,4 @@
-/* The frame of the baselines for commits: a thread for each group, each repeating its work until the time is over. */
+/* The frame of the baselines for commits: a thread for each group, which repeats its work until the time is over. */
 #ifndef LOOP_H
 #define LOOP_H
 
@@ -6,14 +6,14 @@
 
 #include <stdbool.h>
 
-/* Runs `work` on a thread for each GROUP_ID among the arguments SECONDS GROUP_ID..., and prints how many rounds a
- * second there were. A group may be named repeatedly. Returns the program's status. */
+/* Runs `work` on a thread for each GROUP_ID among the arguments SECONDS GROUP_ID..., and prints the number of rounds per
+ * second. A group may be named repeatedly. Returns the program's status. */
 int run_loop(int count, char **arguments, void (*work)(MYSQL *connection, long long group_id));
 
-/* Ends a round, and tells whether there is time for another one. */
+/* Ends a round; returns whether there is time for another one. */
 bool next_round(void);
 
-/* Runs a statement that needs no values, or ends the program. */
+/* Runs a statement without values, or ends the program. */
 void run_text(MYSQL *connection, const char *sql);
 
 /* Runs a prepared statement, or ends the program. */

@@ -1,9 +1,9 @@
-/* What HealthCheck and Index cost a program in C: the same library behind the same nginx, the same queries on the
- * rows, the same bytes as a reply, with nothing else around them: no sign-in, no permissions, no log.
+/* The cost of HealthCheck and Index in a C program: the same library behind the same nginx, the same queries, the same
+ * reply bytes, and nothing else: no sign-in, no permissions, no log.
  *
- * usage: responder THREADS USER_ID      takes the listening socket as descriptor 3, the database from the environment
+ * usage: responder THREADS USER_ID      inherits the listening socket as descriptor 3, reads the database from the environment
  *
- * Each thread has a connection and a request of its own. Index is that of the one user named on the command line.
+ * Each thread has its own connection and request. Index is for the user named on the command line.
  */
 #include "connection.h"
 
@@ -22,7 +22,7 @@ static struct database database;
 static long long user_id;
 static struct timespec process_start;
 
-/* A query with at most two parameters, and room for one row. */
+/* A query with at most two parameters, and space for one row. */
 struct query {
     MYSQL_STMT *statement;
     MYSQL_BIND parameters[2], results[FILE_COLUMNS];
@@ -170,7 +170,7 @@ static void write_files(struct worker *worker, long long group_id, const char *g
     }
 }
 
-/* Groups with one member each, as the benchmark seeds them. */
+/* Groups with one member each, as the benchmark creates them. */
 static void write_groups(struct worker *worker) {
     struct query *members = &worker->members, *groups = &worker->groups;
     members->inputs[0].number = user_id;

@@ -1,12 +1,12 @@
-/* The lower bound of the cost of a transfer: a responder that passes bytes on between nginx and the emulated Drive, and
- * computes the checksum that proves them: SHA-256 of what comes down, MD5 of what goes up.
+/* The lower bound of the cost of a transfer: a responder that passes bytes between nginx and the emulated Drive, and
+ * computes the checksum that verifies them: SHA-256 of downloads, MD5 of uploads.
  *
- * usage: transfers THREADS      takes the listening socket as descriptor 3
+ * usage: transfers THREADS      inherits the listening socket as descriptor 3
  *
- * GET /counters answers how many uploads are in progress, and how many bytes of uploads came. Any other request goes to Drive
- * as it came: with its path, query and Authorization. There is no sign-in, no permission, no database, no deadline, no limit,
- * no retry and no log, and what Drive answers to an upload is not read.
- * CLOUD_ADDRESS (host:port) and CLOUD_CA say where the cloud is.
+ * GET /counters returns the number of uploads in progress, and the number of upload bytes received. Any other request goes
+ * to Drive unchanged: with its path, query and Authorization. There is no sign-in, no permission, no database, no deadline,
+ * no limit, no retry and no log, and Drive's reply to an upload is not read.
+ * CLOUD_ADDRESS (host:port) and CLOUD_CA describe the cloud.
  */
 #include <curl/curl.h>
 #include <fcgiapp.h>
@@ -29,11 +29,11 @@ enum {
     HEADER_BYTES = 8,
     STDOUT = 6,
     SEND_BUFFER_BYTES = 416 << 10,
-    /* What is collected of a body before it is passed on. */
+    /* The part of a body that is collected before it is passed on. */
     CHUNK_BYTES = 64 << 10,
 };
 
-/* One thread's transfer. What comes down is collected to whole records. */
+/* One thread's transfer. Downloaded bytes are collected into whole records. */
 struct transfer {
     FCGX_Request request;
     EVP_MD_CTX *digest;
@@ -56,7 +56,7 @@ static const char *parameter(struct transfer *transfer, const char *name) {
     return value == NULL ? "" : value;
 }
 
-/* Sends the collected bytes past libfcgi, whose stream has a buffer of 8 KiB; false if nginx has gone. */
+/* Sends the collected bytes without libfcgi, whose stream has a buffer of 8 KiB; false if nginx is gone. */
 static bool send_record(struct transfer *transfer) {
     size_t count = transfer->collected, length = HEADER_BYTES + count;
     char *record = transfer->record;
@@ -132,7 +132,7 @@ static long pass_on(struct transfer *transfer, bool is_up) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     EVP_DigestFinal_ex(transfer->digest, digest, NULL);
     if (code != CURLE_OK) {
-        fprintf(stderr, "Drive does not answer: %s\n", curl_easy_strerror(code));
+        fprintf(stderr, "Drive did not reply: %s\n", curl_easy_strerror(code));
         return 0;
     }
     long status = 0;
@@ -180,7 +180,7 @@ static void *work(void *address) {
     return NULL;
 }
 
-/* Two connections for each thread may be more descriptors than a process has as a rule. */
+/* Two connections for each thread may exceed the usual descriptor limit of a process. */
 static void allow_descriptors(void) {
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);

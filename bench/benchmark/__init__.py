@@ -1,1 +1,1 @@
-"""Measurements of SyncServer next to baselines, what bench/run is made of."""
+"""The parts of bench/run: measurements of SyncServer next to baselines."""

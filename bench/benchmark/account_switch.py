@@ -1,6 +1,6 @@
-"""P18: what it costs a person with many files to switch to another account, against uploading those files at first.
+"""P18: the cost of an account switch for a person with many files, compared with the first upload of those files.
 
-Both accounts are Google's. The phone has all files, and sends all of them again; no version changes.
+Both accounts are Google's. The phone has all files, and uploads all of them again; versions do not change.
 """
 
 import statistics
@@ -19,12 +19,12 @@ from .table import Result
 
 FILE_BYTES = 20_000
 AT_ONCE = 8
-# Less than nginx serves on 8 connections before it closes them.
+# Fewer requests than nginx serves on 8 connections before it closes them.
 BATCH = 500
 
 
 class Switch:
-    """One person, before and afterwards."""
+    """One person, before and after the switch."""
 
     def __init__(self, stack: BenchStack, count: int):
         self.stack = stack
@@ -35,14 +35,14 @@ class Switch:
         self.times: dict[str, float] = {}
 
     def run(self) -> tuple[list[float], list[float], list[float], list[float]]:
-        """Files a second and processor milliseconds for a file: again, and at first."""
+        """Files per second and CPU milliseconds per file: for the second upload, and for the first."""
         first = [self._measured(lambda number=number, uuids=uuids: self._upload(number, uuids))
                  for number, uuids in enumerate(self.batches)]
         switch = self._switch()
         again = [self._measured(lambda uuids=uuids: self._upload_again(uuids)) for uuids in self.batches]
         status = self.person.phone.ask("GET", "GetAccountSwitchStatus", switchId=switch)
         if status["numberAwaiting"] != 0 or status["numberDone"] != BATCH * len(self.batches):
-            raise LoadError(f"Not all files are there again: {status}")
+            raise LoadError(f"Not all files have their bytes again: {status}")
         self._timed("finish", lambda: self.person.phone.ask("POST", "FinishAccountSwitch", switchId=switch))
         rates, costs = zip(*again)
         first_rates, first_costs = zip(*first)
@@ -77,9 +77,9 @@ class Switch:
         self.phone.send(urls, AT_ONCE, 'request = "POST"', *self.person.options())
 
     def _switch(self) -> str:
-        """Ends with the person's phone signed in with the new account."""
+        """Switches accounts; afterwards the person's phone is signed in with the new account."""
         identity = self.person.phone.ask("GET", "CheckCreds", reportIdentity=1)
-        # A grant that is young does not count.
+        # A young grant does not count.
         self.stack.sql(
             "UPDATE device_grants SET created_at = created_at - INTERVAL 30 DAY, signed_in_at = UTC_TIMESTAMP()"
             f" WHERE grant_hash = UNHEX(SHA2('{identity['deviceGrant']}', 256))")
@@ -100,7 +100,7 @@ class Switch:
         return begun["switchId"]
 
     def _all_awaiting(self, switch: str) -> dict:
-        """All pages of the list of files that wait."""
+        """Reads all pages of the list of files that wait for their bytes."""
         count, cursor = 0, None
         while True:
             page = self.person.phone.ask("GET", "GetAccountSwitchStatus", switchId=switch, cursor=cursor)

@@ -1,4 +1,4 @@
-"""A phone that sends and receives many files, with as many connections as it may use at once, which stay open: curl."""
+"""A phone that sends and receives many files with curl, over the maximum number of persistent connections."""
 
 import hashlib
 import os
@@ -45,7 +45,7 @@ class BusyPhone:
         host = transfers[0].split("/")[2]
         if len(good) != len(self.files):
             bad = [reply for reply in replies if reply not in good]
-            raise LoadError(f"{host}: only {len(good)} of {len(self.files)} files arrive; the others: {bad[:3]}")
+            raise LoadError(f"{host}: only {len(good)} of {len(self.files)} files arrived; the others: {bad[:3]}")
         connections = sum(int(reply[1]) for reply in replies)
         if connections > at_once:
-            raise LoadError(f"{host}: connections do not stay open; {connections} are opened for {at_once} at once.")
+            raise LoadError(f"{host}: connections did not stay open; {connections} were opened for {at_once} at once.")

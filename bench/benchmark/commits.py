@@ -1,6 +1,6 @@
-"""P8: small uploads and their commits, against transactions that only write what a commit must write.
+"""P8: small uploads and their commits, compared with transactions that contain only a commit's required writes.
 
-In addition to the gate's baseline there is a lower bound: a program that does only what every server must do.
+In addition to the gate's baseline there is a lower bound: a program that does only the work required of every server.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def cycles(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]:
 
 
 def ours_once(stack: BenchStack, members: list[Person], seconds: float, stale: list[float]) -> float:
-    """Commits a second; each client is a device of its own."""
+    """Commits per second; each client is a separate device."""
     versions = dict(
         line.split() for line in
         stack.sql("SELECT sharing_group_id, master_version FROM sharing_groups").splitlines())
@@ -70,6 +70,6 @@ def ours_once(stack: BenchStack, members: list[Person], seconds: float, stale: l
 
 
 def looped_once(stack: BenchStack, program: str, members: list[Person], seconds: float) -> float:
-    """Rounds a second of a baseline that has a thread for each member's group."""
+    """Rounds per second of a baseline that has a thread for each member's group."""
     os.environ.update(stack.database_environment() | stack.cloud_environment())
     return float(run([stack.programs / program, seconds, *(person.group_id for person in members)]))

@@ -1,6 +1,6 @@
-"""P17: what the server spends on files whose bytes phone and storage exchange themselves, beside bytes that pass through.
+"""P17: the server's cost of files whose bytes phone and storage exchange directly, compared with bytes that pass through it.
 
-Counted are the processor time of syncd, and the traffic of the server with phones (nginx's log) and storages (the sandbox's
+Counts the processor time of syncd, and the traffic of the server with phones (nginx's log) and storages (the sandbox's
 log).
 """
 
@@ -35,7 +35,7 @@ class Traffic:
         self.log = stack.layout.logs / "nginx-access.log"
 
     def during(self, action: Callable[[], object], count: int) -> int:
-        """`count` is how many requests `action` sends to the server."""
+        """`count` is the number of requests that `action` sends to the server."""
         position = self.log.stat().st_size
         entries = entries_during(self.stack, action)
         if not wait_until(lambda: len(self._lines(position)) >= count, SECONDS):
@@ -50,7 +50,7 @@ class Traffic:
 
 
 class Photographer:
-    """Somebody with one large file, which is sent on both ways again and again."""
+    """A person with one large file, which is sent repeatedly in both ways."""
 
     def __init__(self, stack: BenchStack, storage: Storage):
         self.stack = stack
@@ -61,7 +61,7 @@ class Photographer:
         self.parameters = {
             "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0, "sharingGroupUUID": self.person.group,
             "checkSum": check_sum(storage.provider, self.contents)}
-        # Which only OneDrive needs.
+        # Only OneDrive needs this.
         self.storage_hash = storage_hash(self.contents)
 
     def upload(self, uuid: str | None = None) -> None:
@@ -83,7 +83,7 @@ class Photographer:
                      "Upload-Draft-Interop-Version": "6", "Content-Type": "application/partial-upload"})
 
     def commit(self) -> str:
-        """A file that can be downloaded."""
+        """Uploads a file for downloads."""
         uuid = new_uuid()
         self.upload(uuid)
         commit(self.person)
@@ -92,14 +92,14 @@ class Photographer:
     def download(self, uuid: str) -> None:
         reply = self.person.phone.request("GET", "DownloadFile", **self._download_parameters(uuid))
         if reply.body != self.contents:
-            raise LoadError(f"DownloadFile is answered with {reply.status} and {len(reply.body)} bytes.")
+            raise LoadError(f"DownloadFile returned {reply.status} and {len(reply.body)} bytes.")
 
     def download_directly(self, uuid: str) -> None:
         message = self.person.phone.ask("GET", "DownloadFile", direct="true", **self._download_parameters(uuid))
         self._past_us(message.get("directDownload") or {})
 
     def make_room(self) -> None:
-        """Removes from the storage whatever has been sent there."""
+        """Removes the uploaded objects from the storage."""
         folder = f"/sandbox/accounts/{self.person.account}/files"
         for file in self.stack.sandbox.json("GET", folder):
             self.stack.sandbox.call("DELETE", f"{folder}/{file['name']}")
@@ -110,13 +110,13 @@ class Photographer:
     def _past_us(self, address: dict, *options) -> None:
         environment = self.stack.environment
         if "url" not in address:
-            raise LoadError("The server gives no address to send bytes to.")
+            raise LoadError("The server returned no address for the bytes.")
         status = run(
             ["curl", "--silent", "--show-error", "--cacert", environment["CA_FILE"], "--max-time", SECONDS,
              "--connect-to", f"::127.0.0.1:{environment['SANDBOX_TLS_PORT']}", "--output", "/dev/null",
              "--write-out", "%{http_code}", *options, address["url"]])
         if status not in ("200", "201"):
-            raise LoadError(f"The storage answers {status} at the address that the server gave.")
+            raise LoadError(f"The storage returned {status} at the server's address.")
 
 
 def against_bytes_through_us(stack: BenchStack, repetitions: int, count: int) -> list[Result]:
@@ -154,7 +154,7 @@ def uploads(stack: BenchStack, storage: Storage, repetitions: int, count: int) -
 
 
 def downloads(stack: BenchStack, repetitions: int, count: int) -> Result:
-    """Of the storages with addresses for downloads, one."""
+    """Measures one of the storages with addresses for downloads."""
     storage = next(storage for storage in STORAGES if storage.provider == "dropbox")
     photographer = Photographer(stack, storage)
     uuid = photographer.commit()

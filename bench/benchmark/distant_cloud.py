@@ -1,7 +1,7 @@
-"""P11 and P12: a phone with a slow uplink, and a provider whose every reply takes longer, as over a real network.
+"""P11 and P12: a phone with a slow uplink, and a provider whose replies are delayed, as over a real network.
 
-The clock runs from the phone's first byte, connection included, to the end of the reply (P11) or to the first byte of
-the file (P12). The baseline is the same phone, on the same uplink, that talks to the provider itself.
+The clock runs from the phone's first byte, including the connection, to the end of the reply (P11) or to the first byte
+of the file (P12). The baseline is the same phone, on the same uplink, that sends to the provider itself.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ from .uplink import SlowUplink
 LATENCY_MILLISECONDS = 200
 SIZES = (("a", "100 kB", 100_000), ("b", "2 MB", 2_000_000), ("c", "20 MB", 20_000_000))
 PHOTOGRAPH_BYTES = 2_000_000
-MULTIPART_BYTES = 5_000_000  # Drive takes no more in one request
+MULTIPART_BYTES = 5_000_000  # Drive accepts at most this in one request
 GOOGLE = "www.googleapis.com"
 AT_ONCE = 8
 
 
 class DistantCloud:
-    """One person's phone, which reaches our server and Google through its uplink; delays last as long as the block."""
+    """One person's phone, which reaches our server and Google through its uplink; delays last until the end of the block."""
 
     def __init__(self, stack: BenchStack, name: str):
         self.stack = stack
@@ -46,7 +46,7 @@ class DistantCloud:
         self.to_us.__enter__()
         self.to_google.__enter__()
         self._several_times(*self._upload_request(b"one to warm up"))
-        # After the request took effect: before it, the delay would hide behind bytes that are still on their way.
+        # After the request took effect: before, bytes still in transit would hide the delay.
         self.stack.sandbox.json(
             "POST", "/sandbox/faults", {"latencyMs": LATENCY_MILLISECONDS, "afterEffect": True})
         return self
@@ -61,7 +61,7 @@ class DistantCloud:
         return self._milliseconds(self.to_us, lambda phone: ask(phone, *request))
 
     def upload_past_us(self, contents: bytes) -> float:
-        """A resumable session, and all bytes in one request."""
+        """Uploads with a resumable session, and all bytes in one request."""
         def send(phone: http.client.HTTPSConnection) -> None:
             headers = self._google | {
                 "Content-Type": "application/json", "X-Upload-Content-Length": str(len(contents))}
@@ -73,7 +73,7 @@ class DistantCloud:
         return self._milliseconds(self.to_google, send)
 
     def upload_past_us_at_once(self, contents: bytes) -> float:
-        """Name and bytes in one multipart request."""
+        """Uploads name and bytes in one multipart request."""
         head = f"--part\r\nContent-Type: application/json\r\n\r\n{json.dumps({'name': new_uuid()})}"
         body = f"{head}\r\n--part\r\nContent-Type: image/jpeg\r\n\r\n".encode() + contents + b"\r\n--part--\r\n"
         headers = self._google | {"Content-Type": "multipart/related; boundary=part"}
@@ -84,7 +84,7 @@ class DistantCloud:
         return self._first_byte(self.to_us, self._download_path(uuid), self.person.headers)
 
     def first_byte_with_new_token(self, uuid: str) -> float:
-        """Nobody remembers this sign-in."""
+        """Measures with a sign-in that no process has cached."""
         return self._first_byte(self.to_us, self._download_path(uuid), self.person.headers, self._renew_token)
 
     def first_byte_past_us(self, object_id: str) -> float:
@@ -102,7 +102,7 @@ class DistantCloud:
                                         b'{"which": "device"}')
         token = self.stack.sandbox.json("GET", path)["accessToken"]
         if token == self.person.access_token:
-            raise LoadError(f"The sandbox makes no new token: {reply.status} {reply.body[:300]!r}")
+            raise LoadError(f"The sandbox issued no new token: {reply.status} {reply.body[:300]!r}")
         self.person.access_token = token
 
     @property
@@ -116,12 +116,12 @@ class DistantCloud:
         return "POST", f"/UploadFile/{query(parameters)}", self.person.headers(), contents
 
     def _several_times(self, method: str, path: str, headers: dict[str, str], body: bytes | None = None) -> None:
-        """Makes a request to us, off the slow line, so often at once that every responder gets one."""
+        """Sends a request directly to the server, so many at the same time that every responder gets one."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             replies = pool.map(lambda _: self.stack.server.call(method, path, headers, body), range(AT_ONCE))
         for reply in replies:
             if reply.status != 200:
-                raise LoadError(f"{path.partition('?')[0]} answers {reply.status}: {reply.body[:300]!r}")
+                raise LoadError(f"{path.partition('?')[0]} returned {reply.status}: {reply.body[:300]!r}")
 
     def _first_byte(self, uplink: SlowUplink, path: str, headers, prepare=lambda: None) -> float:
         rest: list[http.client.HTTPResponse] = []
@@ -133,13 +133,13 @@ class DistantCloud:
 
         def finish() -> None:
             if rest[0].status != 200 or 1 + len(rest[0].read()) != PHOTOGRAPH_BYTES:
-                raise LoadError(f"{path.partition('?')[0]} answers {rest[0].status}, or not the whole file.")
+                raise LoadError(f"{path.partition('?')[0]} returned {rest[0].status}, or not the whole file.")
 
         return self._milliseconds(uplink, receive, finish, prepare)
 
     def _milliseconds(self, uplink: SlowUplink, action, finish=lambda: None, prepare=lambda: None) -> float:
-        """How long `action` takes on a new connection; what `prepare` and `finish` take does not count."""
-        # The person's sign-in is remembered for a while only.
+        """The duration of `action` on a new connection; `prepare` and `finish` do not count."""
+        # The person's sign-in is cached only for a while.
         self._several_times("GET", f"/Index/?sharingGroupUUID={self.person.group}", self.person.headers())
         prepare()
         phone = uplink.connect(self.stack.environment["CA_FILE"])
@@ -149,7 +149,7 @@ class DistantCloud:
             took = time.monotonic() - began
             finish()
         except (OSError, http.client.HTTPException) as error:
-            raise LoadError(f"The phone's request fails: {error}") from None
+            raise LoadError(f"The phone's request failed: {error}") from None
         finally:
             phone.close()
         return took * 1e3
@@ -158,12 +158,12 @@ class DistantCloud:
 def ask(
     phone: http.client.HTTPSConnection, method: str, path: str, headers: dict[str, str], body: bytes
 ) -> http.client.HTTPResponse:
-    """Reads the whole reply, which has to be a success."""
+    """Reads the whole reply, which must be a success."""
     phone.request(method, path, body, headers)
     reply = phone.getresponse()
     text = reply.read()
     if reply.status != 200:
-        raise LoadError(f"{path.partition('?')[0]} answers {reply.status}: {text[:300]!r}")
+        raise LoadError(f"{path.partition('?')[0]} returned {reply.status}: {text[:300]!r}")
     return reply
 
 
@@ -196,12 +196,12 @@ def downloads(stack: BenchStack, repetitions: int) -> list[Result]:
                                   sharingGroupUUID=cloud.person.group)
         commit(cloud.person)
         object_id = stack.sql(f"SELECT object_id FROM files WHERE file_uuid = '{uuid}'").strip()
-        cloud.first_byte(uuid)  # From then on the sign-in is remembered.
+        cloud.first_byte(uuid)  # From then on the sign-in is cached.
         asked = requests_during(stack, lambda: cloud.first_byte(uuid))
         ours, baseline, unknown = interleaved(
             lambda _: cloud.first_byte(uuid), lambda _: cloud.first_byte_past_us(object_id),
             lambda _: cloud.first_byte_with_new_token(uuid), repetitions=repetitions)
     return [Result(
         "P12", "first byte of DownloadFile, distant cloud", "ms", 1.5, 1.15, ours, baseline, is_cost=True,
-        note=f"one download of ours makes {len(asked)} requests to the provider; with a token that has never been seen,"
+        note=f"one download through us sends {len(asked)} requests to the provider; with a token that is not cached,"
              f" the first byte takes {statistics.median(unknown):.0f} ms")]

@@ -6,7 +6,7 @@ from pathlib import Path
 from syncstack.processes import run
 
 CLIENTS_FOLDER = Path(__file__).resolve().parents[1] / "clients"
-NOW_AND_THEN_CONNECTIONS = 16  # each asks about 20 times a second
+NOW_AND_THEN_CONNECTIONS = 16  # each sends about 20 requests a second
 
 
 class LoadError(Exception):
@@ -16,14 +16,14 @@ class LoadError(Exception):
 def requests_per_second(
     url: str, seconds: float, connections: int, headers: dict[str, str] | None = None, script: Path | None = None
 ) -> float:
-    """Requests that a server answers with success, on connections that stay open; a script gets a thread for each."""
+    """Successful requests per second, on persistent connections; a script gets a thread for each."""
     threads = connections if script else 1
     output = _wrk(url, seconds, connections, threads, headers or {}, script)
     return float(re.search(r"Requests/sec:\s*([\d.]+)", output).group(1))
 
 
 def slowest_hundredth(url: str, seconds: float, headers: dict[str, str]) -> tuple[float, int]:
-    """Milliseconds after which 99 % of the replies are there, and the number of replies, at a moderate rate."""
+    """The 99th percentile of the reply times in milliseconds, and the number of replies, at a moderate rate."""
     output = _wrk(url, seconds, NOW_AND_THEN_CONNECTIONS, 1, headers, CLIENTS_FOLDER / "now-and-then.lua")
     microseconds, count = re.search(r"p99: (\d+) microseconds of (\d+) requests", output).groups()
     return int(microseconds) / 1e3, int(count)

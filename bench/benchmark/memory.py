@@ -1,4 +1,4 @@
-"""P6: memory that an upload in flight takes in the responder."""
+"""P6: the responder's memory for an upload in progress."""
 
 from demonstration.phone import new_uuid
 
@@ -8,13 +8,13 @@ from .slow_phones import SlowPhones, Uploads
 from .table import Result
 
 UPLOADS = 200
-# For six seconds: the first part of 256 KiB is in the cloud, half of the second is there.
+# For six seconds: then the first part of 256 KiB is in the cloud, and half of the second has arrived.
 BYTES_PER_SECOND = 65_540
 SECONDS = 6.0
 
 
 def in_flight(stack: BenchStack) -> list[Result]:
-    """Proportional set size of all transfer responders, with the uploads and before."""
+    """The proportional set size of all transfer responders, during and before the uploads."""
     person = sign_up(stack, "Vera")
     person.phone.upload(b"one to warm up", fileUUID=new_uuid(), fileVersion=0, mimeType="text/plain", masterVersion=0,
                         sharingGroupUUID=person.group)
@@ -31,7 +31,7 @@ def in_flight(stack: BenchStack) -> list[Result]:
 
 
 def resident(stack: BenchStack) -> int:
-    """Bytes, shared pages counted in part (proc_pid_smaps(5))."""
+    """The memory in bytes, with shared pages counted proportionally (proc_pid_smaps(5))."""
     total = 0
     for pid in stack.pids("syncd_transfer"):
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""Users of the stack, and files that they committed earlier."""
+"""Users of the stack, and their committed files."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .load import LoadError
 
 @dataclass
 class Person:
-    """A user with storage in the sandbox and one sharing group of their own."""
+    """A user with storage in the sandbox and one sharing group."""
 
     phone: Phone
     account: str
@@ -21,7 +21,7 @@ class Person:
     access_token: str
 
     def headers(self, device: str | None = None) -> dict[str, str]:
-        """What the phone of a Google user sends along, without the one-time authorization code."""
+        """The headers of a Google user's phone, without the one-time authorization code."""
         return {
             "X-token-type": "GoogleToken", "access_token": self.access_token,
             "SyncServer-Device-UUID": device or self.phone.device}
@@ -57,16 +57,16 @@ def begin_group(stack: BenchStack, phone: Phone, access_token: str) -> Person:
 
 
 def commit(person: Person, master_version: int = 0) -> int:
-    """Commits what the person's phone has uploaded, and returns the number of files."""
+    """Commits the uploads of the person's phone, and returns the number of files."""
     done = person.phone.ask(
         "POST", "DoneUploads", masterVersion=master_version, sharingGroupUUID=person.group)
     if not done.get("numberUploadsTransferred"):
-        raise LoadError(f"The uploads cannot be committed: {done}")
+        raise LoadError(f"The uploads could not be committed: {done}")
     return done["numberUploadsTransferred"]
 
 
 def give_many_files(stack: BenchStack, person: Person, count: int) -> None:
-    """The same for so many that the database has to make up the rows itself."""
+    """The same for so many files that the database generates the rows itself."""
     stack.sql(f"""
         INSERT INTO files (sharing_group_id, file_uuid, file_group_uuid, owning_user_id, storage_type, device_uuid,
                created_at, updated_at, mime_type, app_metadata, app_metadata_version, file_version, check_sum, sha256,
@@ -82,9 +82,9 @@ def give_many_files(stack: BenchStack, person: Person, count: int) -> None:
 
 
 def give_files(stack: BenchStack, person: Person, count: int) -> None:
-    """Puts rows of committed files straight into the database: through the protocol it would take minutes.
+    """Inserts rows of committed files directly into the database: through the protocol it would take minutes.
 
-    They look as if they had been uploaded, except that no object lies in the storage.
+    They look like uploaded files, except that the storage has no objects.
     """
     rows = ", ".join(
         f"({person.group_id}, '{new_uuid()}', '{new_uuid()}', {person.user_id}, 'Google', '{person.phone.device}',"

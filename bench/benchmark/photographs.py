@@ -1,8 +1,8 @@
-"""P16: photographs a second and the processor time for their bytes, against servers with the same purpose.
+"""P16: photographs per second and the processor time for their bytes, compared with servers for the same purpose.
 
-All are behind the same nginx, and curl is the phone of all of them, with as many connections as it may use at once,
-which stay open. Of ours, the time of an upload includes the commit of all photographs, and the processor time that of
-the database; that of nginx, which both peers need too, also includes its work for the emulated Drive.
+All are behind the same nginx, and curl is the phone of all of them, with the maximum number of persistent connections.
+For ours, the time of an upload includes the commit of all photographs, and the processor time includes the database's;
+that of nginx, which both peers need as well, also includes its work for the emulated Drive.
 """
 
 import statistics
@@ -29,7 +29,7 @@ AT_ONCE = 8
 
 @dataclass
 class Measurement:
-    """One round: photographs a second, and processor milliseconds for a GiB by the kind of process."""
+    """One round: photographs per second, and CPU milliseconds per GiB by the kind of process."""
 
     rate: float
     processor: dict[str, float]
@@ -63,7 +63,7 @@ class Ours:
     def _url(self, endpoint: str, **parameters) -> str:
         parameters |= {
             "fileVersion": 0, "masterVersion": self.master_version, "sharingGroupUUID": self.person.group}
-        # To a path that ends with a slash curl would add the file's name.
+        # For a path that ends with a slash, curl would append the file's name.
         return f"{self.stack.environment['SYNC_URL']}/{endpoint}{query(parameters)}"
 
 
@@ -107,7 +107,7 @@ def against_peers(stack: BenchStack, repetitions: int, count: int) -> list[Resul
     with RcloneWebDAV(stack) as rclone, ModDAV(stack) as mod_dav:
         sides = [Ours(stack, phone), Peer(stack, phone, rclone), Peer(stack, phone, mod_dav)]
         for side in sides:
-            side.up(AT_ONCE)  # to warm up, and to have something to download
+            side.up(AT_ONCE)  # warms up, and provides files for the downloads
         rounds = {
             (direction, at_once): interleaved(
                 *(lambda _, side=side, way=(direction, at_once): measured(side, *way) for side in sides),

@@ -1,8 +1,8 @@
-"""P13: the processor time that syncd takes for a GiB, against that of the work on bytes that nobody can leave out.
+"""P13: syncd's processor time per GiB, compared with that of the unavoidable work on bytes.
 
-That is the checksum, and TLS between syncd and the provider. nginx does the TLS of the phone. Both are measured alternately:
-clocks of processors change with temperature and neighbours. The notes say what the floor takes, the program that only passes
-bytes on and computes their checksum, and what SHA-256 takes, with which a download is verified.
+That work is the checksum, and TLS between syncd and the provider; nginx does the phone's TLS. Both are measured
+alternately: processors' clocks change with temperature and neighbours. The notes show the cost of the floor, the program
+that only passes bytes on and computes their checksum, and of SHA-256, with which a download is verified.
 """
 
 import os
@@ -25,7 +25,7 @@ BLOCK_BYTES = 16_384  # a record of TLS
 
 
 def processor_seconds(pids: list[int]) -> float:
-    """What the processes have used so far, in user mode and in the kernel (proc_pid_stat(5))."""
+    """The processor time that the processes have used, in user mode and in the kernel (proc_pid_stat(5))."""
     ticks = 0
     for pid in pids:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
@@ -35,18 +35,18 @@ def processor_seconds(pids: list[int]) -> float:
 
 
 def spent(pids: list[int], action: Callable[[], object]) -> float:
-    """The seconds of processor time that the processes use for what `action` asks of them."""
+    """The seconds of processor time that the processes use during `action`."""
     before = processor_seconds(pids)
     action()
     return processor_seconds(pids) - before
 
 
 def alone(*algorithm: str) -> float:
-    """Milliseconds of processor time in which OpenSSL takes a GiB through an algorithm."""
+    """Milliseconds of processor time in which OpenSSL processes a GiB with an algorithm."""
     command = ["openssl", "speed", "-mr", "-seconds", 1, "-bytes", BLOCK_BYTES, *algorithm]
     found = re.search(r"^\+F:\d+:[^:]+:([\d.]+)$", run(command), re.MULTILINE)
     if not found:
-        raise LoadError(f"openssl speed does not say how fast {algorithm[-1]} is.")
+        raise LoadError(f"openssl speed did not report the speed of {algorithm[-1]}.")
     return GIBIBYTE / float(found.group(1)) * 1e3
 
 

@@ -1,4 +1,4 @@
-"""P14: how many requests to the provider an upload of 2 MB takes, from a phone with a slow uplink."""
+"""P14: the number of provider requests for an upload of 2 MB, from a phone with a slow uplink."""
 
 import os
 from collections.abc import Callable
@@ -21,7 +21,7 @@ WARM_UPS = 4
 
 @dataclass
 class Storage:
-    """A storage, as the sandbox and as people call it."""
+    """A storage, with its names for the sandbox and for people."""
 
     letter: str
     provider: str
@@ -47,7 +47,7 @@ def of_storage(stack: BenchStack, uplink: SlowUplink, storage: Storage, repetiti
     name = f"Rosa of {storage.provider}"
     person = sign_up_with_bucket(stack, name) if storage.provider == "s3" else sign_up(stack, name, storage.provider)
     person.phone.server = Website(f"https://localhost:{uplink.port}", stack.environment["CA_FILE"])
-    # The first uploads also look for the folder. Several, as each responder has to find it.
+    # The first uploads also look for the folder. There are several, because each responder has to find it.
     uploads = [requests_of_one(stack, person, storage) for _ in range(WARM_UPS + repetitions)][WARM_UPS:]
     return Result(
         f"P14{storage.letter}", f"provider requests for an upload of 2 MB: {storage.name}", "requests", storage.gate,
@@ -62,12 +62,12 @@ def requests_of_one(stack: BenchStack, person: Person, storage: Storage) -> list
 
 
 def requests_during(stack: BenchStack, action: Callable[[], object]) -> list[str]:
-    """What is asked of any provider meanwhile."""
+    """The requests to any provider during `action`."""
     return [f"{entry['method']} {entry['path']}" for entry in entries_during(stack, action)]
 
 
 def entries_during(stack: BenchStack, action: Callable[[], object]) -> list[dict]:
-    """The same, as the sandbox's log has it."""
+    """The same, as entries of the sandbox's log."""
     entries = stack.sandbox.json("GET", "/sandbox/requests?since=0")
     before = entries[-1]["number"] if entries else 0
     action()

@@ -11,15 +11,15 @@ from .load import LoadError, requests_per_second
 from .people import Person, give_many_files, sign_up
 from .table import Result
 
-CONNECTIONS = 32  # as many as there are threads in all responders
+CONNECTIONS = 32  # the number of threads in all responders
 FILES = 1000
 FEW_FILES, MANY_FILES, LONG_INDEX = 100, 100_000, 10_000
 
 
 def interleaved(*measures: Callable, repetitions: int, warm_up: bool = True) -> list[list[float]]:
-    """Measures our server, the baseline and the others in turns, so that other load on the machine affects all of them.
+    """Measures our server, the baseline and the others alternately, so that other load on the machine affects all of them.
 
-    Each is called with the seconds to take, or with nothing for its own choice.
+    Each is called with its duration in seconds, or with `None` for its own choice.
     """
     if warm_up:
         for measure in measures:
@@ -38,7 +38,7 @@ def health_check(stack: BenchStack, repetitions: int, seconds: float) -> list[Re
 
 
 def index(stack: BenchStack, person: Person, repetitions: int, seconds: float) -> list[Result]:
-    """`person` is the one whose Index the baseline answers."""
+    """`person` is the user whose Index the baseline serves."""
     path = f"/Index/?sharingGroupUUID={person.group}"
     urls = stack.environment["SYNC_HTTP_URL"], stack.responder_url
     compare(*(fetch(url, path, person.headers()) for url in urls))
@@ -51,7 +51,7 @@ def index(stack: BenchStack, person: Person, repetitions: int, seconds: float) -
 
 
 def unchanged_index(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]:
-    """What Index costs a client that has the present state, in a large group against a small one; and a long Index."""
+    """The cost of Index for a client with the current state, in a large group compared with a small one; and a long Index."""
     url = stack.environment["SYNC_HTTP_URL"]
     measures = []
     for count in (MANY_FILES, FEW_FILES):
@@ -60,8 +60,8 @@ def unchanged_index(stack: BenchStack, repetitions: int, seconds: float) -> list
         path = f"/Index/?sharingGroupUUID={person.group}"
         headers = person.headers() | {"If-None-Match": Website(url).call("GET", path, person.headers()).headers["etag"]}
         if Website(url).call("GET", path, headers).status != 304:
-            raise LoadError("Index of a group in which nothing has changed is not answered with 304.")
-        # Microseconds for each request, as many at a time as there are threads.
+            raise LoadError("Index of an unchanged group did not return 304.")
+        # Microseconds for each request, with as many at a time as there are threads.
         measures.append(lambda short, path=path, headers=headers: 1e6 / requests_per_second(
             url + path, short or seconds, CONNECTIONS, headers))
     many, few = interleaved(*measures, repetitions=repetitions)
@@ -72,7 +72,7 @@ def unchanged_index(stack: BenchStack, repetitions: int, seconds: float) -> list
 
 
 def long_index(stack: BenchStack, repetitions: int) -> Result:
-    """How long one client waits for a long list."""
+    """The time that one client waits for a long list."""
     url = stack.environment["SYNC_HTTP_URL"]
     person = sign_up(stack, f"Owner of {LONG_INDEX}")
     give_many_files(stack, person, LONG_INDEX)
@@ -82,7 +82,7 @@ def long_index(stack: BenchStack, repetitions: int) -> Result:
         body = fetch(url, f"/Index/?sharingGroupUUID={person.group}", person.headers())
         durations.append((time.monotonic() - begin) * 1e3)
         if len(json.loads(body)["fileIndex"]) != LONG_INDEX:
-            raise LoadError("The long Index is not whole.")
+            raise LoadError("The long Index is incomplete.")
     # The first one also fills the database's buffers.
     return Result("P3b", f"Index of {LONG_INDEX:,} files, one client", "ms", 300, 150, durations[1:])
 
@@ -90,11 +90,11 @@ def long_index(stack: BenchStack, repetitions: int) -> Result:
 def fetch(url: str, path: str, headers: dict[str, str]) -> bytes:
     reply = Website(url).call("GET", path, headers)
     if reply.status != 200:
-        raise LoadError(f"{url} answers {reply.status}: {reply.body[:300]!r}")
+        raise LoadError(f"{url} returned {reply.status}: {reply.body[:300]!r}")
     return reply.body
 
 
 def compare(ours: bytes, baseline: bytes) -> None:
     """A baseline that does less than our server would prove nothing."""
     if ours != baseline or len(json.loads(ours)["fileIndex"]) != FILES:
-        raise LoadError("The C responder's Index is not the same as ours.")
+        raise LoadError("The C responder's Index differs from ours.")

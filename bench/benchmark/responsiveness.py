@@ -1,6 +1,6 @@
-"""P7: how long short requests take while many phones upload over slow lines.
+"""P7: the duration of short requests while many phones upload over slow lines.
 
-In addition there is a lower bound: the same short requests to our server while the uploads go through the floor of transfers.
+In addition there is a lower bound: the same short requests to our server while the uploads use the floor of transfers.
 """
 
 import statistics
@@ -16,12 +16,12 @@ from .requests import FEW_FILES, interleaved
 from .slow_phones import SlowPhones, Uploads, UploadsToFloor
 from .table import Result
 
-UPLOADS = 500  # two responders take 1,536
+UPLOADS = 500  # two responders accept 1,536
 BYTES_PER_SECOND = 20_000  # each
-# As long as a part of 256 KiB takes: from then on parts go to the cloud evenly spread.
+# The time of a part of 256 KiB: from then on, parts go to the cloud evenly spread.
 BEGIN_SECONDS = 13.1
 PATIENCE_SECONDS = 10.0
-LEAST_SHARE = 0.9  # of the bytes; with less it is not the load that the number is about
+LEAST_SHARE = 0.9  # of the bytes; with less, the load is not the intended one
 
 
 def crowded(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]:
@@ -51,7 +51,7 @@ def crowded(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]
                 sending.result()
         if rate < LEAST_SHARE * UPLOADS * BYTES_PER_SECOND:
             raise LoadError(
-                f"{UPLOADS} uploads of {BYTES_PER_SECOND / 1e3:.0f} kB/s bring only {rate / 1e6:.1f} MB/s: this machine"
+                f"{UPLOADS} uploads of {BYTES_PER_SECOND / 1e3:.0f} kB/s transfer only {rate / 1e6:.1f} MB/s: this machine"
                 " is too slow for P7, or too busy.")
         received.append(rate)
         return milliseconds
@@ -64,9 +64,9 @@ def crowded(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]
         "P7", f"p99 of Index with {UPLOADS} slow uploads in flight, against without", "ms", 1.5, 1.2, with_ours,
         without, is_cost=True)
     line.note = (
-        f"with the uploads through the floor {attainable:.2f}; at least {min(replies):,} replies each time; uploads"
-        f" brought {min(received) / 1e6:.1f} MB/s or more")
-    # Nothing is taken from a gate that the floor passes.
+        f"with the uploads through the floor {attainable:.2f}; at least {min(replies):,} replies each time; the uploads"
+        f" transferred at least {min(received) / 1e6:.1f} MB/s")
+    # A gate that the floor passes is not relaxed.
     if attainable > line.gate:
         line.floor = with_floor
     return [line, Result(

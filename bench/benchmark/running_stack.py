@@ -1,11 +1,11 @@
-"""What is asked of a stack that is up, by benchmarks and by attacks."""
+"""Queries of a running stack, for benchmarks and attacks."""
 
 from demonstration.web import Website
 from syncstack.processes import run
 
 
 class RunningStack:
-    """A stack by what `scripts/stack env` says of it."""
+    """A stack, described by the output of `scripts/stack env`."""
 
     def __init__(self) -> None:
         self.environment: dict[str, str] = {}
@@ -26,7 +26,7 @@ class RunningStack:
             text_input=statements)
 
     def metric(self, sample: str) -> float:
-        """What the server's metrics say for a name with its labels, or 0 if nothing yet."""
+        """The value of a metric by its name with labels; 0 if it does not exist yet."""
         page = Website(self.environment["METRICS_URL"]).call("GET", "/metrics").body.decode()
         values = [line.removeprefix(sample + " ") for line in page.splitlines() if line.startswith(sample + " ")]
         return float(values[0]) if values else 0.0

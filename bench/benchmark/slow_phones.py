@@ -1,4 +1,4 @@
-"""Uploads that take long, from phones on slow lines."""
+"""Long uploads, from phones on slow lines."""
 
 import socket
 import threading
@@ -16,7 +16,7 @@ from .people import Person
 
 ANNOUNCED_BYTES = 64 << 20
 INTERVAL_SECONDS = 0.1  # between two slices of one phone
-BATCH_SECONDS = 0.005  # phones whose turns are closer together than this take them at once
+BATCH_SECONDS = 0.005  # phones whose turns are closer together send at once
 PATIENCE_SECONDS = 20.0  # for a server that does not read
 CLEAN_UP_SECONDS = 60.0
 
@@ -32,28 +32,28 @@ class Uploads:
         return self.stack.environment["SYNC_HTTP_URL"]
 
     def begin(self) -> tuple[str, dict[str, str]]:
-        """The request line of a new one, without the version, and its headers."""
+        """The request line of a new upload, without the version, and its headers."""
         parameters = {
             "fileUUID": new_uuid(), "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0,
             "sharingGroupUUID": self.person.group, "checkSum": "0" * 32}
         return f"POST /UploadFile/{query(parameters)}", self.person.headers()
 
     def in_flight(self) -> int:
-        """How many the responders are working on."""
+        """The number of uploads in progress in the responders."""
         return int(self.stack.metric('syncd_transfers_in_flight{direction="upload"}'))
 
     def received_bytes(self) -> int:
-        """What the responders have read of all uploads so far."""
+        """The number of upload bytes that the responders have read."""
         return int(self.stack.metric('syncd_transfer_bytes_total{direction="upload"}'))
 
     def is_cleared(self) -> bool:
-        """An upload has a row in the outbox until nothing of it is left in the cloud."""
+        """Whether everything is deleted: an upload has a row in the outbox until nothing of it is left in the cloud."""
         rows = f"SELECT COUNT(*) FROM outbox WHERE user_id = {self.person.user_id}"
         return self.in_flight() == 0 and int(self.stack.sql(rows)) == 0
 
 
 class UploadsToFloor(Uploads):
-    """The same through the floor of transfers, which counts them itself."""
+    """The same uploads through the floor of transfers, which counts them itself."""
 
     def __init__(self, stack: BenchStack, person: Person):
         super().__init__(stack, person)
@@ -102,7 +102,7 @@ class SlowPhone:
 
 
 class SlowPhones:
-    """`count` uploads, in flight from their first turn in `send` to the end of the block."""
+    """`count` uploads, in progress from their first turn in `send` to the end of the block."""
 
     def __init__(self, uploads: Uploads, count: int, bytes_per_second: int):
         parts = urlsplit(uploads.url)
@@ -116,16 +116,16 @@ class SlowPhones:
         return self
 
     def __exit__(self, failure, *_) -> None:
-        """Hangs up, and waits until the server has cleared away what came of it."""
+        """Closes the connections, and waits until the server has deleted the uploads' remains."""
         for phone in self.phones:
             phone.socket.close()
         if failure is None and not wait_until(self.uploads.is_cleared, CLEAN_UP_SECONDS):
-            raise LoadError(f"{CLEAN_UP_SECONDS:.0f} s after the phones hung up their uploads are not cleared away.")
+            raise LoadError(f"{CLEAN_UP_SECONDS:.0f} s after the phones disconnected, their uploads are not deleted.")
 
     def send(self, seconds: float, begin_seconds: float = 0.0) -> None:
-        """Sends for all of them, each at its own moments, until `seconds` have passed or `over` is set.
+        """Sends for all uploads, each at its own times, until `seconds` have passed or `over` is set.
 
-        They begin one after the other within `begin_seconds`, which come on top.
+        They begin one after the other within `begin_seconds`, which are added.
         """
         rounds_of_beginning = round(begin_seconds / INTERVAL_SECONDS)
         rounds = rounds_of_beginning + 1 + round(seconds / INTERVAL_SECONDS)
@@ -144,4 +144,4 @@ class SlowPhones:
     def check_in_flight(self) -> None:
         number = self.uploads.in_flight()
         if number != self.count:
-            raise LoadError(f"{number} uploads are in flight instead of {self.count}.")
+            raise LoadError(f"{number} uploads are in progress instead of {self.count}.")

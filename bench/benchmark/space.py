@@ -1,4 +1,4 @@
-"""P10: what the database needs for a committed file."""
+"""P10: the database's space for a committed file."""
 
 import json
 
@@ -30,7 +30,7 @@ def committed_files(stack: BenchStack) -> list[Result]:
 
 
 def committed_to(stack: BenchStack, letter: str, provider: str, name: str) -> Result:
-    """Commits one file, and multiplies its row in a table of the same form."""
+    """Commits one file, and multiplies its row in a table with the same schema."""
     original = f"file_uuid = '{commit_one(stack, provider)}'"
     table = f"{DATABASE}.{provider}"
     stack.sql(f"CREATE TABLE {table} LIKE files")
@@ -56,7 +56,7 @@ def committed_to(stack: BenchStack, letter: str, provider: str, name: str) -> Re
 
 
 def commit_one(stack: BenchStack, provider: str) -> str:
-    """Uploads and commits a file with everything that phones send about one, through nginx; returns its UUID."""
+    """Uploads and commits a file with all parameters of a phone, through nginx; returns its UUID."""
     person = sign_up(stack, f"Gerda of {provider}", provider)
     uuid = new_uuid()
     person.phone.ask(
@@ -65,12 +65,12 @@ def commit_one(stack: BenchStack, provider: str) -> str:
         sharingGroupUUID=person.group)
     done = person.phone.ask("POST", "DoneUploads", masterVersion=0, sharingGroupUUID=person.group)
     if done.get("numberUploadsTransferred") != 1:
-        raise LoadError(f"The file to multiply cannot be committed: {done}")
+        raise LoadError(f"The file to multiply could not be committed: {done}")
     return uuid
 
 
 def random_uuid(what: str) -> str:
-    """An expression that is another UUID in each row, in no order."""
+    """An expression with a different UUID in each row, in random order."""
     return (
         f"UPPER(REGEXP_REPLACE(MD5(CONCAT('{what}', seq)), '^(.{{8}})(.{{4}})(.{{4}})(.{{4}})',"
         r" '\\1-\\2-\\3-\\4-'))")

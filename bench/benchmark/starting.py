@@ -1,4 +1,4 @@
-"""P9: the memory of an idle responder, and how long it takes to start."""
+"""P9: the memory and the start time of an idle responder."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def start_once(stack: BenchStack) -> tuple[float, float]:
                 while b"READY=1" not in notify.recv(4096).split(b"\n"):
                     pass
                 took = time.monotonic() - began
-                time.sleep(0.5)  # what it still does after the start belongs to an idle responder
+                time.sleep(0.5)  # includes work that a responder finishes after the start
                 return resident(process.pid), took
             except TimeoutError:
                 raise LoadError(f"syncd is not READY after {PATIENCE_SECONDS:.0f} s") from None

@@ -23,12 +23,12 @@ class StorageServer:
         port = self.process.stdout.readline().strip()
         if not port:
             self.__exit__()
-            raise LoadError(f"{self.kind} does not start.")
+            raise LoadError(f"{self.kind} did not start.")
         self.stack.sandbox.json(
             "POST", "/sandbox/backends", {"host": self.host, "address": f"http://127.0.0.1:{port}"})
         return self
 
     def __exit__(self, *_) -> None:
-        # It ends with its input.
+        # It ends with its standard input.
         self.process.stdin.close()
         self.process.wait()

@@ -1,4 +1,4 @@
-"""Results and the table that shows them."""
+"""Results and their table."""
 
 import statistics
 from dataclasses import dataclass, field
@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 class Result:
     """One line of the table.
 
-    `ours` and `baseline` are the single repetitions. Where there is a baseline, `gate` and `aim` are about the ratio
-    and more is better, unless what is measured is a cost; without one they are about our own value and less is better.
-    `floor` is what a program reaches that does only what no server can leave out. A line that has one cannot be missed:
-    another line, which compares with the floor itself, decides. `pardon` is why the gate does not apply on this
-    machine.
+    `ours` and `baseline` are the single repetitions. With a baseline, `gate` and `aim` are limits of the ratio, and more is
+    better, unless the measurement is a cost; without one they are limits of our own value, and less is better. `floor` is
+    the result of a program that does only the unavoidable work. A line with a floor cannot be missed: another line, which
+    compares with the floor itself, decides. `pardon` is the reason why the gate does not apply on this machine.
     """
 
     number: str
@@ -33,7 +32,7 @@ class Result:
 
     @property
     def attainable(self) -> float | None:
-        """The ratio that the floor has to the baseline."""
+        """The ratio of the floor to the baseline."""
         return statistics.median(self.floor) / statistics.median(self.baseline) if self.floor else None
 
     @property
@@ -54,7 +53,7 @@ class Result:
 
 
 def spread(values: list[float], unit: str) -> str:
-    """The median, and how far the repetitions were apart."""
+    """The median and the spread of the repetitions."""
     middle = statistics.median(values)
     text = f"{middle:,.0f}" if middle >= 100 else f"{middle:.1f}"
     apart = (max(values) - min(values)) / 2 / middle if middle else 0

@@ -2,7 +2,7 @@
 
 In addition to the gate's baseline there is a lower bound: a program that only passes bytes on and computes their checksum.
 
-All ways have the same two TLS hops: phone to nginx, and from there to the sandbox's nginx. The clock runs from the
+All paths have the same two TLS hops: phone to nginx, and from there to the sandbox's nginx. The clock runs from the
 phone's first byte to the end of the reply.
 """
 
@@ -23,19 +23,19 @@ from .requests import interleaved
 from .table import Result
 
 MEBIBYTE = 1 << 20
-# The gates are for processors with instructions for SHA, as x86 and ARM name them.
+# The gates apply to processors with SHA instructions (the names of x86 and ARM).
 PARDON = "" if {"sha_ni", "sha2"} & set(Path("/proc/cpuinfo").read_text(encoding="ascii").split()) else "no SHA in CPU"
 
 
 class Transfers:
-    """One person's large file on both ways."""
+    """One person's large file on both paths."""
 
     def __init__(self, stack: BenchStack, gibibytes: float):
         self.stack = stack
         self.person = sign_up(stack, "Uta")
         self.size = int(gibibytes * 1024) * MEBIBYTE
         self.file = stack.directory / "large-file"
-        # Holes read as zeroes, without a disk in the way; neither TLS nor hashes care about what they are given.
+        # A sparse file reads as zeroes without using the disk; neither TLS nor hashes depend on the contents.
         with open(self.file, "wb") as file:
             file.truncate(self.size)
         digest = hashlib.md5()
@@ -45,7 +45,7 @@ class Transfers:
         self.drive = Drive(stack, self.person)
 
     def upload(self, uuid: str) -> float:
-        """Through our server; stays staged."""
+        """Uploads through our server; the file stays staged."""
         parameters = {
             "fileUUID": uuid, "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0,
             "sharingGroupUUID": self.person.group, "checkSum": self.check_sum}
@@ -59,11 +59,11 @@ class Transfers:
         return speed
 
     def forget(self, uuid: str) -> None:
-        """Makes room in the cloud."""
+        """Frees space in the cloud."""
         self.drive.remove(f"{uuid}.{self.person.phone.device}.0.jpg")
 
     def upload_past_us(self, address: str) -> float:
-        """The same bytes to the same cloud, through nginx alone or the floor: a resumable session with one part."""
+        """Uploads the same bytes to the same cloud, through nginx alone or the floor: a resumable session with one part."""
         name = new_uuid() + ".jpg"
         session = self.drive.begin_upload(name, self.size)
         speed = self._curl(f"{address}{session}", self.drive.authorization, "-T", self.file)
@@ -71,7 +71,7 @@ class Transfers:
         return speed
 
     def commit(self, uuid: str) -> str:
-        """Returns the object's identifier. Drive has its SHA-256 then; the sandbox, as soon as it was asked for it."""
+        """Returns the object's identifier. Drive has computed its SHA-256 then; the sandbox computes it on request."""
         self.upload(uuid)
         commit(self.person)
         object_id = self.stack.sql(f"SELECT object_id FROM files WHERE file_uuid = '{uuid}'").strip()
@@ -90,7 +90,7 @@ class Transfers:
         return self._curl(f"{address}/drive/v3/files/{object_id}?alt=media", self.drive.authorization)
 
     def _curl(self, url: str, headers: dict[str, str], *options) -> float:
-        """Moves the file and returns bytes a second."""
+        """Transfers the file and returns bytes per second."""
         parts = [part for name, value in {**headers, "Expect": ""}.items() for part in ("-H", f"{name}: {value}")]
         output = run(
             ["curl", "--silent", "--show-error", "--http1.1", "--cacert", self.stack.environment["CA_FILE"],
@@ -98,7 +98,7 @@ class Transfers:
              "%{http_code} %{time_total} %{size_upload} %{size_download}", *parts, *options, url])
         status, seconds, *moved = output.split()
         if status not in ("200", "201") or self.size not in map(int, moved):
-            raise LoadError(f"{url.partition('?')[0]} answers {status} after {moved} bytes")
+            raise LoadError(f"{url.partition('?')[0]} returned {status} after {moved} bytes")
         return self.size / float(seconds)
 
 
@@ -129,7 +129,7 @@ def compared(number: str, what: str, gate: float, aim: float, *measured: list[fl
     attainable = statistics.median(floor) / statistics.median(baseline)
     line = Result(number, f"{what}, against nginx alone", "MiB/s", gate, aim, ours, baseline, pardon=PARDON)
     line.note = f"the floor reaches {attainable:.2f} of nginx alone"
-    # Nothing is taken from a gate that the floor passes.
+    # A gate that the floor passes is not relaxed.
     if attainable < gate:
         line.floor = floor
     return [line, Result(f"{number}*", "the same, against the floor", "MiB/s", gate, aim, ours, floor, pardon=PARDON)]

@@ -1,4 +1,4 @@
-"""A phone's slow uplink: what is sent through it arrives at a limited rate, what comes back is not delayed."""
+"""A phone's slow uplink: sent bytes arrive at a limited rate, received bytes are not delayed."""
 
 import http.client
 import socket
@@ -8,8 +8,8 @@ import time
 
 BYTES_PER_SECOND = 2_500_000  # 20 Mbit/s
 SLICE_BYTES = 4096
-BUFFER_BYTES = 65_536  # how far a phone can be ahead of what has arrived
-LATENESS_SECONDS = 0.02  # what the relay may make up for after it was woken too late
+BUFFER_BYTES = 65_536  # how many sent bytes may not have arrived yet
+LATENESS_SECONDS = 0.02  # how much the relay may catch up after a late wake-up
 SECONDS = 120.0
 
 
@@ -36,7 +36,7 @@ class SlowUplink:
         self._listener.close()
 
     def connect(self, ca_file: str) -> http.client.HTTPSConnection:
-        """A phone's connection, which is opened by its first request."""
+        """A phone's connection, opened by its first request."""
         context = ssl.create_default_context(cafile=ca_file)
         return http.client.HTTPSConnection("localhost", self.port, timeout=SECONDS, context=context)
 
@@ -53,7 +53,7 @@ class SlowUplink:
             threading.Thread(target=copy, args=(server, phone, BUFFER_BYTES, lambda _: None), daemon=True).start()
 
     def _transmit(self, count: int) -> None:
-        """Returns when the last of so many bytes has left the phone."""
+        """Returns when the last of `count` bytes has left the phone."""
         with self._lock:
             now = time.monotonic()
             self._free_at = max(self._free_at, now - LATENESS_SECONDS) + count / self.bytes_per_second
@@ -63,7 +63,7 @@ class SlowUplink:
 
 
 def copy(source: socket.socket, sink: socket.socket, size: int, transmit) -> None:
-    """Copies until the source ends; the other direction may go on."""
+    """Copies until the source ends; the other direction may continue."""
     try:
         while piece := source.recv(size):
             transmit(len(piece))

@@ -1,4 +1,4 @@
--- What the emulated cloud alone takes: small files straight to its Drive, in one multipart request each.
+-- The load of the emulated cloud alone: small files sent directly to its Drive, in one multipart request each.
 --
 -- usage: ACCESS_TOKEN=TOKEN wrk -tN -cN -s cloud.lua URL      URL is that of the proxy before the sandbox
 

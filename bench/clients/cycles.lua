@@ -1,11 +1,11 @@
--- What devices do that commit small files: UploadFile of 1 KiB, DoneUploads, and so on, each device on a connection of
--- its own.
+-- The requests of devices that commit small files: UploadFile of 1 KiB, DoneUploads, and so on, each device on its own
+-- connection.
 --
 -- usage: CYCLES=LINES wrk -tN -cN -s cycles.lua URL
 --
 -- The variable CYCLES has a line for each thread: "group device token check-sum master-version". wrk runs a Lua state
--- for each thread, and each thread has one connection, so a state is a device. A device that is told that its master
--- version is stale goes on with the current one, as an app does. Only accepted commits are counted.
+-- for each thread, and each thread has one connection, so a state is a device. If its master version is stale, a device
+-- continues with the current one, as an app does. Only accepted commits count.
 
 local threads = {}
 

@@ -1,5 +1,5 @@
--- Devices that send occasional requests: after each reply, and before the first request, up to 100 ms pass. Prints
--- how long 99 % of the replies took at most, the pause not included.
+-- Devices that send occasional requests: before each request, up to 100 ms pass. Prints the 99th percentile of the
+-- replies' times, without the pause.
 --
 -- usage: wrk -tN -cN -s now-and-then.lua URL
 

@@ -1,7 +1,7 @@
 """`rclone serve webdav` in front of the emulated Drive: like syncd, it keeps files in the cloud of their owner.
 
-rclone knows nothing of the sandbox. It looks Google's hosts up in an /etc/hosts of its own, which a mount gives to it
-alone, and finds nginx there, at the port for HTTPS.
+rclone is not configured for the sandbox. It looks Google's hosts up in its own /etc/hosts, provided by a private mount, and
+finds nginx there, at the HTTPS port.
 """
 
 import json
@@ -16,8 +16,8 @@ from .webdav_server import WebDAVServer
 
 HOSTS = ("www.googleapis.com", "oauth2.googleapis.com", "accounts.google.com")
 MOUNT = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
-# Bodies are not stored on the way; of an upload, whose length rclone does not use, a chunk is in memory. By default it
-# makes ten calls a second (--drive-pacer-min-sleep), for the limits of Google that the sandbox does not have.
+# Bodies are not stored on the way; for an upload, whose length rclone does not use, a chunk is in memory. By default it
+# sends ten calls a second (--drive-pacer-min-sleep), for the limits of Google that the sandbox does not have.
 OPTIONS = (
     "--vfs-cache-mode", "off", "--drive-chunk-size", "8M", "--drive-pacer-min-sleep", "1ms", "--drive-pacer-burst",
     "1000")
@@ -28,7 +28,7 @@ class RcloneWebDAV(WebDAVServer):
 
     def __init__(self, stack: BenchStack):
         if os.geteuid() != 0:
-            raise LoadError("P16 needs root: rclone finds the emulated Drive by a mount of its own, at port 443.")
+            raise LoadError("P16 needs root: rclone finds the emulated Drive through a private mount, at port 443.")
         super().__init__(stack)
 
     @property

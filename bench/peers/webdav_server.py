@@ -1,4 +1,4 @@
-"""A WebDAV server behind the stack's nginx, as syncd is."""
+"""A WebDAV server behind the stack's nginx, like syncd."""
 
 import signal
 import subprocess
@@ -12,7 +12,7 @@ from syncstack.processes import children, start, start_time, stop_one, wait_unti
 
 START_SECONDS = 20.0
 
-# Streams in both directions, with connections that stay open: the best that nginx can do for it.
+# Streams in both directions, over persistent connections: nginx's best configuration for it.
 NGINX = """
 upstream bench_{name} {{
     server 127.0.0.1:{backend};
@@ -42,7 +42,7 @@ server {{
 
 
 class WebDAVServer:
-    """Up between `__enter__` and `__exit__`. Subclasses say how it is started."""
+    """Up between `__enter__` and `__exit__`. Subclasses start it."""
 
     name = ""
 
@@ -53,12 +53,12 @@ class WebDAVServer:
         self.process: subprocess.Popen | None = None
 
     def command(self) -> list:
-        """Makes what the server needs, and returns its command line; it listens on `backend` of 127.0.0.1."""
+        """Prepares the server, and returns its command line; it listens on `backend` of 127.0.0.1."""
         raise NotImplementedError
 
     @property
     def sandbox_address(self) -> str | None:
-        """Where it finds the emulated providers, at port 443."""
+        """The address of the emulated providers, at port 443."""
         return None
 
     @property
@@ -79,7 +79,7 @@ class WebDAVServer:
         self.process = start(self.command(), log)
         if not wait_until(self._answers, START_SECONDS):
             self.__exit__()
-            raise StackError(f"{self.name} does not start.", log)
+            raise StackError(f"{self.name} did not start.", log)
         return self
 
     def __exit__(self, *_) -> None:

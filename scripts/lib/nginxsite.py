@@ -1,6 +1,6 @@
-"""nginx's site for production, made fit for a test: addresses, certificates and logs are ones that exist here.
+"""nginx's production site, adapted for tests: with addresses, certificates and logs that exist here.
 
-All else is what gets installed.
+Everything else is the installed configuration.
 """
 
 import re
@@ -43,7 +43,7 @@ def prepare(directory: str) -> Layout:
 
 
 def production(layout: Layout, user: str = "") -> tuple[Path, int]:
-    """Writes the site as installation does, next to the stack's own files; its main file and its port for TLS."""
+    """Writes the site as installation does, beside the stack's own files; returns its main file and its TLS port."""
     text = (REPOSITORY / "nginx" / "syncd.conf").read_text(encoding="utf-8")
     text = re.sub(r"/etc/letsencrypt/\S+/fullchain\.pem", str(layout.certificates / "server.pem"), text)
     text = re.sub(r"/etc/letsencrypt/\S+/privkey\.pem", str(layout.certificates / "server.key"), text)
@@ -57,7 +57,7 @@ def production(layout: Layout, user: str = "") -> tuple[Path, int]:
     text = re.sub(r"listen (\[::\]:)?(80|443)\b", listen, text)
     text = text.replace("syncd/syncd-version.conf", "syncd-version.conf")
     text = text.replace("syncd/syncd-metrics.conf", "metrics.conf")
-    # The certificate that is there names no OCSP responder, of which nginx warns.
+    # The test certificate names no OCSP responder, which makes nginx warn.
     text = text.replace("ssl_stapling on;", "")
     write(layout.nginx / "site.conf", adapted(text))
     write(layout.nginx / "production.conf", MAIN.format(directory=layout.directory, user=user))
@@ -72,10 +72,10 @@ def nginx(configuration: Path, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def judge(name: str, configuration: Path) -> bool:
-    """Whether nginx itself accepts a configuration without a word."""
+    """Whether nginx itself accepts a configuration without a warning."""
     done = nginx(configuration, "-q", "-t")
     complaints = done.stdout.strip()
     if done.returncode == 0 and not complaints:
         return True
-    print(f"nginx does not like {name}:\n{complaints}", file=sys.stderr)
+    print(f"nginx rejects {name}:\n{complaints}", file=sys.stderr)
     return False

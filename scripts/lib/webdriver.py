@@ -1,4 +1,4 @@
-"""A window of a real browser, driven by the W3C's WebDriver protocol; scripts/lib/with-browser starts the driver."""
+"""A window of a real browser, controlled through the W3C's WebDriver protocol; scripts/lib/with-browser starts the driver."""
 
 import base64
 import json
@@ -9,15 +9,15 @@ import urllib.request
 from pathlib import Path
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # WebDriver, section 12.1
-SECONDS = 180.0  # a browser that starts beside everything else of a whole run takes its time
+SECONDS = 180.0  # a browser starts slowly beside everything else of a whole run
 
 
 class BrowserError(Exception):
-    """The browser does not do what it is told, or does not show what it should."""
+    """The browser failed a command, or did not show the expected page."""
 
 
 class Window:
-    """A window; to be used in a `with` statement, which closes it."""
+    """A window; use it in a `with` statement, which closes it."""
 
     def __init__(self, width: int, height: int):
         self.driver = os.environ["WEBDRIVER_URL"]
@@ -42,14 +42,14 @@ class Window:
         self.post("/url", {"url": url})
 
     def find(self, selector: str) -> str:
-        """The first element that the selector matches, which may still have to come."""
+        """The first element that the selector matches; waits until it exists."""
         return self.post("/element", {"using": "css selector", "value": selector})[ELEMENT]
 
     def click(self, selector: str) -> None:
         self.post(f"/element/{self.find(selector)}/click", {})
 
     def type(self, selector: str, text: str) -> None:
-        """Replaces what a field holds; for a field for files, `text` is the path of one."""
+        """Replaces the contents of a field; for a file field, `text` is the path of a file."""
         element = self.find(selector)
         if self.evaluate("return arguments[0].type", {ELEMENT: element}) != "file":
             self.post(f"/element/{element}/clear", {})
@@ -60,35 +60,35 @@ class Window:
         return self._call("GET", f"{self.session}/element/{self.find(selector)}/text")
 
     def evaluate(self, body: str, *arguments):
-        """What the body of a function returns that the driver runs beside the page's own scripts."""
+        """The result of a function body that the driver runs beside the page's own scripts."""
         return self.post("/execute/sync", {"script": body, "args": list(arguments)})
 
     def wait(self, body: str, what: str):
-        """Waits until the body of a function returns something that is true."""
+        """Waits until a function body returns a true value."""
         deadline = time.monotonic() + SECONDS
         while not (value := self.evaluate(body)):
             if time.monotonic() > deadline:
-                raise BrowserError(f"After {SECONDS:.0f} s it is not so that {what}.")
+                raise BrowserError(f"After {SECONDS:.0f} s this is still not true: {what}.")
             time.sleep(0.05)
         return value
 
     def console(self) -> list[str]:
-        """What the console has said since the last call."""
+        """The console's messages since the last call."""
         entries = self.post("/se/log", {"type": "browser"})
         return [f"{entry['level']}: {entry['message']}" for entry in entries]
 
     def requests(self) -> list[str]:
-        """The addresses that pages have asked for since the last call."""
+        """The addresses that pages have requested since the last call."""
         events = [json.loads(entry["message"])["message"] for entry in self.post("/se/log", {"type": "performance"})]
         return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
 
     def emulate(self, medium: str = "", scheme: str = "light") -> None:
-        """Shows pages as on another medium, such as `print`, or as somebody sees them who prefers dark ones."""
+        """Shows pages as on another medium, such as `print`, or with the dark colour scheme."""
         self.post("/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
             "media": medium, "features": [{"name": "prefers-color-scheme", "value": scheme}]}})
 
     def picture(self, file: Path) -> None:
-        """Writes a picture of the whole page, in PNG."""
+        """Writes a PNG screenshot of the whole page."""
         shot = self.post("/goog/cdp/execute", {
             "cmd": "Page.captureScreenshot", "params": {"captureBeyondViewport": True}})
         file.write_bytes(base64.b64decode(shot["data"]))

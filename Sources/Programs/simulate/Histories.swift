@@ -8,9 +8,9 @@ internal import Synchronization
 struct Histories: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Plays many short histories.",
-        discussion: "Each seed is another history, the same on every machine. With one seed, prints what happened.")
+        discussion: "Each seed determines one history, the same on every machine. With one seed, prints every event.")
 
-    @Option(help: "The only history to play; prints all that happens.")
+    @Option(help: "The only history to play; prints every event.")
     var seed: UInt64?
 
     @Option(help: "The first history.")
@@ -19,7 +19,7 @@ struct Histories: ParsableCommand {
     @Option(help: "How many histories to play.")
     var count: UInt64 = 20_000
 
-    @Option(help: "How many to play at once.")
+    @Option(help: "How many histories to play at once.")
     var threads = 2
 
     func run() throws {

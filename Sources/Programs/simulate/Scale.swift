@@ -2,10 +2,10 @@ internal import ArgumentParser
 internal import Foundation
 internal import SyncClientTesting
 
-/// Measures what large groups cost.
+/// Measures the cost of large groups.
 struct Scale: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Measures what a sharing group of many files costs a client, the store included.")
+        abstract: "Measures the cost of a large sharing group for a client, including its store.")
 
     @Option(help: "How many files the group has.")
     var files = 10_000

@@ -4,7 +4,7 @@ internal import ArgumentParser
 @main
 struct Simulate: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Plays simulated histories of sync clients, and looks for broken rules.",
+        abstract: "Plays simulated histories of sync clients, and checks their invariants.",
         subcommands: [Histories.self, Soak.self, Scale.self], defaultSubcommand: Histories.self)
 }
 

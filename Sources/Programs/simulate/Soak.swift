@@ -5,7 +5,7 @@ internal import SyncClientTesting
 /// Simulates a few devices over a long time, and looks for values that grow with time.
 struct Soak: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Plays hours of the life of three devices, in virtual time; fails if memory or databases grow.",
+        abstract: "Simulates three devices for hours of virtual time; fails if memory or databases grow.",
         discussion: """
             People make a limited number of files in the first hours, and change those afterwards. A quarter of the time
             after that, neither the memory of the process nor the largest database may grow beyond the allowance any
@@ -15,16 +15,16 @@ struct Soak: ParsableCommand {
     @Option(help: "Hours of virtual time, at least 8.")
     var hours = 48
 
-    @Option(help: "How many files people make.")
+    @Option(help: "How many files people create.")
     var files = 300
 
     @Option(help: "The history to play.")
     var seed: UInt64 = 1
 
-    @Option(help: "By how much memory may grow in the end, in percent.")
+    @Option(help: "Maximum growth of memory, in percent.")
     var memoryAllowance = 10
 
-    @Option(help: "By how much the largest database may grow in the end, in percent.")
+    @Option(help: "Maximum growth of the largest database, in percent.")
     var databaseAllowance = 10
 
     func validate() throws {
@@ -47,7 +47,7 @@ struct Soak: ParsableCommand {
         var failures = report.violations
         // Growth with the number of files is fine.
         samples.removeAll { $0.files < files }
-        if samples.count < hours / 2 { failures.append("too few hours for \(files) files") }
+        if samples.count < hours / 2 { failures.append("not enough hours for \(files) files") }
         failures += growth(of: "memory", samples.map { $0.residentBytes ?? 0 }, allowance: memoryAllowance)
         failures += growth(of: "the largest database", samples.map(\.databaseBytes), allowance: databaseAllowance)
         failures += growth(of: "the number of rows", samples.map(\.rows), allowance: 0)

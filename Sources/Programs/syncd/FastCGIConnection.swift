@@ -4,8 +4,8 @@ import Posix
 import SyncProtocol
 import SyncService
 
-/// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests, unless a request waits
-/// for its turn: then the connection continues on the thread that gives it its turn.
+/// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests. If a request waits for
+/// its turn, the connection continues on the thread that admits it.
 final class FastCGIConnection: ClientConnection {
     private static let headerParameters = RequestHeader.allCases.map { ($0, $0.fastCGIParameter) }
 
@@ -16,7 +16,7 @@ final class FastCGIConnection: ClientConnection {
     private let slowestPace: TransferPace?
     private var pace: TransferPace?
     private var arrivals = ArrivalCoalescing(at: .now)
-    /// How much of the announced body is still to be read.
+    /// How much of the announced body has not been read yet.
     private var missingBytes: Int64 = 0
     /// Whether more bytes of the body may arrive: they are then discarded at the end, within a short time.
     private var hasUnreadBody = false
@@ -53,7 +53,7 @@ final class FastCGIConnection: ClientConnection {
         case page(OperatorPage, isHostClosed: Bool)
     }
 
-    /// Waits for the next request; `nil` if something else ended the wait.
+    /// Waits for the next request; `nil` if a signal ended the wait.
     func next(wakingSignal: Int32) -> Incoming? {
         guard slot.accept(wakingSignal: wakingSignal) == .request else { return nil }
         worker.begin()
@@ -89,7 +89,7 @@ final class FastCGIConnection: ClientConnection {
         return path.hasPrefix("/DownloadFile") ? .download : nil
     }
 
-    /// A thread that waits for a phone is not stuck, however slow the phone is: nginx decides when to give up on it.
+    /// A thread that waits for a slow phone is not stuck: nginx decides when to give up on the phone.
     private func waitForPhone() { worker.end() }
 
     func readBody(into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>) throws(ClientGone) -> Int {
@@ -106,8 +106,8 @@ final class FastCGIConnection: ClientConnection {
         return count
     }
 
-    /// Checks the rate whenever something has arrived, since a phone may send byte by byte; the bytes of a slow one are left to
-    /// collect.
+    /// Checks the rate whenever bytes arrive, because a phone may send byte by byte; lets the bytes of a slow phone
+    /// accumulate.
     private func readFile(
         into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>
     ) throws(ClientGone) -> Int {

@@ -14,7 +14,7 @@ struct JobsLoop: Sendable {
     let worker: OutboxWorker
     let housekeeper: Housekeeper
     let makeTransport: @Sendable () -> Transport
-    /// Work rests while the server is closed.
+    /// Work pauses while the server is closed.
     let maintenance: MaintenanceWatch
     let logger: Logger
 
@@ -38,7 +38,7 @@ struct JobsLoop: Sendable {
             }
             return try worker.run(transport: makeTransport(), beforeItem: thread.progress) == 0 ? Self.idlePause : nil
         } catch {
-            logger.warning("Jobs wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+            logger.warning("Jobs are paused by an error", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
             return Self.pauseAfterError
         }
     }

@@ -38,7 +38,7 @@ struct MetricsWiring: Sendable {
                 app: HostedApp.current.name)
         } catch {
             metrics = nil
-            logger.warning("No metrics: their directory cannot be used", metadata: .keyed([.reason: "\(error)"]))
+            logger.warning("Metrics are disabled: their directory is unusable", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 
@@ -77,7 +77,7 @@ struct MetricsWiring: Sendable {
         return { metrics.couldNotOpenRecord() }
     }
 
-    /// Counts a thread that is needed and that the system does not create.
+    /// Counts a thread that was needed but that the system did not create.
     func threadMissing() { metrics?.lackedThread() }
 
     /// Counts the calls to providers.
@@ -103,7 +103,7 @@ struct MetricsWiring: Sendable {
     }
 
     /// The metrics of all processes on this host, for Prometheus; `nil` if metrics are disabled.
-    /// - Parameter isHostClosed: whether the web server answers for this host by itself, for maintenance.
+    /// - Parameter isHostClosed: whether the web server itself answers for this host, during maintenance.
     func text(isHostClosed: Bool) throws -> (contentType: String, text: [UInt8])? {
         guard let metrics else { return nil }
         readPool()

@@ -4,14 +4,14 @@ import Posix
 import SyncService
 import Vault
 
-/// The main loop of a thread of the `jobs` role that moves contents after switches of accounts.
+/// The main loop of a thread of the `jobs` role that moves contents after account switches.
 struct MoveLoop: Sendable {
     private static let idlePause: Duration = .seconds(1)
     private static let pauseAfterError: Duration = .seconds(2)
 
     let mover: ContentMover
     let makeTransport: @Sendable () -> Transport
-    /// Moves rest while the server is closed.
+    /// Moves pause while the server is closed.
     let maintenance: MaintenanceWatch
     let logger: Logger
 
@@ -36,7 +36,7 @@ struct MoveLoop: Sendable {
                 })
             return isBusy ? nil : Self.idlePause
         } catch {
-            logger.warning("Moves wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+            logger.warning("Moves are paused by an error", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
             return Self.pauseAfterError
         }
     }

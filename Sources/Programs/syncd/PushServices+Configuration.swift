@@ -2,7 +2,7 @@ import Configuration
 import Providers
 
 extension PushServices {
-    /// The push services that the configuration names; those without a key are handled by other processes.
+    /// The configured push services; those whose key this process lacks are used by other processes.
     /// - Parameter now: seconds since 1970.
     init(_ configuration: ServerConfiguration, now: @escaping @Sendable () -> Int64) {
         self.init()

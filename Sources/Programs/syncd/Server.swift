@@ -15,7 +15,7 @@ import Vault
 
 /// All components of one process, assembled once.
 struct Server {
-    /// A database outage must be detected before phones give up; a lease that takes longer fails.
+    /// The server must detect a database outage before phones give up; a lease that takes longer fails.
     private static let leaseTimeout: Duration = .seconds(5)
 
     static let jobsThreads = 4
@@ -32,7 +32,8 @@ struct Server {
     private let push: PushServices
     /// Calls to providers, counted, paced and limited; each request and each job adds its log.
     private let transport: @Sendable () -> Transport
-    /// The same for moves of contents, which take none of the jobs' turns: the end of one file may be sent while it is read.
+    /// The same for moves of contents, which have separate turns, so that they can send the end of one file while they
+    /// read it.
     private let moveTransport: @Sendable () -> Transport
     private let processID: String
     private let signOfLife: SignOfLife
@@ -64,11 +65,12 @@ struct Server {
         let circuits = Circuits(observer: { service, host, isOpen in
             metrics.circuitChanged(service, isOpen: isOpen)
             logger.warning(
-                isOpen ? "Provider is not asked for a while: it keeps failing" : "Provider is asked again",
+                isOpen ? "Provider is suspended: it keeps failing" : "Provider is no longer suspended",
                 metadata: .keyed([.providerHost: "\(host)"]))
         })
         let limits = Self.bulkheadLimits(of: role, configuration)
-        // A call that waits for its turn occupies a slot, so few calls may wait. In `api`, whose requests are short, none may.
+        // A call that waits for its turn occupies a slot, so few calls may wait. In `api`, whose requests are short,
+        // none may wait.
         let pacing = Pacing(maximumWaiting: role == .api ? 0 : max(1, limits.calls / 4), pause: pause)
         let pauses: [any TransportDecorator] = role == .api ? [Pauses()] : []
         let makeTransport = { (limits: Bulkhead.Limits) -> @Sendable () -> Transport in
@@ -80,14 +82,14 @@ struct Server {
         moveTransport = makeTransport(Self.moveShare(threads: configuration.moveThreads))
     }
 
-    /// Room for each thread to read and write at once, also on one server of those that people name.
+    /// Lets each thread read and write at the same time, including on a single server that people entered.
     private static func moveShare(threads: Int) -> Bulkhead.Limits {
         Bulkhead.Limits(calls: max(1, threads) * 8, waiting: max(1, threads))
     }
 
-    /// How threads wait for a provider that asks for a pause. A thread of `api` does not wait; the server tells the caller when to
-    /// come again. A thread of `jobs` puts the work off. A bounded number of threads of `transfer` wait, since a phone would have
-    /// to send a large part again.
+    /// How threads wait for a provider that requests a pause. A thread of `api` does not wait; the server tells the
+    /// caller when to retry. A thread of `jobs` postpones the work. A bounded number of threads of `transfer` wait,
+    /// because a phone would have to send a large part again.
     private static func backoff(
         of role: ServerRole, _ configuration: ServerConfiguration, pause: @escaping @Sendable (Duration) -> Void
     ) -> Backoff {
@@ -124,7 +126,7 @@ struct Server {
             failed: { error in
                 metrics.threadMissing()
                 logger.warning(
-                    "The system creates no further thread; requests wait",
+                    "The system does not create more threads; requests wait",
                     metadata: .keyed([.reason: "\(error)"]))
             },
             { worker in
@@ -134,9 +136,9 @@ struct Server {
             })
     }
 
-    /// Runs workers until the process is asked to stop. Before they start, and then in a thread of its own, the database is
-    /// asked whether the server is closed.
-    /// - Parameter meanwhile: called every now and then in that thread, and once after the workers have ended.
+    /// Runs workers until the process is asked to stop. Checks in the database whether the server is closed: before
+    /// they start, and then in a separate thread.
+    /// - Parameter meanwhile: called periodically in that thread, and once after the workers have ended.
     private func supervise(
         watching maintenance: MaintenanceWatch, meanwhile: @escaping @Sendable (_ isLast: Bool) -> Void = { _ in },
         _ startWorkers: () throws -> WorkerPool
@@ -169,7 +171,7 @@ struct Server {
         }
         guard let socket = ListeningSocket.inherited() else {
             StandardError.write(
-                "syncd: no listening socket: start me from a .socket unit, or with one as standard input")
+                "syncd: no listening socket: start it from a .socket unit, or with one as standard input")
             throw ServerError.noSocket
         }
         let started = ContinuousClock.now
@@ -181,7 +183,7 @@ struct Server {
             signInCache: SignInCache(
                 timeToLive: configuration.signInTokenTimeToLive, maximumWaiting: 0, pause: { Pause.sleep($0) }),
             failedSignIns: FailedSignIns(perMinute: configuration.failedSignInsPerMinute),
-            // As many in ten minutes as a third of a minute's invalid tokens: a lookup costs more than a question.
+            // In ten minutes, a third of the invalid tokens allowed per minute: a lookup costs more than a request.
             strangeServers: StrangeServers(perNetwork: configuration.failedSignInsPerMinute / 3),
             refusalLog: RefusalLog(linesPerMinute: configuration.refusalsLoggedPerMinute),
             settings: Services.Settings(
@@ -301,9 +303,9 @@ enum ServerError: Error, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .noSocket: "there is no listening socket"
-        case .workersDied: "a worker thread ended by itself"
-        case .stillBusy: "requests were still in progress when the time to stop was over"
+        case .noSocket: "no listening socket was passed"
+        case .workersDied: "a worker thread ended unexpectedly"
+        case .stillBusy: "requests were still in progress at the end of the shutdown time"
         }
     }
 }

@@ -3,8 +3,8 @@ import Posix
 import Store
 import SyncProtocol
 
-/// Tells the other hosts, by a row in the database, that this process runs and which sealing keys it has, so that nobody
-/// gives up a key that it needs (`syncctl keys rotate`).
+/// Announces to the other hosts, in a row of the database, that this process runs and which sealing keys it has, so
+/// that `syncctl keys rotate` does not remove a key that it needs.
 struct SignOfLife {
     private let holder: KeyHolder
     private let store: MetadataStore
@@ -16,16 +16,16 @@ struct SignOfLife {
         self.store = store
     }
 
-    /// Gives a sign if it is time for one. A database that does not take it is tried again at the next time: what nobody
-    /// knows of for two minutes counts as ended.
+    /// Renews the row if it is time. Retries at the next interval if the database rejects the change: a process without
+    /// a renewal for two minutes counts as ended.
     mutating func giveIfDue() {
         guard next <= .now else { return }
         next = .now + .seconds(KeyHolder.renewalSeconds)
-        // As a change like any other: so it is known whether the database takes any.
+        // An ordinary change, which also shows whether the database accepts any.
         try? store.repeatedStatement { try $0.renew(holder, at: store.now) }
     }
 
-    /// Says that the process ends.
+    /// Removes the row because the process ends.
     func end() {
         try? store.withSession { try $0.removeKeyHolder(holder.processUUID) }
     }

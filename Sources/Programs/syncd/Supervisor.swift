@@ -5,17 +5,17 @@ import Posix
 import Store
 import Vault
 
-/// The main thread's work while workers run: checks the schema, sends watchdog keep-alives, tells which keys this process
-/// has, shuts down gracefully.
+/// The main thread's work while workers run: checks the schema, sends watchdog keep-alives, announces the keys of this
+/// process, shuts down gracefully.
 struct Supervisor {
-    /// A request that moves no byte for this many watchdog intervals makes the process count as stuck: 300 s by
-    /// `WatchdogSec=60` of the units.
+    /// A request that moves no byte for this many watchdog intervals marks the process as stuck: 300 s with the units'
+    /// `WatchdogSec=60`.
     private static let patienceInSigns = 10
-    /// How long requests in flight may take after the process was asked to stop. The service manager's limit is
+    /// How long requests in progress may take after the process was asked to stop. The service manager's limit is
     /// shorter: TimeoutStopSec of each role's unit determines how long to wait for an upload in progress.
     private static let drainLimit: Duration = .seconds(3_600)
     private static let tick: Duration = .milliseconds(500)
-    /// The status that says that this process can do its work; systemd/reload waits for it.
+    /// The status that reports that this process can serve; systemd/reload waits for it.
     private static let serving = "Ready"
 
     let store: MetadataStore
@@ -27,14 +27,14 @@ struct Supervisor {
     let logFile: LogFile
 
     /// Runs until the process is asked to stop and its requests are finished.
-    /// - Throws: ``MigrationError`` if the schema is not the right one; ``ServerError``.
+    /// - Throws: ``MigrationError`` if the schema does not match this release; ``ServerError``.
     func run(_ startWorkers: () throws -> WorkerPool) throws {
         let manager = ServiceManager()
         var schema = SchemaCheck(store: store, database: database, processID: processID, logger: logger)
         var signOfLife = signOfLife
         try schema.tryOnce()
         let pool = try startWorkers()
-        // Whoever has waited for the start finds it in the database.
+        // A program that waited for the start finds the row in the database.
         if schema.isDone { signOfLife.giveIfDue() }
         manager.ready(schema.isDone ? Self.serving : "Waiting for the database")
         logger.notice("Ready", metadata: .keyed([.version: "\(ServerRelease.text)"]))
@@ -44,7 +44,7 @@ struct Supervisor {
             case .stop:
                 manager.stopping()
                 logger.notice("Stopping")
-                // What is still in progress may seal tokens.
+                // Requests still in progress may seal tokens.
                 let isIdle = pool.drain(within: Self.drainLimit) { if schema.isDone { signOfLife.giveIfDue() } }
                 guard isIdle else { throw ServerError.stillBusy }
                 signOfLife.end()
@@ -62,7 +62,7 @@ struct Supervisor {
             if schema.isDone { signOfLife.giveIfDue() }
             guard !pool.hasLostWorkers else { throw ServerError.workersDied }
             if let interval = manager.watchdogInterval, nextSign <= .now {
-                // Only that the check returns matters, not its result: a database outage is no reason to restart.
+                // Only the return of the check matters, not its result: a database outage is no reason to restart.
                 do { try store.check() } catch {}
                 if pool.longestTimeWithoutProgress < interval * Self.patienceInSigns { manager.aliveNow() }
                 nextSign = .now + interval
@@ -95,18 +95,18 @@ struct SchemaCheck {
             try runner.verify()
             store.open()
             isDone = true
-            if hasComplained { logger.notice("The database is there") }
+            if hasComplained { logger.notice("The database is available") }
         } catch let error as StoreError {
             if !hasComplained { complain(of: error) }
             hasComplained = true
         } catch let error as MigrationError {
-            logger.error("The schema cannot be used", metadata: .keyed([.reason: "\(error)"]))
+            logger.error("The schema is unusable", metadata: .keyed([.reason: "\(error)"]))
             throw error
         }
     }
 
-    /// An unreachable database will come back; one that denies access needs an operator to change an account or the
-    /// configuration.
+    /// An unreachable database will become available again; if it denies access, an operator must change an account or
+    /// the configuration.
     private func complain(of error: StoreError) {
         let reason = Logger.Metadata.keyed([.reason: "\(String(reflecting: error))"])
         switch error {

@@ -28,7 +28,7 @@ struct Syncd: ParsableCommand {
     var config = "/etc/syncd/syncd.json"
 
     func run() throws {
-        // Before reading the configuration, whose keys need the library.
+        // Initialized before the configuration is read, whose keys need the library.
         CryptoLibrary.initialize()
         let openFiles = OpenFiles.raiseLimit()
         MemoryAllocator.returnLargeBlocks()
@@ -69,8 +69,8 @@ struct Syncd: ParsableCommand {
         }
     }
 
-    /// How many files and connections are open when all threads are busy: each has one to the web server, and as many as three
-    /// to providers; the others are the database's, the log, libraries.
+    /// How many files and connections are open when all threads are busy: each thread has one to the web server and up
+    /// to three to providers; the others belong to the database, the log and libraries.
     private func neededFiles(_ configuration: ServerConfiguration) -> Int {
         let threads =
             switch role {

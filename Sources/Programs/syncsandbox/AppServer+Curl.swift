@@ -5,7 +5,8 @@ extension AppServer {
     /// How long a request may take: the server ends its own after 40 seconds, except for slow transfers.
     private static let patience = Duration.seconds(120)
 
-    /// The server at `address`, whose certificate the named authorities have signed, or those that the system knows.
+    /// The server at `address`, whose certificate must be signed by the named authorities, or by one that the system
+    /// knows.
     init(address: String, authorities: String?) {
         self.init(address: address) { request throws(Unreachable) in
             do throws(CurlError) {

@@ -10,7 +10,7 @@ final class Exchange {
     private var slot: RequestSlot
     private let server: SandboxServer
 
-    /// A slot on that socket.
+    /// Creates a slot on that socket.
     init(socket: ListeningSocket, server: SandboxServer) throws(FastCGIError) {
         slot = try RequestSlot(on: socket)
         self.server = server
@@ -26,7 +26,7 @@ final class Exchange {
             try send(response)
             slot.finish()
         } catch {
-            // Only the end of the reply is missing, which nginx notices.
+            // Only the end of the reply is missing, which nginx detects.
         }
         // nginx keeps connections alive (see nginx/sandbox.conf for the reason), so the end of a reply does not close
         // this one.
@@ -89,11 +89,10 @@ final class Exchange {
     }
 
     /// Whether nginx buffers the whole reply before passing it on.
-    ///
-    /// For a truncated reply: unbuffered, nginx 1.22 takes the end of the connection for the end of the body, and keeps
-    /// a client of HTTP/1.1 waiting for the rest; buffered (and with fastcgi_keep_conn), it detects the truncation, and
-    /// closes the connection. For a short reply: unbuffered, nginx ends each with an empty DATA frame of HTTP/2, which
-    /// Apple does not send and on which aioapns 4.0 drops its connection.
+    /// For a truncated reply: unbuffered, nginx 1.22 mistakes the end of the connection for the end of the body, and
+    /// lets an HTTP/1.1 client wait for the rest; buffered (and with fastcgi_keep_conn), it detects the truncation and
+    /// closes the connection. For a short reply: unbuffered, nginx ends each reply with an empty HTTP/2 DATA frame,
+    /// which Apple does not send and which makes aioapns 4.0 drop its connection.
     private func isSentWhole(_ response: SandboxResponse) -> Bool {
         if case .bytes = response.body { true } else { response.truncateAfterBytes != nil }
     }

@@ -6,7 +6,7 @@ public import Sandbox
 
 extension SandboxServer.Break: ExpressibleByArgument {}
 
-/// `syncsandbox`: a FastCGI responder that stands in for cloud and sign-in providers.
+/// `syncsandbox`: a FastCGI responder that emulates cloud and sign-in providers.
 struct SandboxCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "syncsandbox",
@@ -16,28 +16,28 @@ struct SandboxCommand: ParsableCommand {
             one itself. Stops on SIGTERM after the requests in flight.
             """)
 
-    @Option(help: "Directory that keeps accounts and files; made if it is missing.")
+    @Option(help: "Directory that keeps accounts and files; created if it is missing.")
     var state: String
 
-    @Option(help: "Unix socket to make and listen on, if none is handed over.")
+    @Option(help: "Unix socket to create and listen on, if none is passed.")
     var socket: String?
 
-    @Option(help: "https URL of a SyncServer, for the phones of the page for people; without it there are none.")
+    @Option(help: "https URL of a SyncServer, for the phones on the page for people; otherwise there are none.")
     var server: String?
 
-    @Option(help: "File with the authorities that sign that server's certificate, if the system does not know them.")
+    @Option(help: "File with the authorities that signed that server's certificate, if the system does not trust them.")
     var serverCa: String?
 
     @Option(help: "Requests served at the same time (1-1024).")
     var threads = 32
 
-    @Option(name: .customLong("break"), help: "Be wrong on purpose, to prove that a check notices.")
+    @Option(name: .customLong("break"), help: "Misbehave on purpose, to prove that a check detects it.")
     var breaks: [SandboxServer.Break] = []
 
     func validate() throws {
-        guard (1...1024).contains(threads) else { throw ValidationError("--threads is 1 to 1024, is \(threads)") }
+        guard (1...1024).contains(threads) else { throw ValidationError("--threads must be 1 to 1024, is \(threads)") }
         if let server, !server.hasPrefix("https://") {
-            throw ValidationError("--server is a URL that begins with https://")
+            throw ValidationError("--server must be a URL that begins with https://")
         }
     }
 
@@ -46,10 +46,10 @@ struct SandboxCommand: ParsableCommand {
         Signals.ignoreBrokenPipes()
         Signals.prepareWaking()
         Signals.block()
-        // Each thread has a connection to nginx, and a file or a connection to the server at a time.
+        // Each thread has a connection to nginx, and one file or connection to the server at a time.
         if openFiles < 2 * threads + 64 {
             StandardError.write(
-                "syncsandbox: the system lets this process open \(openFiles) files, \(threads) threads need "
+                "syncsandbox: this process may open \(openFiles) files, but \(threads) threads need "
                     + "\(2 * threads + 64): raise the hard limit (ulimit -Hn), or lower --threads")
         }
         CurlLibrary.initialize()
@@ -60,14 +60,14 @@ struct SandboxCommand: ParsableCommand {
         } else if let inherited = ListeningSocket.inherited() {
             listening = inherited
         } else {
-            throw ValidationError("no listening socket was handed over; give --socket PATH")
+            throw ValidationError("no listening socket was passed; use --socket PATH")
         }
         let server = try SandboxServer(
             directory: StateDirectory(state), breaks: Set(breaks),
             appServer: server.map { AppServer(address: $0, authorities: serverCa) },
             wait: { Pause.sleep(.milliseconds($0)) })
         @Sendable func tellOfRefusal(_ error: PosixError) {
-            StandardError.write("syncsandbox: requests wait, the system creates no further thread: \(error)")
+            StandardError.write("syncsandbox: requests wait, because the system does not create more threads: \(error)")
         }
         let workers = try WorkerPool(
             .init(spare: 8, maximum: threads), name: "sandbox", stackBytes: 1 << 20, failed: tellOfRefusal
@@ -78,7 +78,7 @@ struct SandboxCommand: ParsableCommand {
             }
         }
         let manager = ServiceManager()
-        manager.ready("Emulating Google, Dropbox and Facebook")
+        manager.ready("Emulating Google, Dropbox, Microsoft, Facebook and Apple")
         while Signals.wait(upTo: .seconds(1)) != .stop { workers.review() }
         manager.stopping()
         FastCGILibrary.beginShutdown()

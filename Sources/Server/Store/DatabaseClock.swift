@@ -1,8 +1,7 @@
 import SyncProtocol
 import Synchronization
 
-/// The database's clock, which is used for everything that several hosts compare: leases, due times, expiry times and
-/// ages.
+/// The database's clock, used for everything that several hosts compare: leases, due times, expiry times and ages.
 ///
 /// Shared by all copies of a ``MetadataStore``, which asks the database for its time at most once a second, on a
 /// connection that is in use anyway. In between, time advances by this host's monotonic clock; its wall clock may be
@@ -23,7 +22,7 @@ final class DatabaseClock: Sendable {
     private let reading = Mutex<Reading?>(nil)
 
     /// - Parameters:
-    ///   - elapsed: the time since an arbitrary moment, by a clock that is never set.
+    ///   - elapsed: the time since an arbitrary moment, by a clock that is never adjusted.
     ///   - hostTime: the time since 1970 by this host's wall clock; used until the database is first asked.
     init(elapsed: @escaping @Sendable () -> Duration, hostTime: @escaping @Sendable () -> Duration) {
         self.elapsed = elapsed
@@ -36,19 +35,19 @@ final class DatabaseClock: Sendable {
         return WireDate(secondsSince1970: sinceEpoch.components.seconds)
     }
 
-    /// Whether the database must be asked again.
+    /// Whether the database must be asked for its time again.
     var isDue: Bool {
         let now = elapsed()
         return reading.withLock { $0.map { now - $0.taken >= Self.validity } ?? true }
     }
 
-    /// Takes a reading.
+    /// Reads the database's clock.
     /// - Parameter ask: asks the database for the milliseconds since 1970.
     func read(_ ask: () throws(StoreError) -> Int64) throws(StoreError) {
         let asked = elapsed()
         let milliseconds = try ask()
         let answered = elapsed()
-        // The database read its clock somewhere in between.
+        // The database read its clock between these two moments.
         let offset = .milliseconds(milliseconds) - (asked + answered) / 2
         reading.withLock { reading in
             if let present = reading, present.taken > answered { return }

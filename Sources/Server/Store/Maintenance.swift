@@ -3,15 +3,15 @@ import Posix
 
 /// The announcement that the server is closed for maintenance, on all hosts of a database.
 ///
-/// It is kept as the comment of the database itself: every host sees it, it survives restarts, and it needs no table and
-/// no right but the owner's, so that it works with any version of the schema (ADR 67).
+/// Stored as the comment of the database itself: every host sees it, it survives restarts, and it needs no table and
+/// only the owner's rights, so that it works with any version of the schema (ADR 67).
 public struct MaintenanceNotice: Equatable, Sendable, Encodable {
-    /// The longest text, in bytes of UTF-8: with it, an error reply remains below its limit.
+    /// The maximum length, in bytes of UTF-8: with it, an error reply remains below its limit.
     public static let maximumBytes = 300
 
-    /// What people are told.
+    /// The message for people.
     public var text: String
-    /// When it began, by the database's clock: RFC 3339, in UTC.
+    /// When the maintenance began, by the database's clock: RFC 3339, in UTC.
     public var since: String
 
     public init(text: String, since: String) {
@@ -22,7 +22,7 @@ public struct MaintenanceNotice: Equatable, Sendable, Encodable {
     private static let beginning = "SyncServer is closed for maintenance since "
     private static let separator: Character = " "
 
-    /// - Parameter comment: of the database; `nil` is returned for anything that ``comment`` does not make.
+    /// - Parameter comment: of the database; `nil` is returned for anything that ``comment`` does not produce.
     init?(comment: String) {
         guard comment.hasPrefix(Self.beginning) else { return nil }
         let rest = comment.dropFirst(Self.beginning.count)
@@ -33,7 +33,7 @@ public struct MaintenanceNotice: Equatable, Sendable, Encodable {
     /// The database's comment, such as "SyncServer is closed for maintenance since 2026-11-24T23:00:00Z: Back at noon."
     var comment: String { "\(Self.beginning)\(since):\(Self.separator)\(text)" }
 
-    /// What is wrong with a text, as the end of a sentence; `nil` if it can be announced.
+    /// Why a text is invalid, as the end of a sentence; `nil` if it is valid.
     public static func objection(to text: String) -> String? {
         if text.allSatisfy(\.isWhitespace) { return "must say something" }
         if text.utf8.count > maximumBytes { return "must have at most \(maximumBytes) bytes" }
@@ -45,7 +45,8 @@ public struct MaintenanceNotice: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// Whether the database takes no changes from accounts without special rights (MariaDB, `read_only`, and its engine's).
+    /// Whether the database rejects changes from accounts without special rights (MariaDB, `read_only`, and its
+    /// engine's).
     public mutating func isReadOnly() throws(StoreError) -> Bool {
         // A number in MariaDB 10 and 11, a word in 12.
         try first("SELECT @@global.read_only NOT IN ('0', 'OFF') OR @@innodb_read_only", []) {
@@ -53,7 +54,7 @@ extension StoreSession {
         } ?? false
     }
 
-    /// What is announced now; `nil` if the server is open.
+    /// The current announcement; `nil` if the server is open.
     public mutating func maintenanceNotice() throws(StoreError) -> MaintenanceNotice? {
         try first(
             "SELECT schema_comment FROM information_schema.schemata WHERE schema_name = DATABASE()", []
@@ -61,11 +62,11 @@ extension StoreSession {
     }
 }
 
-/// Closes the server for maintenance on all hosts, and opens it again; for the operator.
+/// Closes the server for maintenance on all hosts, and opens it again, for the operator.
 ///
-/// Does not look at the schema, which may be any during an update. Both may be done again.
+/// Ignores the schema version, which may be any during an update. Both operations are repeatable.
 public struct MaintenanceSwitch: ~Copyable {
-    /// The database has a comment of somebody else's, which is not replaced.
+    /// The database has a foreign comment, which is not replaced.
     public struct ForeignComment: Error {
         public let comment: String
     }
@@ -77,13 +78,13 @@ public struct MaintenanceSwitch: ~Copyable {
         do { connection = try Connection(settings) } catch { throw StoreError(error) }
     }
 
-    /// What is announced now; `nil` if the server is open.
+    /// The current announcement; `nil` if the server is open.
     public mutating func notice() throws(StoreError) -> MaintenanceNotice? {
         MaintenanceNotice(comment: try state().comment)
     }
 
-    /// Announces a text; of an announcement in force, only the text changes.
-    /// - Parameter text: one to which there is no ``MaintenanceNotice/objection(to:)``.
+    /// Announces a text; if an announcement is in force, replaces only its text.
+    /// - Parameter text: a text without a ``MaintenanceNotice/objection(to:)``.
     /// - Throws: ``StoreError``, ``ForeignComment``.
     public mutating func close(_ text: String) throws -> MaintenanceNotice {
         let state = try state()
@@ -94,7 +95,7 @@ public struct MaintenanceSwitch: ~Copyable {
         return notice
     }
 
-    /// - Returns: what was announced; `nil` if nothing was.
+    /// - Returns: the announcement that was in force; `nil` if there was none.
     public mutating func open() throws(StoreError) -> MaintenanceNotice? {
         guard let notice = try notice() else { return nil }
         try set(comment: "")
@@ -117,7 +118,7 @@ public struct MaintenanceSwitch: ~Copyable {
         return state
     }
 
-    /// The statement takes no parameter. The text has no backslash, so that a quotation mark is all that ends a literal.
+    /// The statement accepts no parameter. The text has no backslash, so only a quotation mark could end the literal.
     private mutating func set(comment: String) throws(StoreError) {
         precondition(!comment.contains("\\"), "a text that was not checked")
         do {

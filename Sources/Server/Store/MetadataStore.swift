@@ -8,7 +8,7 @@ import Synchronization
 /// Shared by all threads. A connection is leased for the duration of one transaction and never while waiting for a
 /// phone or a cloud: the closures here must not wait for them either.
 public struct MetadataStore: Sendable {
-    /// How often a transaction is tried if it conflicts with others.
+    /// How often a transaction is attempted if it conflicts with others.
     public static let maximumAttempts = 8
     /// The length of the column; nginx's ids have 32 characters.
     public static let maximumRequestIDLength = 64
@@ -17,7 +17,7 @@ public struct MetadataStore: Sendable {
     private let pause: @Sendable (Duration) -> Void
     private let schema = SchemaState()
     private let clock: DatabaseClock
-    /// Whether the database takes changes.
+    /// Whether the database accepts changes.
     public let writes = WriteRecord()
     private var requestID: String?
 
@@ -42,12 +42,12 @@ public struct MetadataStore: Sendable {
     public var now: WireDate { clock.now }
 
     /// Opens the store, after ``MigrationRunner/verify()`` has verified the schema; until then every use throws
-    /// ``StoreError/unavailable(_:)``, as if the database were not there.
+    /// ``StoreError/unavailable(_:)``, as if the database were unreachable.
     public func open() {
         schema.isVerified.store(true, ordering: .releasing)
     }
 
-    /// The same store, for the work of one request: the work that it adds to the outbox names the request.
+    /// The same store, for the work of one request: outbox rows that it adds name the request.
     ///
     /// - Parameter requestID: at most ``maximumRequestIDLength`` characters of printable ASCII; anything else is
     ///   ignored.
@@ -62,10 +62,10 @@ public struct MetadataStore: Sendable {
 
     /// Runs `body` in one transaction and commits it; an error thrown by `body` rolls it back.
     ///
-    /// Each statement sees what is committed at that moment, so what `body` reads after it has locked a group is as
+    /// Each statement sees the data committed at that moment, so the reads of `body` after it has locked a group are as
     /// recent as the lock. Deadlocks, lock timeouts and certification failures make the whole transaction run again, so
-    /// `body` may run several times and must have no effect outside the session. There is a short random pause between
-    /// attempts.
+    /// `body` may run several times and must have no effect outside the session. Attempts are separated by a short
+    /// random pause.
     public func transaction<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         try repeatedStatement { session in
             try session.begin()
@@ -75,8 +75,9 @@ public struct MetadataStore: Sendable {
         }
     }
 
-    /// Runs `body` as ``withSession(_:)`` does, and again if it conflicts with others: for a single statement that writes.
-    /// It takes one round trip to the database, where a transaction takes three; each statement is a transaction of its own.
+    /// Runs `body` as ``withSession(_:)`` does, and again if it conflicts with others: for a single statement that
+    /// writes. It needs one round trip to the database, while a transaction needs three; each statement is a separate
+    /// transaction.
     public func repeatedStatement<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         var attempt = 1
         while true {
@@ -104,8 +105,8 @@ public struct MetadataStore: Sendable {
         }
     }
 
-    /// Runs `body` outside a transaction: each statement is one of its own, and is not tried again if it conflicts with
-    /// others. For single reads, and for single statements that only write a row of their own.
+    /// Runs `body` outside a transaction: each statement is its own transaction, and is not retried if it conflicts
+    /// with others. For single reads, and for single statements that write only their own row.
     public func withSession<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         guard schema.isVerified.load(ordering: .acquiring) else {
             throw StoreError.unavailable(.unavailable(code: 0, message: "the schema has not been verified yet"))
@@ -130,16 +131,17 @@ public struct MetadataStore: Sendable {
     }
 }
 
-/// Whether a database that answers takes changes; what it was told last, and how often it has refused. Shared by all copies of
-/// a ``MetadataStore``.
+/// Whether a database that answers accepts changes: its latest answer to one, and the number of rejections. Shared by
+/// all copies of a ``MetadataStore``.
 public final class WriteRecord: Sendable {
     private let isRefusing = Atomic(false)
     private let count = Atomic(0)
 
-    /// Whether it has refused the latest change. Each process makes one twice a minute, whatever phones do.
+    /// Whether the database rejected the latest change. Each process attempts one twice a minute, independently of
+    /// phones.
     public var areRefused: Bool { isRefusing.load(ordering: .relaxed) }
 
-    /// How many it has refused since the process was started.
+    /// How many changes the database has rejected since the process started.
     public var refusals: Int { count.load(ordering: .relaxed) }
 
     func succeeded() { isRefusing.store(false, ordering: .relaxed) }
@@ -149,8 +151,8 @@ public final class WriteRecord: Sendable {
         count.add(1, ordering: .relaxed)
     }
 
-    /// The server's codes for a change that it does not take, and would not take a moment later either. All others of
-    /// ``MariaDBError/unavailable(code:message:)`` are about one connection, which has ended or was not accepted.
+    /// The server's codes for a rejected change that would also be rejected a moment later. All other codes of
+    /// ``MariaDBError/unavailable(code:message:)`` concern one connection, which has ended or was not accepted.
     private static let refusals: Set<UInt32> = [
         // An option prevents it, such as read_only; the transaction, the table or all of InnoDB is read only.
         1_290, 1_792, 1_036, 1_836, 1_874,
@@ -158,7 +160,7 @@ public final class WriteRecord: Sendable {
         1_021, 1_114, 1_026, 1_030,
     ]
 
-    /// Whether it was the server that said so, to a statement: it is read-only, or its disk is full.
+    /// Whether the server itself rejected a statement: it is read-only, or its disk is full.
     static func isRefusal(_ error: MariaDBError) -> Bool {
         guard case .unavailable(let code, _) = error else { return false }
         return refusals.contains(code)

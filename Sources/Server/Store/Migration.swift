@@ -17,8 +17,8 @@ struct Migration: Equatable {
     static let all = released + trial
 
     #if DEBUG
-        /// Debugging builds know one more migration, the next one, if its text is there: for the test of upgrades, in which
-        /// they are the next release.
+        /// Debug builds know one more migration, the next one, if its text exists: for the upgrade test, in which they
+        /// are the next release.
         private static let trial: [Migration] = {
             guard let text = try? TextFile.read("/usr/share/syncserver/trial-migration.sql") else { return [] }
             return [Migration(version: released.count + 1, name: "trial", sql: String(decoding: text, as: UTF8.self))]
@@ -27,7 +27,7 @@ struct Migration: Equatable {
         private static let trial: [Migration] = []
     #endif
 
-    /// A new file in `Migrations` is added here.
+    /// Add each new file in `Migrations` here.
     private static let released = [
         Migration(version: 1, name: "initial", sql: String(decoding: PackageResources._001_initial_sql, as: UTF8.self)),
         Migration(

@@ -8,7 +8,7 @@ public struct MigrationRunner: ~Copyable {
     /// How long a process may be silent before another one takes over its migration, in seconds.
     private static let leaseSeconds: Int64 = 600
 
-    /// The tables in which the runner notes what it does, which are there before any migration.
+    /// The tables in which the runner records its work; they exist before any migration.
     static let bookkeeping = """
         CREATE TABLE IF NOT EXISTS schema_migrations (
             version    INT NOT NULL PRIMARY KEY,
@@ -36,8 +36,8 @@ public struct MigrationRunner: ~Copyable {
     /// Applies the missing migrations.
     ///
     /// Idempotent, and safe to run on several hosts at once: a committed lease row decides which process runs
-    /// (`GET_LOCK` would be local to a node of a cluster, and DDL commits row locks away). MariaDB commits DDL at once,
-    /// so each file is safe to run again after a crash in the middle.
+    /// (`GET_LOCK` would be local to a node of a cluster, and DDL commits row locks). MariaDB commits DDL at once, so
+    /// each file is safe to run again after a crash in the middle.
     /// - Parameter last: the number of the last migration to apply; later ones are left for another call.
     /// - Returns: the names of the migrations that were applied by this call.
     /// - Throws: ``MigrationError`` if another process is already migrating or an applied migration differs from the
@@ -45,7 +45,7 @@ public struct MigrationRunner: ~Copyable {
     public mutating func migrate(through last: Int = .max) throws -> [String] {
         try translate { connection throws(MariaDBError) in try connection.executeScript(Self.bookkeeping) }
         guard try takeLease() else { throw MigrationError.inProgressElsewhere }
-        // Released after a failure too, or the next attempt would have to wait until it expires.
+        // Released after a failure as well; otherwise the next attempt would have to wait until it expires.
         let outcome = Result { try applyMissing(through: last) }
         let release = Result { try releaseLease() }
         let applied = try outcome.get()
@@ -75,8 +75,8 @@ public struct MigrationRunner: ~Copyable {
         do {
             present = try presentVersions()
         } catch StoreError.defect, StoreError.denied {
-            // The table does not exist. To an account that has rights on single tables, the database says no more than that it
-            // has none on this one.
+            // The table does not exist. If an account has rights on single tables only, the database merely reports
+            // that it has none on this one.
             throw MigrationError.outdated(missing: Migration.all.map(\.name))
         }
         let missing = Migration.all.filter { !present.contains($0.version) }
@@ -143,7 +143,7 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .inProgressElsewhere: "another process is migrating the database; try again when it has finished"
+        case .inProgressElsewhere: "another process is migrating the database; retry when it has finished"
         case .outdated(let missing):
             "the database lacks these steps of the schema: \(missing.joined(separator: ", ")); run `syncctl migrate`"
         case .newer(let versions):

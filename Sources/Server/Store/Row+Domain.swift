@@ -1,7 +1,7 @@
 package import MariaDB
 package import SyncProtocol
 
-/// A column of a row: by its name, or by its position where a statement has only a few.
+/// A column of a row: by its name, or by its position if a statement has only a few.
 package enum ColumnReference: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
     case name(String)
     case position(Int)
@@ -10,8 +10,8 @@ package enum ColumnReference: ExpressibleByStringLiteral, ExpressibleByIntegerLi
     package init(integerLiteral position: Int) { self = .position(position) }
 }
 
-// Reads columns as domain values; a value that cannot be decoded is damaged data, reported by table and column. What the
-// Index reads from each of its rows is always inlined, so that a known position costs nothing.
+// Reads columns as domain values; reports a value that cannot be decoded, by table and column, as damaged data. Methods
+// that Index calls for each of its rows are always inlined, so that a known position costs nothing.
 extension Row {
     package borrowing func identifier<ID: CasePreservingIdentifier>(
         _ column: ColumnReference, as type: ID.Type = ID.self

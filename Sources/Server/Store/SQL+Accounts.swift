@@ -13,7 +13,7 @@ extension SQL {
         return "CASE storage_type\(cases) END"
     }()
 
-    /// The hash under which an account is known, also after its user is removed.
+    /// The hash under which an account is known, even after its user is removed.
     /// - Parameters:
     ///   - type: the account type.
     ///   - id: the provider's identifier of the user.

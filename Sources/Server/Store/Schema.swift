@@ -1,14 +1,14 @@
 import MariaDB
 
-/// The columns of the database's tables: as the migrations make them, or as a database has them.
+/// The columns of the database's tables: as the migrations create them, or as a database has them.
 ///
-/// What is expected is read from the migrations' own text, so it cannot differ from them.
+/// The expected schema is read from the migrations' own text, so it cannot differ from them.
 public struct Schema: Sendable, Equatable {
-    /// A column, with what decides how the server's statements treat it.
+    /// A column, with the properties that affect the server's statements.
     public struct Column: Sendable, Equatable {
-        /// In the words of `information_schema.columns`, such as `varchar(36)`.
+        /// In the terms of `information_schema.columns`, such as `varchar(36)`.
         public var type: String
-        /// `nil` for what is no text.
+        /// `nil` for types other than text.
         public var collation: String?
         public var isNullable: Bool
     }
@@ -22,7 +22,7 @@ public struct Schema: Sendable, Equatable {
     /// The schema of this release.
     public static let expected = Schema(of: [MigrationRunner.bookkeeping] + Migration.all.map(\.sql))
 
-    /// How `actual` differs from this schema, as sentences; tables that this schema does not have are not compared.
+    /// How `actual` differs from this schema, as sentences; tables that this schema does not have are ignored.
     public func differences(in actual: Schema) -> [String] {
         var sentences: [String] = []
         for (name, column) in columns.sorted(by: { $0.key < $1.key }) {
@@ -42,7 +42,7 @@ public struct Schema: Sendable, Equatable {
         let tables = tables
         for name in actual.columns.keys.sorted() where columns[name] == nil {
             guard let table = name.split(separator: ".").first, tables.contains(table) else { continue }
-            sentences.append("\(name) is no column of this release")
+            sentences.append("\(name) is not a column of this release")
         }
         return sentences
     }
@@ -51,8 +51,9 @@ public struct Schema: Sendable, Equatable {
 // MARK: The migrations' text
 
 extension Schema {
-    /// Reads what statements make of an empty database. They are those of our migrations, which tests compare with what MariaDB
-    /// makes of them: CREATE TABLE, and ADD, MODIFY and DROP COLUMN of ALTER TABLE; others change no columns.
+    /// Computes the columns that statements create in an empty database. The statements are those of our migrations;
+    /// tests compare the result with MariaDB's: CREATE TABLE, and ADD, MODIFY and DROP COLUMN of ALTER TABLE; others
+    /// change no columns.
     init(of scripts: [String]) {
         columns = [:]
         var defaults: [Substring: String] = [:]
@@ -174,7 +175,7 @@ extension Schema {
 
         mutating func next() -> Substring {
             let word = rest.prefix { !$0.isWhitespace && $0 != "(" }
-            // Of what begins with a parenthesis, that.
+            // A parenthesis is a word of its own.
             let length = max(word.count, 1)
             defer { rest = rest.dropFirst(length).drop(while: \.isWhitespace) }
             return rest.prefix(length)

@@ -2,9 +2,9 @@ public import MariaDB
 
 /// What a failure of the database means for the caller.
 public enum StoreError: Error {
-    /// The database is unreachable or too busy; nothing was changed, or the outcome is unknown. Try again later.
+    /// The database is unreachable or too busy; nothing was changed, or the outcome is unknown. Retry later.
     case unavailable(MariaDBError)
-    /// All connections stayed in use; nothing was changed. Try again later.
+    /// All connections stayed in use; nothing was changed. Retry later.
     case busy
     /// Conflict with other transactions; the whole transaction may be retried.
     case contention(MariaDBError)
@@ -14,10 +14,10 @@ public enum StoreError: Error {
     case notFound
     /// A stored value is not valid for its type: damaged data, or a bug.
     case corrupt(table: String, column: String)
-    /// The database refuses the account, or a table to it; nothing was changed. Lasts until the operator corrects the
-    /// account, its rights or the configuration.
+    /// The database rejects the account, or its access to a table; nothing was changed. Lasts until the operator
+    /// corrects the account, its rights or the configuration.
     case denied(MariaDBError)
-    /// The database rejects a statement for a reason that will not pass: a bug.
+    /// The database rejects a statement for a permanent reason: a bug.
     case defect(MariaDBError)
 }
 
@@ -40,13 +40,13 @@ extension StoreError: CustomStringConvertible, CustomDebugStringConvertible {
         switch self {
         case .unavailable(let error), .contention(let error), .denied(let error), .defect(let error): error.description
         case .busy: MariaDBError.poolExhausted.description
-        case .alreadyExists(let key): "A row with this \(key) exists already."
+        case .alreadyExists(let key): "A row with this \(key) already exists."
         case .notFound: "The row does not exist."
         case .corrupt(let table, let column): "A value in \(table.isEmpty ? column : "\(table).\(column)") is damaged."
         }
     }
 
-    /// For the log: with the database's own code and text.
+    /// For the log: includes the database's code and text.
     public var debugDescription: String {
         switch self {
         case .unavailable(let error), .contention(let error), .denied(let error), .defect(let error):

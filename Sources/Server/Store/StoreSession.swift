@@ -2,11 +2,11 @@ package import MariaDB
 
 /// One thread's session with the database; the repositories are its extensions.
 ///
-/// Repositories never begin or end a transaction: ``MetadataStore`` does. Its `package` members are for `Operations`,
-/// which has the statements that only operators need; whatever serves phones calls repositories.
+/// Repositories never begin or end a transaction: ``MetadataStore`` does. The `package` members are for `Operations`,
+/// whose statements only operators need; code that serves phones calls repositories.
 public struct StoreSession: ~Copyable {
     var connection: Connection
-    /// The request that the session works for; `nil` if there is none.
+    /// The request that the session serves; `nil` if there is none.
     private let requestID: String?
 
     init(_ connection: consuming Connection, requestID: String?) {
@@ -42,13 +42,13 @@ public struct StoreSession: ~Copyable {
         do { return Int(try connection.execute(sql, values).affectedRows) } catch { throw StoreError(error) }
     }
 
-    /// Runs an INSERT and returns the number that AUTO_INCREMENT gave to the row.
+    /// Runs an INSERT and returns the row's AUTO_INCREMENT number.
     mutating func insert(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int64 {
         do { return Int64(try connection.execute(sql, values).lastInsertID) } catch { throw StoreError(error) }
     }
 
-    /// Runs an INSERT of the result of a query, one row at most, and returns the number that AUTO_INCREMENT gave to the
-    /// row; `nil` if the query returned none.
+    /// Runs an INSERT of the result of a query, at most one row, and returns the row's AUTO_INCREMENT number; `nil` if
+    /// the query returned no row.
     mutating func insertSelected(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int64? {
         do {
             let result = try connection.execute(sql, values)
@@ -92,7 +92,7 @@ public struct StoreSession: ~Copyable {
         try connection.query(sql, values, body)
     }
 
-    /// Runs SQL that this program composed, with nothing bound.
+    /// Runs SQL that this program composed, without bound values.
     package mutating func executeScript(_ trustedSQL: String) throws(StoreError) {
         do { try connection.executeScript(trustedSQL) } catch { throw StoreError(error) }
     }

@@ -15,22 +15,22 @@ public struct GroupMember: Equatable, Sendable {
     }
 }
 
-/// What must happen to a group so that it has an admin.
+/// What a group needs so that it has an admin.
 ///
 /// A pure decision, made whenever a member has left or their permission has changed.
 public enum Succession: Equatable, Sendable {
-    /// There is an admin.
+    /// The group has an admin.
     case unnecessary
     /// This member becomes admin.
     case promotion(of: UserID)
-    /// Nobody is left: the group ends.
+    /// No member is left: the group ends.
     case groupEnds
 
-    /// Decides for a group with just these members.
+    /// Decides for a group with exactly these members.
     ///
-    /// Members with storage come first, since others depend on them: among those the highest permission, then the
+    /// Members with storage come first, because others depend on them: among those the highest permission, then the
     /// longest membership. If no member has storage, the longest membership decides. Of two who joined in the same
-    /// second the older user is chosen.
+    /// second, the older user is chosen.
     public static func among(_ members: [GroupMember]) -> Succession {
         guard !members.isEmpty else { return .groupEnds }
         if members.contains(where: { $0.permission == .admin }) { return .unnecessary }

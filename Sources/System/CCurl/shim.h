@@ -59,8 +59,8 @@ static inline CURLcode shim_curl_setopt_socket_options(CURL *handle, curl_sockop
     return curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, value);
 }
 
-/// Keeps the kernel from taking more bytes than so many that it cannot send yet (tcp(7), `TCP_NOTSENT_LOWAT`): otherwise
-/// it takes megabytes from a program, and sends them for minutes over a slow line.
+/// Limits how many unsent bytes the kernel accepts (tcp(7), `TCP_NOTSENT_LOWAT`): otherwise it accepts megabytes from a
+/// program, and sends them for minutes over a slow line.
 static inline void shim_curl_limit_unsent(curl_socket_t socket, int bytes) {
     (void)setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 }
@@ -89,7 +89,7 @@ static inline CURLcode shim_curl_setopt_open_socket(CURL *handle, curl_opensocke
 }
 
 /// The bytes of the IP address that libcurl is about to connect to, in network order, with their number: 4 or 16; 0 for
-/// another family. `struct curl_sockaddr` declares less room for the address than it has (CURLOPT_OPENSOCKETFUNCTION(3)).
+/// another family. `struct curl_sockaddr` declares less space than the address needs (CURLOPT_OPENSOCKETFUNCTION(3)).
 static inline size_t shim_curl_ip_address(const struct curl_sockaddr *address, const uint8_t **bytes) {
     switch (address->addr.sa_family) {
     case AF_INET:
@@ -104,7 +104,7 @@ static inline size_t shim_curl_ip_address(const struct curl_sockaddr *address, c
     }
 }
 
-/// Makes the socket that libcurl would have made; CURL_SOCKET_BAD if that fails.
+/// Creates the socket that libcurl would create; CURL_SOCKET_BAD if that fails.
 static inline curl_socket_t shim_curl_socket(const struct curl_sockaddr *address) {
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }

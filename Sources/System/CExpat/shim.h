@@ -1,4 +1,4 @@
-// Expat, a parser of XML.
+// Expat, an XML parser.
 #pragma once
 #include <expat.h>
 

@@ -1,4 +1,4 @@
-// System calls of Linux that Swift's Glibc module lacks.
+// Linux system calls that are missing in Swift's Glibc module.
 #pragma once
 #include <malloc.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 static inline int posix_name_this_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 // flock(2). Declared here: <sys/file.h> includes <fcntl.h>, whose types would then belong to this module or to Glibc,
-// whichever is loaded first.
+// depending on which is loaded first.
 extern int flock(int descriptor, int operation);
 
 // pipe2(2), and the posix_spawn(3) file action that closes all descriptors from a given one upwards (glibc 2.34), whose

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// A request body that is handed to libcurl piece by piece, while its bytes arrive from elsewhere.
+/// A request body that libcurl reads piece by piece, while its bytes arrive from elsewhere.
 public struct ArrivingBody: Sendable {
-    /// Copies bytes into the beginning of the buffer, from a position in the body on, and waits if none is there yet.
+    /// Copies bytes from a position in the body into the beginning of the buffer, and waits if none have arrived.
     ///
     /// The position goes back only if libcurl sends the request again because a reused connection was dead.
     /// - Returns: the number of bytes copied, at least 1; `nil` ends the transfer with ``CurlError/cancelled``.
@@ -10,8 +10,8 @@ public struct ArrivingBody: Sendable {
 
     /// The exact length, sent as `Content-Length`.
     public let lengthBytes: Int
-    /// How long the server may take for anything, counted from the moment when it was last given bytes: the time in
-    /// which the bytes themselves are awaited does not count.
+    /// How long the server may take for anything, counted from the moment when it last received bytes: the wait for the
+    /// bytes themselves does not count.
     public let patience: Duration
     let read: Reader
 
@@ -23,8 +23,8 @@ public struct ArrivingBody: Sendable {
 }
 
 extension ArrivingBody {
-    /// Bytes of a file, by their positions, or all; they are read while they are sent. Should the file have become shorter
-    /// by then, the transfer ends.
+    /// Reads bytes of a file, a range or all, while they are sent. If the file has become shorter by then, the transfer
+    /// ends.
     ///
     /// Nil if the file cannot be read, or is shorter.
     public init?(file path: String, _ range: Range<Int>? = nil, patience: Duration) {

@@ -6,7 +6,7 @@ struct BodySender {
     private var position = 0
     private var lastSupply = ContinuousClock.now
 
-    /// Set once the body could not be read on.
+    /// Set once the body could not be read further.
     private(set) var hasFailed = false
     /// Set once the server exceeded the body's patience.
     private(set) var isOverdue = false
@@ -25,14 +25,14 @@ struct BodySender {
         return count
     }
 
-    /// Goes back, since libcurl sends the body again.
+    /// Seeks back because libcurl sends the body again.
     mutating func seek(to newPosition: Int) -> Bool {
         guard (0...body.lengthBytes).contains(newPosition) else { return false }
         position = newPosition
         return true
     }
 
-    /// Whether the server may take still longer; libcurl asks about once a second (CURLOPT_XFERINFOFUNCTION(3)).
+    /// Whether the server may take even longer; libcurl asks about once a second (CURLOPT_XFERINFOFUNCTION(3)).
     mutating func checkPatience() -> Bool {
         isOverdue = lastSupply.duration(to: .now) > body.patience
         return !isOverdue

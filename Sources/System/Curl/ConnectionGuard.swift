@@ -3,14 +3,14 @@ internal import CCurl
 /// Decides, for the duration of one transfer, which addresses libcurl may connect to.
 struct ConnectionGuard {
     let reach: Request.Reach
-    /// Set once an address was refused.
+    /// Set once an address was rejected.
     private(set) var hasRefused = false
     /// Set once an address was allowed.
     private(set) var hasAllowed = false
 
     init(reach: Request.Reach) { self.reach = reach }
 
-    /// Whether a connection to this address may be made; the bytes are in network order.
+    /// Whether libcurl may connect to this address; the bytes are in network order.
     mutating func allows(_ address: [UInt8]) -> Bool {
         let isAllowed = reach == .anywhere || PublicAddresses.contains(address)
         if isAllowed { hasAllowed = true } else { hasRefused = true }

@@ -3,11 +3,11 @@ internal import CCurl
 extension CurlError {
     /// Maps a `CURLcode` to an error (libcurl-errors(3)).
     ///
-    /// - Parameter sentBytes: bytes of the request that libcurl handed to the connection.
+    /// - Parameter sentBytes: bytes of the request that libcurl passed to the connection.
     init(_ code: CURLcode, message: String, sentBytes: Int) {
         switch code {
-        // libcurl uses these two for replies as well: a header of more than 100 KB, and bytes that are no HTTP. The server
-        // may have carried out the request then.
+        // libcurl uses these two for replies as well: a header of more than 100 KB, and bytes that are not HTTP. The
+        // server may have carried out the request then.
         case CURLE_OUT_OF_MEMORY where sentBytes > 0, CURLE_UNSUPPORTED_PROTOCOL where sentBytes > 0:
             self = .interrupted(code: code.rawValue, message: message)
 
@@ -41,15 +41,15 @@ extension CurlError {
     /// The error of a transfer that has ended with `code`.
     ///
     /// - Parameters:
-    ///   - errorText: what CURLOPT_ERRORBUFFER(3) names.
-    ///   - mayHaveBeenSent: whether the server may have seen the request although libcurl counts no byte of it.
+    ///   - errorText: the text in CURLOPT_ERRORBUFFER(3).
+    ///   - mayHaveBeenSent: whether the server may have seen the request although libcurl counted none of its bytes.
     init(
         _ code: CURLcode, of handle: UnsafeMutableRawPointer, _ errorText: UnsafeMutableBufferPointer<CChar>,
         mayHaveBeenSent: Bool = false
     ) {
         let written = unsafe errorText.baseAddress.map { unsafe String(cString: $0) } ?? ""
         let message = written.isEmpty ? unsafe String(cString: curl_easy_strerror(code)) : written
-        // Bytes of head and body that libcurl handed to the connection (CURLINFO_REQUEST_SIZE(3)).
+        // Bytes of head and body that libcurl passed to the connection (CURLINFO_REQUEST_SIZE(3)).
         var headBytes = 0
         var bodyBytes: curl_off_t = 0
         _ = unsafe shim_curl_getinfo_long(handle, CURLINFO_REQUEST_SIZE, &headBytes)

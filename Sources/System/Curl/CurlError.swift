@@ -6,7 +6,7 @@ public enum CurlError: Error, Equatable, Sendable {
     /// No connection was established, or it broke before any byte of the request was sent: nothing has happened, and
     /// any request may be retried.
     case notSent(code: UInt32, message: String)
-    /// None of the host's addresses may be connected to (``Request/Reach``): nothing was sent.
+    /// The request may not connect to any of the host's addresses (``Request/Reach``): nothing was sent.
     case forbiddenAddress
     /// Certificate verification or TLS negotiation failed; nothing of the request was sent. Do not retry: the operator
     /// must investigate.
@@ -38,13 +38,13 @@ extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
         switch self {
         case .notSent: "The server could not be reached."
         case .forbiddenAddress: "The host has no public address."
-        case .tls: "No secure connection could be made."
+        case .tls: "A secure connection could not be established."
         case .interrupted: "The connection broke; the outcome is unknown."
         case .timedOut: "The request took too long; the outcome is unknown."
         case .tooSlow: "The transfer was too slow; the outcome is unknown."
         case .partial: "The response is incomplete."
         case .responseTooLarge(let limit): "The response is larger than \(limit) bytes."
-        case .otherHTTPVersion: "The server does not speak HTTP/2."
+        case .otherHTTPVersion: "The server does not support HTTP/2."
         case .cancelled: "The transfer was stopped."
         case .invalidRequest: "The request is malformed."
         case .outOfMemory: "Out of memory."

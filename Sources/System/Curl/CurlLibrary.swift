@@ -8,8 +8,8 @@ public enum CurlLibrary {
         precondition(result == CURLE_OK, "libcurl could not be initialized")
     }
 
-    /// Initializes libcurl unless that has been done here before. A library has no `main`; libcurl itself allows it at any
-    /// time, from 7.84 on (curl_global_init(3), "threadsafe").
+    /// Initializes libcurl unless this function has already done so. A library has no `main`; libcurl itself allows
+    /// initialization at any time, from 7.84 on (curl_global_init(3), "threadsafe").
     static func initializeOnce() { initialized }
 
     private static let initialized: Void = initialize()

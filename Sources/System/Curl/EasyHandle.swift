@@ -70,7 +70,7 @@ public struct EasyHandle: ~Copyable {
         return Response(head: head, body: body)
     }
 
-    /// Sends the request and passes the response on as it arrives, with no size limit.
+    /// Sends the request and passes the response on as it arrives, without a size limit.
     ///
     /// `onHead` is called once, before the first call of `onBody`; either may return false to stop the transfer, which
     /// closes the connection. A body must not be trusted before this function has returned.
@@ -108,7 +108,7 @@ public struct EasyHandle: ~Copyable {
             }
         }
         guard case .failure(let error) = result else { return result }
-        // An address that was allowed may have been tried as well; then its failure is the one to report.
+        // An allowed address may have been tried as well; then report its failure.
         if connectionGuard.hasRefused, !connectionGuard.hasAllowed, !error.mayHaveBeenSent {
             return .failure(.forbiddenAddress)
         }
@@ -144,8 +144,8 @@ public struct EasyHandle: ~Copyable {
             let headers = try HeaderList(of: request)
             var isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard, sender)
             if case .failure = isReady {
-                // A transfer that ended before it had a connection, as after a failed name lookup, leaves buffers
-                // behind, and libcurl 7.88 refuses their sizes from then on. A new handle is unaffected.
+                // A transfer that ended before it had a connection, for example after a failed name lookup, leaves
+                // buffers behind, and libcurl 7.88 rejects their sizes from then on. A new handle is unaffected.
                 try renewHandle()
                 isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard, sender)
             }
@@ -184,7 +184,7 @@ public struct EasyHandle: ~Copyable {
     }
 
     /// Replaces the libcurl handle with a new one; the connections of the old one are closed.
-    /// - Throws: ``CurlError/outOfMemory``; the old handle is then kept.
+    /// - Throws: ``CurlError/outOfMemory``; then the old handle stays.
     private mutating func renewHandle() throws(CurlError) {
         guard let newHandle = unsafe curl_easy_init() else { throw .outOfMemory }
         unsafe curl_easy_cleanup(handle)

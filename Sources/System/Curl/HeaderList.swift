@@ -8,14 +8,14 @@ struct HeaderList: ~Copyable {
 
     init() { unsafe head = nil }
 
-    /// The headers of a request, and what removes those that libcurl would add by itself.
+    /// The headers of a request, and lines that suppress those that libcurl would add.
     init(of request: Request) throws(CurlError) {
         self.init()
         for (name, value) in request.headers {
             // "Name:" would remove the header; with a semicolon it is sent without a value (CURLOPT_HTTPHEADER(3)).
             try append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
-        // "Name:" removes what libcurl adds by itself: a wait for "100 Continue", and a form's content type.
+        // "Name:" suppresses what libcurl would add: a wait for "100 Continue", and a form's content type.
         if !request.hasHeader("Expect") { try append("Expect:") }
         if !request.hasHeader("Content-Type") { try append("Content-Type:") }
     }

@@ -40,17 +40,17 @@ struct OptionSetter {
         note(unsafe shim_curl_setopt_callback(handle, option, callback))
     }
 
-    /// Sets the callback that makes sockets.
+    /// Sets the callback that creates sockets.
     mutating func setOpenSocket(_ callback: @escaping curl_opensocket_callback) {
         note(unsafe shim_curl_setopt_open_socket(handle, callback))
     }
 
-    /// Sets the callback that is told of the transfer's progress.
+    /// Sets the callback for the transfer's progress.
     mutating func setProgress(_ callback: @escaping curl_xferinfo_callback) {
         note(unsafe shim_curl_setopt_progress(handle, callback))
     }
 
-    /// Sets the callback that is asked before the request is sent.
+    /// Sets the callback that libcurl calls before it sends the request.
     mutating func setBeforeRequest(_ callback: @escaping curl_prereq_callback) {
         note(unsafe shim_curl_setopt_prereq(handle, callback))
     }
@@ -73,16 +73,17 @@ extension OptionSetter {
     mutating func setConnection(of request: Request) {
         // Signals would interrupt other threads (CURLOPT_NOSIGNAL(3)).
         set(CURLOPT_NOSIGNAL, 1)
-        // A name lookup without an answer ends at the timeout; the resolver thread is left to finish by itself, where
-        // libcurl would otherwise wait for it (CURLOPT_QUICK_EXIT(3)).
+        // A name lookup without an answer ends at the timeout; the resolver thread finishes on its own, while libcurl
+        // would otherwise wait for it (CURLOPT_QUICK_EXIT(3)).
         set(CURLOPT_QUICK_EXIT, 1)
-        // Otherwise a handle would use an address for a minute, whatever its time to live is, and also after it has failed.
+        // Otherwise a handle would use an address for a minute, regardless of its time to live and even after it has
+        // failed.
         set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         // A proxy set in the environment would see where users' files go.
         if !request.usesEnvironmentProxy { set(CURLOPT_PROXY, "") }
-        // What a proxy says to CONNECT is not the response.
+        // A proxy's reply to CONNECT is not the response.
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // All that this libcurl can decompress.
+        // Everything that this libcurl can decompress.
         if request.acceptsCompression { set(CURLOPT_ACCEPT_ENCODING, "") }
         set(CURLOPT_FOLLOWLOCATION, 0)
         set(CURLOPT_SSL_VERIFYPEER, 1)
@@ -135,7 +136,7 @@ extension OptionSetter {
         }
     }
 
-    /// Sets URL, method and a body that arrives meanwhile; `sender` must remain valid until the transfer has ended.
+    /// Sets URL, method and a body that is still arriving; `sender` must remain valid until the transfer has ended.
     mutating func setMethod(
         of request: Request, andArriving body: ArrivingBody, _ sender: UnsafeMutablePointer<BodySender>
     ) {
@@ -202,7 +203,7 @@ extension OptionSetter {
 }
 
 extension Duration {
-    /// Whole milliseconds, at least 1, since 0 would mean libcurl's default.
+    /// Whole milliseconds, at least 1, because 0 would mean libcurl's default.
     fileprivate var milliseconds: Int {
         let (seconds, attoseconds) = components
         return max(1, Int(clamping: seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000))

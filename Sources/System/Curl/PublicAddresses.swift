@@ -1,11 +1,11 @@
-/// Tells the addresses of the public Internet from all others: this machine's, this network's, and those that stand for
-/// one of them in another form.
+/// Distinguishes addresses of the public Internet from all others: this machine's, this network's, and those that
+/// represent one of them in another form.
 ///
-/// By the IANA Special-Purpose Address Registries (RFC 6890, as of 2026), of which an address counts as public only if it
-/// is globally reachable as the destination of a server. In IPv6 that is nothing outside 2000::/3.
+/// By the IANA Special-Purpose Address Registries (RFC 6890, as of 2026); an address counts as public only if it is
+/// globally reachable as a server's destination. In IPv6 nothing outside 2000::/3 is public.
 public enum PublicAddresses {
     /// Whether an address, in network order, is public.
-    /// - Parameter bytes: 4 of IPv4 or 16 of IPv6; nothing else is public.
+    /// - Parameter bytes: 4 for IPv4 or 16 for IPv6; any other number is not public.
     public static func contains(_ bytes: some Collection<UInt8>) -> Bool {
         let bytes = Array(bytes)
         switch bytes.count {
@@ -58,8 +58,8 @@ public enum PublicAddresses {
         Block([240, 0, 0, 0], 4),  // reserved, and broadcast
     ]
 
-    /// Parts of 2000::/3 that are not public. Those that embed an IPv4 address (6to4, Teredo) are refused as a whole,
-    /// whatever they embed: no server needs them.
+    /// Parts of 2000::/3 that are not public. Addresses that embed an IPv4 address (6to4, Teredo) are rejected
+    /// entirely: no server needs them.
     private static let specialIPv6 = [
         Block([0x20, 0x01, 0x00], 23),  // IETF protocol assignments: Teredo, benchmarks, ORCHID
         Block([0x20, 0x01, 0x0D, 0xB8], 32),  // documentation
@@ -72,7 +72,7 @@ public enum PublicAddresses {
     /// both prefixes of NAT64 (`64:ff9b::/96`, `64:ff9b:1::/48`), discard-only, unique local (the metadata service
     /// `fd00:ec2::254` among them), link-local, site-local, segment routing, multicast.
     ///
-    /// A network may have a NAT64 prefix of its own within 2000::/3, which no list can know (RFC 6052, section 2.2): there,
+    /// A network may have its own NAT64 prefix within 2000::/3, which no list can know (RFC 6052, section 2.2): there,
     /// the operator's firewall has to keep the translator from private addresses, as section 5.3 demands.
     private static func isPublicIPv6(_ bytes: [UInt8]) -> Bool {
         bytes[0] & 0xE0 == 0x20 && !specialIPv6.contains { $0.matches(bytes) }

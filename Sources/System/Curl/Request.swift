@@ -1,12 +1,12 @@
 /// An HTTP request with its time and size limits.
 public struct Request: Sendable {
-    /// What is sent after the headers.
+    /// The part sent after the headers.
     public enum Body: Sendable {
         /// Nothing. POST, PUT and PATCH send `Content-Length: 0`.
         case none
-        /// These bytes, which are not copied. If there are none, all methods but GET and HEAD send `Content-Length: 0`.
+        /// These bytes, which are not copied. If empty, all methods except GET and HEAD send `Content-Length: 0`.
         case bytes(ArraySlice<UInt8>)
-        /// Bytes that may not all be there when the transfer begins.
+        /// Bytes that may not all be available when the transfer begins.
         case arriving(ArrivingBody)
 
         /// The bytes of an array.
@@ -15,13 +15,13 @@ public struct Request: Sendable {
 
     /// Which addresses a connection may go to.
     public enum Reach: Sendable {
-        /// Whatever the host's name stands for.
+        /// Any address of the host's name.
         case anywhere
-        /// Only addresses in ``PublicAddresses``: for hosts that somebody else names, who might mean this machine or a
-        /// neighbour of it. Judged is the very address that is about to be connected to, so that no later answer of the
-        /// name's owner matters.
+        /// Only addresses in ``PublicAddresses``: for host names from users, which could refer to this machine or a
+        /// neighbour. Checks the address that libcurl is about to connect to, so that a later answer of the name's
+        /// owner cannot change it.
         ///
-        /// Give such requests an ``EasyHandle`` of their own: a connection that is open already is not judged again.
+        /// Give such requests a separate ``EasyHandle``: an open connection is not checked again.
         case publicAddresses
     }
 
@@ -29,10 +29,10 @@ public struct Request: Sendable {
     public enum HTTPVersion: Sendable {
         /// HTTP/1.1 with one connection per handle: faster for bulk data.
         case http11
-        /// HTTP/2 if the server offers it in the TLS handshake, else HTTP/1.1.
+        /// HTTP/2 if the server offers it in the TLS handshake; otherwise HTTP/1.1.
         case http2
-        /// HTTP/2, or the request fails: if the server does not offer it in the TLS handshake, the request is still
-        /// sent over HTTP/1.1, but nothing of the response is passed on.
+        /// HTTP/2, or the request fails: if the server does not offer it in the TLS handshake, libcurl still sends the
+        /// request over HTTP/1.1, but nothing of the response is passed on.
         case http2Only
     }
 
@@ -41,9 +41,9 @@ public struct Request: Sendable {
     /// The absolute URL, percent-encoded.
     public var url: String
     /// Header fields in order, in addition to `Host`, `Accept: */*` and `Content-Length`. No form content type and no
-    /// `Expect` is added. `Content-Length` and `Transfer-Encoding` are rejected, since the body determines them.
+    /// `Expect` is added. `Content-Length` and `Transfer-Encoding` are rejected, because the body determines them.
     public var headers: [(name: String, value: String)]
-    /// What is sent after the headers.
+    /// The part sent after the headers.
     public var body: Body
     /// The protocol version to ask for; HTTP/1.1 by default.
     public var httpVersion: HTTPVersion = .http11
@@ -64,16 +64,16 @@ public struct Request: Sendable {
     public var uploadBufferBytes = 524_288
     /// Which addresses the connection may go to; any by default.
     public var reach: Reach = .anywhere
-    /// Sends the request on a new connection of its own, which is closed afterwards.
+    /// Sends the request on a new, separate connection, which is closed afterwards.
     ///
-    /// If the server closes a reused connection at that very moment, libcurl itself sends the request again
-    /// (`Curl_retry_request`); set this where that must not happen.
+    /// If the server closes a reused connection at that moment, libcurl itself sends the request again
+    /// (`Curl_retry_request`); set this if that must not happen.
     public var usesFreshConnection = false
 
-    /// Goes through the proxy that `https_proxy` or `http_proxy` names, unless `no_proxy` excepts the host (curl(1),
-    /// "Environment"). By default no proxy is used, whatever the environment says.
+    /// Uses the proxy named by `https_proxy` or `http_proxy`, unless `no_proxy` excludes the host (curl(1),
+    /// "Environment"). By default no proxy is used, regardless of the environment.
     public var usesEnvironmentProxy = false
-    /// Offers the server to compress the response, and decompresses it; limits hold for what results. Off by default.
+    /// Accepts compressed responses and decompresses them; limits apply to the decompressed size. Off by default.
     public var acceptsCompression = false
 
     /// Creates a request with the default limits.
@@ -91,12 +91,12 @@ extension Request {
     /// Rejects anything that would not arrive as one request with exactly these fields.
     /// - Throws: ``CurlError/invalidRequest(reason:)``.
     func validate() throws(CurlError) {
-        guard Self.isToken(method) else { throw .invalidRequest(reason: "method is no token") }
+        guard Self.isToken(method) else { throw .invalidRequest(reason: "method is not a token") }
         guard url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw .invalidRequest(reason: "URL holds characters that need percent-encoding")
         }
         for (name, value) in headers {
-            guard Self.isToken(name) else { throw .invalidRequest(reason: "header name is no token") }
+            guard Self.isToken(name) else { throw .invalidRequest(reason: "header name is not a token") }
             // RFC 9110, section 5.5: no control characters except tab.
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw .invalidRequest(reason: "header value holds control characters")
@@ -106,7 +106,7 @@ extension Request {
         }
     }
 
-    /// Whether there is a body without bytes, which is not the same as none.
+    /// Whether there is a body without bytes, in contrast to no body.
     var hasEmptyBody: Bool {
         if case .bytes(let bytes) = body { bytes.isEmpty && method != "GET" && method != "HEAD" } else { false }
     }

@@ -5,10 +5,10 @@ public struct ResponseHead: Sendable {
     /// Header fields in the order and spelling received, including repeated ones.
     public let headers: [(name: String, value: String)]
 
-    /// The first value of the header field `name`, whatever its case; nil if it is absent.
+    /// The first value of the header field `name`, case-insensitively; nil if it is absent.
     public func value(of name: String) -> String? { headers.value(of: name) }
 
-    /// All values of the header field `name`, whatever its case.
+    /// All values of the header field `name`, case-insensitively.
     public func values(of name: String) -> [String] {
         headers.filter { $0.name.isEqualIgnoringCase(to: name) }.map(\.value)
     }
@@ -25,7 +25,7 @@ public struct Response: Sendable {
     public var status: Int { head.status }
     /// Header fields in the order and spelling received, including repeated ones.
     public var headers: [(name: String, value: String)] { head.headers }
-    /// The first value of the header field `name`, whatever its case; nil if it is absent.
+    /// The first value of the header field `name`, case-insensitively; nil if it is absent.
     public func value(of name: String) -> String? { head.value(of: name) }
 }
 

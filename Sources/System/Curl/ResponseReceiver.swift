@@ -1,12 +1,12 @@
-/// Receives what libcurl's callbacks deliver, for the duration of one transfer.
+/// Receives the data of libcurl's callbacks, for the duration of one transfer.
 ///
-/// Lives on the stack of `perform`, inside one `withUnsafeMutablePointer`; records failures, since a Swift error must
+/// Lives on the stack of `perform`, inside one `withUnsafeMutablePointer`; records failures, because a Swift error must
 /// not be thrown through C.
 struct ResponseReceiver {
     /// Maximum total size of the header lines of one response, in bytes.
     static let headerLimitBytes = 256 * 1024
 
-    /// Whether a response over another version ends the transfer.
+    /// Whether a response in another version ends the transfer.
     let requiresHTTP2: Bool
     let onHead: (ResponseHead) -> Bool
     let onBody: (Span<UInt8>) -> Bool
@@ -15,13 +15,13 @@ struct ResponseReceiver {
     private(set) var isCancelled = false
     /// Set once the header lines exceeded the limit.
     private(set) var headersOverflowed = false
-    /// Set once a response that is required to be HTTP/2 has started in another version.
+    /// Set once a response that must be HTTP/2 has started in another version.
     private(set) var isOtherVersion = false
     /// Set once the final head was delivered.
     private(set) var headIsDelivered = false
 
     private var status = 0
-    /// Whether the status line of the present head has been received: another one in it is an invalid header.
+    /// Whether the status line of the present head has been received: a second one is an invalid header.
     private var hasStatusLine = false
     private var headers: [(name: String, value: String)] = []
     private var headerBytes = 0
@@ -42,7 +42,7 @@ struct ResponseReceiver {
             headersOverflowed = true
             return false
         }
-        // Trailers of a chunked body arrive here too; they are ignored.
+        // Trailers of a chunked body also arrive here and are ignored.
         guard !headIsDelivered else { return true }
         let text = Substring(line)
         if text.hasPrefix("HTTP/") && !hasStatusLine {

@@ -1,7 +1,7 @@
 /// Where connections go instead of the hosts in the URLs; for running against emulated servers.
 public struct Routing: Sendable, Equatable {
-    /// `host:port` that every connection goes to, whatever the URL says; nil for the URL's own host. The URL, the
-    /// `Host` header and the name in the certificate stay as they are (CURLOPT_CONNECT_TO(3)).
+    /// `host:port` of every connection, regardless of the URL; nil for the URL's own host. The URL, the `Host` header
+    /// and the name in the certificate stay as they are (CURLOPT_CONNECT_TO(3)).
     public var connectTo: String?
     /// A PEM file of the certificate authorities to trust instead of the system's; nil for the system's.
     public var caFile: String?

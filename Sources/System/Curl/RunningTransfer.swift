@@ -5,14 +5,14 @@ internal import CCurl
 /// Everything whose address libcurl keeps lives on the heap until the handle is gone. Used by the loop's thread only.
 @safe
 final class RunningTransfer {
-    /// At most so many bytes are in the kernel without being sent: 6 s at 20 kB/s.
+    /// Maximum number of unsent bytes in the kernel: 6 s at 20 kB/s.
     private static let unsentLimitBytes: CInt = 128 * 1024
 
     let receiver: any TransferReceiver
     private let transfer: Transfer
     private(set) var handle: UnsafeMutableRawPointer
     private let errorText: UnsafeMutableBufferPointer<CChar>
-    /// The body, if it was bytes.
+    /// The body, if it consists of bytes.
     private let bytes: UnsafeMutableBufferPointer<UInt8>
     private let response: UnsafeMutablePointer<ResponseReceiver>
     private let sender: UnsafeMutablePointer<BodySender>
@@ -62,7 +62,7 @@ final class RunningTransfer {
     }
 
     deinit {
-        // First of all: libcurl may look at the others until then.
+        // Cleaned up first: libcurl may access the others until then.
         unsafe curl_easy_cleanup(handle)
         unsafe errorText.deallocate()
         unsafe bytes.deallocate()
@@ -71,13 +71,13 @@ final class RunningTransfer {
         unsafe watch.deinitialize(count: 1).deallocate()
     }
 
-    /// When the transfer has lasted too long unless there is progress before.
+    /// When the transfer times out unless it makes progress.
     var deadline: ContinuousClock.Instant {
         let limit = unsafe watch.pointee.lastProgress + idleLimit
         return end.map { min($0, limit) } ?? limit
     }
 
-    /// libcurl itself ends what is not connected in time; it gets a moment more.
+    /// libcurl itself ends transfers that do not connect in time; it gets a little more time.
     private var idleLimit: Duration {
         unsafe watch.pointee.hasBegun ? transfer.idleTimeout : transfer.request.connectTimeout + .seconds(1)
     }
@@ -105,7 +105,7 @@ final class RunningTransfer {
 
     private func setOptions() -> Result<Void, CurlError> {
         var request = transfer.request
-        // The loop watches over the times.
+        // The loop enforces the time limits.
         request.totalTimeout = nil
         request.lowSpeedLimitBytesPerSecond = 0
         var options = unsafe OptionSetter(handle: handle)
@@ -114,8 +114,8 @@ final class RunningTransfer {
         if let caFile = transfer.caFile { options.set(CURLOPT_CAINFO, caFile) }
         options.set(CURLOPT_PROTOCOLS_STR, transfer.allowsPlainHTTP ? "https,http" : "https")
         options.setConnection(of: request)
-        // Servers and what is in between close connections that nobody uses for about a minute; a request that meets that
-        // moment fails.
+        // Servers and intermediaries close connections that are idle for about a minute; a request sent at that moment
+        // fails.
         options.set(CURLOPT_MAXAGE_CONN, 30)
         if case .arriving(let body) = request.body, body.lengthBytes > 0 {
             unsafe options.setMethod(of: request, andArriving: body, sender)
@@ -148,17 +148,17 @@ final class RunningTransfer {
     }
 }
 
-/// What the callbacks of one transfer note about its progress.
+/// The progress of one transfer, as its callbacks recorded it.
 struct TransferWatch {
     private let mayBeSentTwice: Bool
     private let receiver: any TransferReceiver
     private var sentBytes = 0
 
-    /// When there was progress last, or the transfer began.
+    /// When the last progress occurred, or the transfer began.
     private(set) var lastProgress = ContinuousClock.now
-    /// Whether there was a connection to send the request on.
+    /// Whether a connection for the request was available.
     private(set) var hasBegun = false
-    /// Set once libcurl wanted to send the request again, which was not allowed.
+    /// Set once libcurl tried to send the request again, which was not allowed.
     private(set) var isSentTwice = false
 
     init(mayBeSentTwice: Bool, _ receiver: any TransferReceiver) {
@@ -168,7 +168,7 @@ struct TransferWatch {
 
     mutating func progress() { lastProgress = .now }
 
-    /// Decides whether the request may be sent on the connection that there is now.
+    /// Decides whether the request may be sent on the current connection.
     mutating func begin() -> Bool {
         isSentTwice = hasBegun && !mayBeSentTwice
         hasBegun = true

@@ -5,12 +5,12 @@ internal import Synchronization
 
 /// Performs any number of transfers concurrently, on one thread that sleeps while nothing arrives (curl_multi_poll(3)).
 ///
-/// The thread exists while there are transfers, and half a minute longer, in which their connections are kept for the next
-/// ones. What is still in progress when the loop is released is cancelled.
+/// The thread exists while there are transfers, and for another half minute, during which their connections stay open
+/// for the next ones. Transfers still in progress when the loop is released are cancelled.
 public final class TransferLoop: Sendable {
     private let orders: TransferOrders
 
-    /// - Parameter maximumConnections: how many connections are kept at most for further transfers.
+    /// - Parameter maximumConnections: the maximum number of connections kept for further transfers.
     public init(maximumConnections: Int) {
         CurlLibrary.initializeOnce()
         orders = TransferOrders(maximumConnections: maximumConnections)
@@ -18,18 +18,18 @@ public final class TransferLoop: Sendable {
 
     deinit { orders.close() }
 
-    /// Begins a transfer; its receiver is told of its end, also if it cannot begin.
+    /// Begins a transfer; its receiver learns of its end, even if the transfer cannot begin.
     public func start(_ transfer: Transfer, _ receiver: any TransferReceiver) { orders.add(transfer, receiver) }
 
-    /// Ends a transfer with ``CurlError/cancelled``, wherever it is, within milliseconds; does nothing if it has ended.
+    /// Ends a transfer with ``CurlError/cancelled``, at any stage, within milliseconds; does nothing if it has ended.
     public func cancel(_ receiver: any TransferReceiver) { orders.cancel(receiver) }
 }
 
-/// What the loop's thread is asked to do; it wakes up for it.
+/// Orders for the loop's thread, which wakes up for them.
 private final class TransferOrders: Sendable {
     struct Batch: Sendable {
         var begun: [(Transfer, any TransferReceiver)] = []
-        /// Kept until then, so that no other has its identity.
+        /// Retained until then, so that no other object has the same identity.
         var cancelled: [any TransferReceiver] = []
         var isClosed = false
     }
@@ -82,7 +82,7 @@ private final class TransferOrders: Sendable {
         }
     }
 
-    /// Ends what has been begun, since there is no memory for a thread or its handle.
+    /// Ends all transfers that were begun, because there is no memory for a thread or its handle.
     private func fail() {
         let batch = state.withLock { state in
             defer { state = State() }
@@ -131,11 +131,11 @@ private struct TransferRunner: ~Copyable {
     }
 
     deinit {
-        precondition(running.isEmpty, "a transfer is not told of its end")
+        precondition(running.isEmpty, "a transfer's receiver was not informed of its end")
         _ = unsafe curl_multi_cleanup(multi.pointer)
     }
 
-    /// Runs until nothing is in progress any more, and nothing has begun for a while.
+    /// Runs until no transfer is in progress, and none has begun for a while.
     mutating func run(orders: TransferOrders) {
         Self.ignoreBrokenPipes()
         var restEnd = ContinuousClock.now + Self.longestRest

@@ -1,10 +1,10 @@
-/// An element with its text and its children. Attributes, comments and processing instructions are not kept.
+/// An element with its text and its children. Attributes, comments and processing instructions are dropped.
 public struct XMLElement: Equatable, Sendable {
     /// The name, without a prefix.
     public let name: String
-    /// The namespace that the prefix stands for; empty if there is none.
+    /// The namespace of the prefix; empty if there is none.
     public let namespace: String
-    /// The character data directly inside, all pieces of it together; of a root, that before the first child.
+    /// The character data directly inside, concatenated; for a root, only the text before the first child.
     public internal(set) var text = ""
     public internal(set) var children: [XMLElement] = []
 
@@ -23,17 +23,17 @@ public struct XMLElement: Equatable, Sendable {
         self.children = children
     }
 
-    /// Whether this is its name and namespace.
+    /// Whether the element has this name and namespace.
     public func isNamed(_ name: String, in namespace: String) -> Bool {
         self.name == name && self.namespace == namespace
     }
 
-    /// The first child of that name.
+    /// The first child with that name.
     public func child(_ name: String, in namespace: String) -> XMLElement? {
         children.first { $0.isNamed(name, in: namespace) }
     }
 
-    /// The children of that name.
+    /// The children with that name.
     public func children(_ name: String, in namespace: String) -> [XMLElement] {
         children.filter { $0.isNamed(name, in: namespace) }
     }

@@ -1,14 +1,14 @@
 internal import CExpat
 
-/// Reads XML (1.0, with namespaces) from a source that is not trusted, while it arrives.
+/// Reads XML (1.0, with namespaces) from an untrusted source, while it arrives.
 ///
-/// What the root contains is handed over child by child, so that a long list needs the memory of one entry. Entities do
-/// not exist, apart from the five of XML itself: a text with a document type declaration, in which others would be
-/// declared, is refused before anything in it is read. Nothing external is ever loaded. After an error the reader only
-/// repeats it. Not `Sendable`: one thread at a time.
+/// Returns the contents of the root child by child, so that a long list needs the memory of one entry. Only the five
+/// predefined entities exist: a text with a document type declaration, which could declare others, is rejected before
+/// anything in it is read. Nothing external is ever loaded. After an error the reader only repeats it. Not `Sendable`:
+/// one thread at a time.
 @safe
 public struct XMLReader: ~Copyable {
-    /// Between namespace and name in what Expat reports; Expat refuses namespaces that contain it (expat 2.4.5).
+    /// Between namespace and name in Expat's reports; Expat rejects namespaces that contain it (expat 2.4.5).
     static let separator = UInt8(ascii: " ")
     /// `XML_Parse` counts in `int`.
     private static let longestPiece = 1 << 20
@@ -17,7 +17,7 @@ public struct XMLReader: ~Copyable {
     private let limits: XMLLimits
     private var tree: XMLTreeBuilder
     private var bytes = 0
-    /// How much has been read since Expat reported something.
+    /// How many bytes have been read since Expat's last report.
     private var silentBytes = 0
     private var failure: XMLError?
 
@@ -32,7 +32,7 @@ public struct XMLReader: ~Copyable {
             parser,
             { argument, name, _ in
                 guard let name = unsafe name else { return }
-                // One byte more than is accepted.
+                // One byte more than the limit.
                 var length = 0
                 while length <= XMLTreeBuilder.longestName, unsafe name[length] != 0 { length += 1 }
                 let bytes = unsafe UnsafeRawBufferPointer(start: name, count: length)
@@ -51,8 +51,8 @@ public struct XMLReader: ~Copyable {
 
     deinit { unsafe XML_ParserFree(parser) }
 
-    /// Takes the next bytes of the text.
-    /// - Returns: the children of the root that are complete now, in their order.
+    /// Reads the next bytes of the text.
+    /// - Returns: the children of the root that are now complete, in document order.
     public mutating func read(_ bytes: Span<UInt8>) throws(XMLError) -> [XMLElement] {
         self.bytes += bytes.count
         if self.bytes > limits.bytes { failure = failure ?? .tooLarge }
@@ -67,7 +67,7 @@ public struct XMLReader: ~Copyable {
     }
 
     /// Ends the text.
-    /// - Returns: the root, without the children that were handed over.
+    /// - Returns: the root, without the children that were already returned.
     public mutating func finish() throws(XMLError) -> XMLElement {
         try parse(Span(), isLast: true)
         // Expat has checked that there is a root, and that it is complete.
@@ -80,7 +80,7 @@ public struct XMLReader: ~Copyable {
         let parser = unsafe self.parser
         let before = tree.events
         let status = unsafe withUnsafeMutablePointer(to: &tree) { tree in
-            // Valid as long as the call: handlers run inside it only.
+            // Valid for the duration of the call: handlers run only inside it.
             unsafe XML_SetUserData(parser, tree)
             return unsafe bytes.withUnsafeBytes { piece in
                 unsafe XML_Parse(parser, piece.baseAddress, Int32(piece.count), isLast ? 1 : 0)
@@ -101,10 +101,10 @@ public struct XMLReader: ~Copyable {
         code == XML_ERROR_NO_MEMORY ? .outOfMemory : .malformed(code: code.rawValue)
     }
 
-    /// Lets the tree's builder take what Expat reports, and ends the parsing if it refuses.
+    /// Passes Expat's reports to the tree builder, and ends the parsing if it rejects one.
     @unsafe
     private static func handle(_ argument: UnsafeMutableRawPointer?, _ event: (inout XMLTreeBuilder) -> Void) {
-        // Set by XML_UseParserAsHandlerArg; the user data is what `XML_GetUserData`, a macro, reads there.
+        // Set by XML_UseParserAsHandlerArg; the user data is the member that `XML_GetUserData`, a macro, reads.
         guard let argument = unsafe argument else { return }
         let parser = OpaquePointer(argument)
         guard let tree = unsafe shim_xml_user_data(parser)?.assumingMemoryBound(to: XMLTreeBuilder.self) else {

@@ -1,14 +1,14 @@
-/// Makes elements of what the parser reports, within limits.
+/// Builds elements from the parser's reports, within limits.
 struct XMLTreeBuilder {
-    /// Of an element, with its namespace and the separator, in bytes.
+    /// The maximum length of an element's name, with its namespace and the separator, in bytes.
     static let longestName = 1024
-    /// How many namespaces a text may use.
+    /// The maximum number of namespaces in a text.
     private static let maximumNamespaces = 256
 
     private let limits: XMLLimits
-    /// Those in use, each of which is in memory once, however short the elements are that are in it.
+    /// The namespaces in use; each is in memory once, however many elements use it.
     private var namespaces: Set<String> = []
-    /// The elements that are not complete, from the child of the root inwards.
+    /// The incomplete elements, from the child of the root inwards.
     private var open: [XMLElement] = []
     private var isRootOpen = false
     private var hasChildren = false
@@ -18,7 +18,7 @@ struct XMLTreeBuilder {
 
     /// The root without its children; `nil` before it has begun.
     private(set) var root: XMLElement?
-    /// How many things the parser has reported.
+    /// The number of reports from the parser.
     private(set) var events = 0
     /// Why parsing has to end.
     private(set) var failure: XMLError?
@@ -46,7 +46,7 @@ struct XMLTreeBuilder {
         open.append(element)
         childElements += 1
         count(element.name.utf8.count + element.namespace.utf8.count)
-        // The root is one level more.
+        // The root is an additional level.
         if open.count >= limits.depth || childElements > limits.childElements { refuse(.tooLarge) }
     }
 
@@ -70,7 +70,7 @@ struct XMLTreeBuilder {
         if open.isEmpty { children.append(element) } else { open[open.count - 1].children.append(element) }
     }
 
-    /// The children of the root that are complete and were not taken yet.
+    /// The children of the root that are complete and have not been taken.
     mutating func takeChildren() -> [XMLElement] {
         defer { children = [] }
         return children
@@ -78,7 +78,7 @@ struct XMLTreeBuilder {
 
     mutating func refuse(_ reason: XMLError) { failure = failure ?? reason }
 
-    /// Text of the root itself counts for the child before it, so that it has a bound as well.
+    /// Text of the root itself counts towards the child before it, so that it is limited as well.
     private mutating func count(_ bytes: Int) {
         childBytes += bytes
         if childBytes > limits.childBytes { refuse(.tooLarge) }

@@ -14,7 +14,7 @@ extension FastCGIError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .aborted: "the connection to the web server ended in the middle of the request"
-        case .timedOut: "the web server took no bytes for too long"
+        case .timedOut: "the web server accepted no bytes for too long"
         case .socket(let errno): "the listening socket cannot be used (errno \(errno))"
         case .library(let code): "libfcgi failed with code \(code)"
         }

@@ -1,7 +1,7 @@
 internal import CFastCGI
 internal import Glibc
 
-/// Records of the stream that carries a reply (FastCGI specification 1.0, sections 3.3 and 5.3), sent past libfcgi.
+/// Records of the stream that carries a reply (FastCGI specification 1.0, sections 3.3 and 5.3), sent without libfcgi.
 ///
 /// libfcgi's own records of the same stream may come before and after them, but not in between.
 enum OutputRecord {
@@ -14,8 +14,8 @@ enum OutputRecord {
     private static let largestBytes = 65_528
 
     /// Sends all bytes.
-    /// - Throws: ``FastCGIError/aborted`` or ``FastCGIError/timedOut``; a part of a record may have been sent then, so
-    ///   that nothing can follow.
+    /// - Throws: ``FastCGIError/aborted`` or ``FastCGIError/timedOut``; part of a record may have been sent, so nothing
+    ///   can follow.
     static func send(_ bytes: Span<UInt8>, of request: Int32, to connection: Int32) throws(FastCGIError) {
         var sent = 0
         while sent < bytes.count {

@@ -3,9 +3,9 @@ internal import Glibc
 
 /// Room for one FastCGI request at a time, owned by one worker thread and reused for all its requests.
 ///
-/// Not `Sendable`: libfcgi allows many threads, each with a request of its own, never one request on two threads at
-/// once (fcgiapp.h). The connection to the web server is closed after each request, since each idle keep-alive
-/// connection would occupy a thread.
+/// Not `Sendable`: libfcgi allows many threads, each with its own request, but never one request on two threads at once
+/// (fcgiapp.h). The connection to the web server is closed after each request, because each idle keep-alive connection
+/// would occupy a thread.
 @safe
 public struct RequestSlot: ~Copyable {
     /// The buffer of libfcgi's streams (fcgiapp.c, `FCGX_Accept_r`).
@@ -13,7 +13,7 @@ public struct RequestSlot: ~Copyable {
     /// `net.core.wmem_default`, unless it was changed.
     private static let usualSendBufferBytes = 212_992
 
-    // On the heap, since its streams point back to it.
+    // On the heap, because its streams point back to it.
     private let request: UnsafeMutablePointer<FCGX_Request>
     private let socket: ListeningSocket
 
@@ -101,15 +101,15 @@ public struct RequestSlot: ~Copyable {
     /// Reads the next available bytes of the request's body, at least one, into a range of `buffer`; blocks only while
     /// no data is available.
     ///
-    /// - Returns: the number of bytes read; 0 once the body has ended, or if there is no room.
+    /// - Returns: the number of bytes read; 0 once the body has ended, or if the range is empty.
     /// - Throws: ``FastCGIError/aborted``, as ``read(into:_:)``.
     public mutating func readArriving(
         into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>
     ) throws(FastCGIError) -> Int {
         let (offset, room) = (range.lowerBound, range.count)
         guard room > 0 else { return 0 }
-        // Bytes that libfcgi has buffered need no waiting; if there are none, reading one byte makes it wait for the
-        // next record.
+        // Bytes that libfcgi has buffered need no waiting; without any, reading one byte makes it wait for the next
+        // record.
         guard let stream = unsafe request.pointee.in else { return 0 }
         let first = try read(max(1, unsafe min(room, Self.bytesAtHand(stream))), into: &buffer, at: offset)
         guard first == 1, room > 1 else { return first }
@@ -117,8 +117,8 @@ public struct RequestSlot: ~Copyable {
         return rest > 0 ? try first + read(rest, into: &buffer, at: offset + 1) : first
     }
 
-    /// Lets bytes of the request's body collect for some time, unless some are at hand; returns earlier if the web server
-    /// closes the connection (poll(2), `POLLHUP`).
+    /// Lets bytes of the request's body accumulate for some time, unless some are already buffered; returns earlier if
+    /// the web server closes the connection (poll(2), `POLLHUP`).
     public borrowing func collect(for time: Duration) {
         guard let stream = unsafe request.pointee.in, unsafe Self.bytesAtHand(stream) == 0 else { return }
         var descriptor = unsafe pollfd(fd: request.pointee.ipcFd, events: Int16(POLLIN), revents: 0)
@@ -148,7 +148,7 @@ public struct RequestSlot: ~Copyable {
 
     /// Limits, for the current request, how long writing one piece of the reply may block until the web server accepts
     /// more (socket(7), `SO_SNDTIMEO`): after that ``write(_:)`` throws ``FastCGIError/timedOut``, and the reply cannot
-    /// go on.
+    /// continue.
     public borrowing func limitWriting(to limit: Duration) {
         setLimit(SO_SNDTIMEO, to: limit)
     }
@@ -157,10 +157,10 @@ public struct RequestSlot: ~Copyable {
     /// `SO_RCVTIMEO`): after that ``read(into:_:)`` throws ``FastCGIError/aborted``.
     public borrowing func limitReading(to limit: Duration) { setLimit(SO_RCVTIMEO, to: limit) }
 
-    /// Sets, for the current request, the size of the buffer for what the web server has not read yet (socket(7),
+    /// Sets, for the current request, the size of the buffer for bytes that the web server has not read yet (socket(7),
     /// `SO_SNDBUF`): Linux's usual 208 KiB, or twice as much.
     public borrowing func useSendBuffer(isLarge: Bool) {
-        // The kernel doubles what it is given, and takes no more than its usual size, unless `net.core.wmem_max` is changed.
+        // The kernel doubles the given size, and accepts at most its usual size, unless `net.core.wmem_max` is changed.
         var bytes = Int32(isLarge ? Self.usualSendBufferBytes : Self.usualSendBufferBytes / 2)
         _ = unsafe setsockopt(
             request.pointee.ipcFd, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
@@ -178,8 +178,8 @@ public struct RequestSlot: ~Copyable {
 
     /// Appends to the reply: header lines, an empty line, then the body (RFC 3875, section 6).
     ///
-    /// What libfcgi's buffer has no room for goes to the web server at once and unbuffered: libfcgi would copy it, and
-    /// write a record for each 8 KiB.
+    /// Bytes that do not fit into libfcgi's buffer go to the web server at once and unbuffered: libfcgi would copy
+    /// them, and write a record for each 8 KiB.
     /// - Throws: ``FastCGIError/aborted`` if the peer is gone; ``FastCGIError/timedOut``, see ``limitWriting(to:)``.
     public mutating func write(_ bytes: Span<UInt8>) throws(FastCGIError) {
         guard !bytes.isEmpty else { return }
@@ -217,7 +217,7 @@ public struct RequestSlot: ~Copyable {
         return unsafe poll(&descriptor, 1, 0) == 1 && descriptor.revents & Int16(POLLHUP) != 0
     }
 
-    /// Sends what has been written so far.
+    /// Sends the data written so far.
     /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
     public mutating func flush() throws(FastCGIError) {
         guard unsafe FCGX_FFlush(request.pointee.out) == 0 else {
@@ -251,7 +251,7 @@ public struct RequestSlot: ~Copyable {
         }
     }
 
-    /// Ends the connection without a proper end of the reply, so that the web server cannot mistake what was sent for a
+    /// Ends the connection without a proper end of the reply, so that the web server cannot mistake the sent part for a
     /// complete reply.
     ///
     /// nginx treats a connection that just closes as the proper end of a reply (observed with 1.22, unless connections
@@ -267,7 +267,7 @@ public struct RequestSlot: ~Copyable {
 }
 
 extension Duration {
-    /// As poll(2) takes it, rounded up.
+    /// In poll(2)'s unit, rounded up.
     fileprivate var pollMilliseconds: Int32 {
         Int32(clamping: components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000 + 1)
     }

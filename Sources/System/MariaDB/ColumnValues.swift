@@ -1,6 +1,6 @@
 /// Columns with the values that a statement writes into them.
 ///
-/// A statement lists ``columns`` and is given ``values``, so that both have the same order.
+/// A statement lists ``columns`` and binds ``values``, so that both have the same order.
 public struct ColumnValues: Sendable, ExpressibleByDictionaryLiteral {
     public let columns: ColumnList
     public let values: [Value]

@@ -114,9 +114,9 @@ public struct Connection: ~Copyable {
         }
     }
 
-    /// Starts a transaction in which each plain read sees what is committed at the time of that read (READ COMMITTED).
+    /// Starts a transaction in which each plain read sees the data committed at the time of that read (READ COMMITTED).
     ///
-    /// For transactions that lock before they read: what they read then is as recent as the lock. It also locks only
+    /// For transactions that lock before they read: their reads are then as recent as the lock. It also locks only
     /// existing rows, not the gaps between them.
     /// - Throws: ``MariaDBError/unavailable(code:message:)``; nothing has been changed then.
     public mutating func beginReadingCommitted() throws(MariaDBError) {
@@ -133,7 +133,7 @@ public struct Connection: ~Copyable {
     public mutating func commit() throws(MariaDBError) { try run("COMMIT", mayCommit: true) }
 
     /// Undoes the transaction's changes; does nothing outside a transaction.
-    /// - Throws: ``MariaDBError/unavailable(code:message:)``; the server rolls back by itself then.
+    /// - Throws: ``MariaDBError/unavailable(code:message:)``; then the server rolls back on its own.
     public mutating func rollback() throws(MariaDBError) { try run("ROLLBACK", mayCommit: false) }
 
     /// Whether a transaction is open, according to the server's last reply.

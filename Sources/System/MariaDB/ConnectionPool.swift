@@ -6,8 +6,9 @@ import Synchronization
 /// Thread-safe; when all connections are busy, callers wait up to the lease timeout. Connections are opened on demand
 /// and kept. A kept connection is checked before it is leased: poll(2) shows whether the server closed it, and after
 /// ``pingAfterIdle`` without use it is pinged as well. As soon as one turns out to be dead, all idle ones are dropped,
-/// since they were probably lost together, and a new one is opened. So the first request after a restart of the server
-/// succeeds. A server that goes away between the check and the first statement still causes an error, as it does later.
+/// because they were probably lost together, and a new one is opened. The first request after a restart of the server
+/// therefore succeeds. A server that goes away between the check and the first statement still causes an error, as it
+/// does later.
 public final class ConnectionPool: Sendable {
     /// Counters for monitoring; a snapshot.
     public struct Statistics: Sendable, Equatable {
@@ -72,8 +73,7 @@ public final class ConnectionPool: Sendable {
         return try result.get()
     }
 
-    /// Leases a connection by value, for callers that wrap it in a type of their own; pair each call with
-    /// ``release(_:)``.
+    /// Leases a connection by value, for callers that wrap it in their own type; pair each call with ``release(_:)``.
     /// - Throws: as ``withConnection(_:)`` before its body runs.
     public func lease() throws(MariaDBError) -> Connection {
         if free.wait(timeout: .now()) != .success {

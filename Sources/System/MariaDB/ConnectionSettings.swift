@@ -1,6 +1,6 @@
 /// Where the database is, the account, and the timeouts.
 public struct ConnectionSettings: Sendable {
-    /// How the server is reached.
+    /// The address of the server.
     public enum Address: Sendable, Equatable, CustomStringConvertible {
         /// A unix socket of this machine, by its path.
         case unixSocket(path: String)
@@ -16,7 +16,7 @@ public struct ConnectionSettings: Sendable {
         }
     }
 
-    /// How the server is reached.
+    /// The address of the server.
     public var address: Address
     /// The database account's name.
     public var user: String
@@ -61,7 +61,7 @@ extension ConnectionSettings: CustomStringConvertible, CustomDebugStringConverti
 }
 
 extension Duration {
-    /// Whole seconds, rounded up, at least 1: what libmariadb and the server take as a timeout.
+    /// Whole seconds, rounded up, at least 1: the unit of libmariadb's and the server's timeouts.
     var wholeSeconds: UInt32 {
         let (seconds, attoseconds) = components
         return UInt32(clamping: max(1, attoseconds > 0 ? seconds + 1 : seconds))

@@ -22,7 +22,7 @@ extension MariaDBError {
             ER_NET_WRITE_INTERRUPTED, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_FCNTL_ERROR, ER_OUTOFMEMORY,
             ER_OUT_OF_SORTMEMORY, ER_OUT_OF_RESOURCES, ER_DISK_FULL, ER_RECORD_FILE_FULL,
             ER_OPTION_PREVENTS_STATEMENT, ER_CANT_CREATE_THREAD, ER_TOO_MANY_CONCURRENT_TRXS,
-            // Tables, transactions or all of InnoDB that are read only; a disk that fails (innodb_force_recovery,
+            // Tables, transactions or all of InnoDB are read-only, or a disk fails (innodb_force_recovery,
             // tx_read_only, innodb_read_only; "Got error 28 from storage engine").
             ER_OPEN_AS_READONLY, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE, ER_INNODB_READ_ONLY,
             ER_GET_ERRNO, ER_ERROR_ON_WRITE:

@@ -44,11 +44,11 @@ extension MariaDBError: CustomStringConvertible, CustomDebugStringConvertible {
         case .inDoubt: "The connection to the database broke; the outcome is unknown."
         case .poolExhausted: "All database connections are busy."
         case .accessDenied: "The database refuses access."
-        case .contention: "Another transaction was in the way."
-        case .duplicateKey: "The row exists already."
-        case .constraint: "A value breaks a rule of the schema."
+        case .contention: "The operation conflicted with another transaction."
+        case .duplicateKey: "The row already exists."
+        case .constraint: "A value violates a constraint of the schema."
         case .unexpectedValue: "A column holds an unexpected value."
-        case .programming: "The database refuses the statement."
+        case .programming: "The database rejected the statement."
         }
     }
 

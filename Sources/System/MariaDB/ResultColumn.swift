@@ -6,7 +6,7 @@ internal import CMariaDB
 /// of the binding (mysql_stmt_bind_result(3)).
 @safe
 final class ResultColumn {
-    /// What libmariadb converts the column to.
+    /// The type to which libmariadb converts the column.
     enum Kind: Equatable {
         case signed
         case unsigned
@@ -36,7 +36,7 @@ final class ResultColumn {
     private static let keptTextBytes = 64 * 1024
 
     let kind: Kind
-    /// The column's name in the result, and that of the table it is from: the alias, if it has one.
+    /// The column's name in the result, and its table's name in the statement: the alias, if it has one.
     let name: String
     let table: String
     /// The names of both in the schema; empty for a computed column.

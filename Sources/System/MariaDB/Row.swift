@@ -12,11 +12,11 @@ public struct Row: ~Copyable {
         self.table = table
     }
 
-    /// The same row, in which only the columns of one table are found by name.
+    /// The same row, restricted to finding the columns of one table by name.
     /// - Parameter table: the table's name in the statement: the alias, if it has one.
     public borrowing func columns(of table: StaticString) -> Row { Row(columns: columns, of: table.description) }
 
-    /// The number of the first column with a name; it is the same in all rows of a statement.
+    /// The number of the first column with that name; it is the same in all rows of a statement.
     /// - Throws: ``MariaDBError/programming(code:message:)`` if there is none.
     public borrowing func position(of name: String) throws(MariaDBError) -> Int {
         for (index, column) in columns.enumerated() where column.name == name {
@@ -25,8 +25,7 @@ public struct Row: ~Copyable {
         throw .programming(code: 0, message: "the statement returns no column \(table.map { $0 + "." } ?? "")\(name)")
     }
 
-    /// The table and the name that a column has in the schema; for a computed column, the name that it has in the
-    /// statement.
+    /// The table and name of a column in the schema; for a computed column, its name in the statement.
     public borrowing func origin(of column: Int) -> (table: String, column: String) {
         let found = columns[column]
         return found.schemaName.isEmpty ? (found.table, found.name) : (found.schemaTable, found.schemaName)

@@ -1,7 +1,7 @@
-/// The text of a statement, or of a part of one: a literal of the program, with interpolations that are literals too.
+/// The text of a statement, or of a part of one: a literal of the program, whose interpolations are literals as well.
 ///
-/// No string made at run time becomes SQL: only other texts of this type, the names in a ``ColumnList``, the raw values of
-/// an enumeration, and numbers can be interpolated.
+/// No string created at run time becomes SQL: only other texts of this type, the names in a ``ColumnList``, the raw
+/// values of an enumeration, and numbers can be interpolated.
 ///
 /// ```swift
 /// "SELECT \(FileRecord.columns) FROM files WHERE file_uuid = ?"
@@ -19,7 +19,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation, CustomStringConve
 
     public init(stringInterpolation interpolation: StringInterpolation) { text = .composed(interpolation.text) }
 
-    /// The text that is prepared.
+    /// The text to prepare.
     public var description: String {
         switch text {
         case .literal(let text): text.description

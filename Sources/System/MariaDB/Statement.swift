@@ -36,7 +36,7 @@ final class Statement {
         }
     }
 
-    /// Sends the values and runs the statement; a result, if any, must then be fetched.
+    /// Sends the values and runs the statement; a result, if any, must be fetched afterwards.
     func execute(_ values: [Value]) throws(MariaDBError) {
         let expected = unsafe Int(mysql_stmt_param_count(handle))
         guard values.count == expected else {
@@ -114,7 +114,7 @@ final class Statement {
         return unsafe MariaDBError(code: mysql_errno(connection), message: String(cString: mysql_error(connection)))
     }
 
-    /// Tells libmariadb where the columns' buffers are; it copies the bindings (mysql_stmt_bind_result(3)).
+    /// Sets the columns' buffers in libmariadb, which copies the bindings (mysql_stmt_bind_result(3)).
     private func rebind() throws(MariaDBError) {
         let bindings = UnsafeMutableBufferPointer<MYSQL_BIND>.allocate(capacity: columns.count)
         defer { unsafe bindings.deallocate() }

@@ -1,7 +1,7 @@
 internal import CMariaDB
 
-/// The prepared statements of one connection, by their SQL: a literal by its address, since the same address and length
-/// in the program's read-only memory mean the same text; a composed one by its text.
+/// The prepared statements of one connection, by their SQL: a literal by its address, because the same address and
+/// length in the program's read-only memory mean the same text; a composed statement by its text.
 ///
 /// Bounded; evicts the least recently used statement.
 final class StatementCache {

@@ -4,13 +4,13 @@
 public enum CryptoError: Error, Equatable, Sendable {
     /// The sealed record is too short, or of an unknown version: it was not created by us, or is damaged.
     case malformedRecord
-    /// The record was sealed with a key that is not in the key ring: the operator must bring the old key back.
+    /// The record was sealed with a key that is not in the key ring: the operator must restore the old key.
     case unknownKey(identifier: UInt32)
     /// The record, or the additional data it was sealed with, was changed: treat it as corrupt.
     case authenticationFailed
-    /// A key cannot be read, or its size or type is not supported: refuse to start.
+    /// A key cannot be read, or its size or type is not supported: the process must not start.
     case invalidKey
-    /// The operating system gave no random bytes, or OpenSSL ran out of memory: give up this request.
+    /// The operating system returned no random bytes, or OpenSSL ran out of memory: abort this request.
     case unavailable
 }
 
@@ -21,9 +21,9 @@ extension CryptoError: CustomStringConvertible {
         case .malformedRecord: "The sealed record is malformed."
         case .unknownKey(let identifier):
             "The record is sealed with key \(String(identifier, radix: 16)), which is not configured."
-        case .authenticationFailed: "The sealed record does not authenticate."
+        case .authenticationFailed: "The sealed record failed authentication."
         case .invalidKey:
-            "The key is unfit: sealing keys are 32 bytes, signing keys RSA of 2,048 to 4,096 bits or P-256."
+            "The key is unusable: a sealing key has 32 bytes, a signing key is RSA of 2,048 to 4,096 bits or P-256."
         case .unavailable: "The cryptographic library is unavailable."
         }
     }

@@ -1,8 +1,8 @@
 extension DigestAlgorithm {
-    /// Whether this processor computes SHA-256 faster than MD5: where it has instructions for the one, as x86 has since
-    /// 2016 and ARM since its version 8; no processor has any for the other.
+    /// Whether this processor computes SHA-256 faster than MD5. It does if it has instructions for SHA-256, as x86 has
+    /// since 2016 and ARM since version 8; no processor has any for MD5.
     ///
-    /// Measured once in a process, which takes some 2 ms; that the library has the instructions, too, is measured with it.
+    /// Measured once per process, in about 2 ms; the measurement also covers whether the library uses the instructions.
     public static let isSHA256FasterThanMD5 = shortestTime(.sha256) < shortestTime(.md5)
 
     /// The shortest of several measurements: the longer ones were interrupted.

@@ -19,7 +19,7 @@ public struct DropboxContentHash: Sendable {
     /// - Parameters:
     ///   - state: ``state`` of another hash.
     ///   - length: how many bytes it had.
-    /// - Returns: `nil` if it is not one.
+    /// - Returns: `nil` if the state is invalid.
     public init?(state: [UInt8], length: Int64) {
         let size = StorableDigest.stateByteCount(.sha256)
         guard state.count == 2 * size, length >= 0, let total = StorableDigest(.sha256, state: state[..<size]),
@@ -30,7 +30,7 @@ public struct DropboxContentHash: Sendable {
         bytesInBlock = Int(length % Int64(Self.blockBytes))
     }
 
-    /// What is needed to continue the computation elsewhere, besides the number of bytes added.
+    /// The data that is needed to continue the computation elsewhere, besides the number of bytes added.
     public var state: [UInt8] { total.state + block.state }
 
     /// Adds `bytes` to the end of the file.

@@ -31,7 +31,7 @@ struct ECDSASignature {
         defer { unsafe ECDSA_SIG_free(signature) }
         let r = unsafe BN_bin2bn(Array(fixedLength.prefix(32)), 32, nil)
         let s = unsafe BN_bin2bn(Array(fixedLength.suffix(32)), 32, nil)
-        // From here on the signature owns both numbers (ECDSA_SIG_set0(3)); it refuses only null ones.
+        // From here on the signature owns both numbers (ECDSA_SIG_set0(3)); the call rejects only null ones.
         guard unsafe ECDSA_SIG_set0(signature, r, s) == 1 else {
             unsafe BN_free(r)
             unsafe BN_free(s)

@@ -6,14 +6,13 @@ internal import COpenSSL
 /// input. Not `Sendable`: one thread at a time.
 @safe
 public struct IncrementalDigest: ~Copyable {
-    /// The algorithm it was made for.
+    /// The algorithm of this digest.
     public let algorithm: DigestAlgorithm
     private let context: OpaquePointer
 
     /// Starts a digest of empty input.
-    ///
     /// Stops the program if memory is exhausted, or if OpenSSL runs in a mode that forbids the algorithm (MD5 under
-    /// FIPS): the server cannot do its work then.
+    /// FIPS): the server cannot work without it.
     public init(_ algorithm: DigestAlgorithm) {
         guard let context = unsafe EVP_MD_CTX_new() else {
             preconditionFailure("OpenSSL could not allocate a digest context")

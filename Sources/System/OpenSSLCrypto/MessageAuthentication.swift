@@ -14,7 +14,7 @@ public func hmacSHA256(key: [UInt8], message: [UInt8]) -> [UInt8] {
                     messageBytes.count, output.baseAddress, nil)
             }
         }
-        precondition(unsafe result != nil, "HMAC fails only for want of memory")
+        precondition(unsafe result != nil, "HMAC fails only without memory")
         count = 32
     }
 }

@@ -84,7 +84,7 @@ struct OpenSSLKey: ~Copyable {
         return unsafe X509_check_private_key(certificate, key) == 1
     }
 
-    /// What the key can sign; nil for algorithms, sizes and curves that we do not use.
+    /// The kind of signatures that the key creates; nil for algorithms, sizes and curves that we do not use.
     var kind: SignatureKind? {
         let bits = unsafe EVP_PKEY_get_bits(key)
         switch unsafe EVP_PKEY_get_base_id(key) {

@@ -4,7 +4,7 @@ internal import COpenSSL
 ///
 /// A value of plain bytes that any thread may use; OpenSSL's own object lives only as long as one call.
 public struct PrivateKey: Sendable {
-    /// What the key is for.
+    /// The kind of signatures that the key creates.
     public let kind: SignatureKind
     private let encoded: [UInt8]
 

@@ -30,7 +30,7 @@ extension PublicKey {
     }
 }
 
-/// What a public key's encoding consists of (X.690, sections 8 and 10).
+/// The parts of a public key's encoding (X.690, sections 8 and 10).
 private enum DER {
     static func sequence(_ contents: [UInt8]) -> [UInt8] { value(0x30, contents) }
 

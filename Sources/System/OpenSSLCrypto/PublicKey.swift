@@ -1,6 +1,6 @@
 /// The public half of a ``PrivateKey``: checks signatures.
 public struct PublicKey: Sendable, Equatable {
-    /// What the key is for.
+    /// The kind of signatures that the key checks.
     public let kind: SignatureKind
     private let encoded: [UInt8]
 

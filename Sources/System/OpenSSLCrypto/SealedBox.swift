@@ -31,7 +31,7 @@ public enum SealedBox {
         return header + nonce + ciphertext + (try cipher.finishSealing(tagBytes: tagBytes))
     }
 
-    /// Opens a record made by ``seal(_:key:additionalData:)`` with the same `additionalData`.
+    /// Opens a record created by ``seal(_:key:additionalData:)`` with the same `additionalData`.
     ///
     /// - Throws: ``CryptoError/malformedRecord`` if it is not such a record, ``CryptoError/unknownKey(identifier:)`` if
     ///   its key is not in `keys`, ``CryptoError/authenticationFailed`` if record or additional data were changed,

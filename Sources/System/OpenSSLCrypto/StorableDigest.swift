@@ -1,10 +1,10 @@
 internal import COpenSSL
 
-/// A digest over bytes that arrive piece by piece, whose computation can be interrupted, stored, and continued by another
-/// process.
+/// A digest over bytes that arrive piece by piece, whose computation can be interrupted, stored, and continued by
+/// another process.
 ///
-/// It uses OpenSSL's functions of md5(3) and SHA256_Init(3): they are deprecated in favour of evp(3), whose contexts cannot
-/// be taken apart.
+/// It uses OpenSSL's functions of md5(3) and SHA256_Init(3): they are deprecated in favour of evp(3), whose contexts
+/// cannot be stored.
 public struct StorableDigest: Sendable {
     private enum Context {
         case md5(MD5_CTX)
@@ -34,7 +34,7 @@ public struct StorableDigest: Sendable {
 
     /// Continues a computation.
     /// - Parameter state: ``state`` of a digest with the same algorithm.
-    /// - Returns: `nil` if it is not one.
+    /// - Returns: `nil` if the state is invalid.
     public init?(_ algorithm: DigestAlgorithm, state: some Collection<UInt8>) {
         self.init(algorithm)
         let isValid =
@@ -55,7 +55,8 @@ public struct StorableDigest: Sendable {
         return true
     }
 
-    /// What is needed to continue the computation elsewhere: at most 112 bytes, in the byte order of this processor.
+    /// The data that is needed to continue the computation elsewhere: at most 112 bytes, in the byte order of this
+    /// processor.
     public var state: [UInt8] {
         switch context {
         case .md5(let context): Self.bytes(of: context)

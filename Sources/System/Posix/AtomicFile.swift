@@ -5,16 +5,15 @@ public enum AtomicFile {
     /// Writes a temporary file in the same directory, flushes it, and renames it (open(2), fchmod(2), fsync(2),
     /// rename(2)).
     ///
-    /// It is never visible incomplete or with another mode. It is owned by the user of this process. No other file is
-    /// touched; a process that is killed meanwhile leaves a file `PATH.new-` with eight hexadecimal digits.
-    /// - Parameter permissions: as chmod(2) takes them; the umask is ignored.
+    /// The file is never visible incomplete or with another mode. It belongs to the user of this process. No other file
+    /// is changed; a process that is killed meanwhile leaves a file `PATH.new-` with eight hexadecimal digits.
+    /// - Parameter permissions: the bits of chmod(2); the umask is ignored.
     /// - Throws: ``PosixError``; the old file, if any, is unchanged then.
     public static func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws(PosixError) {
         try write(bytes, to: path, permissions, owner: nil)
     }
 
-    /// Writes a file that belongs to the same user and group as another one, with the same permissions: one that is to
-    /// take its place, or to stand beside it.
+    /// Writes a file with the owner, group and permissions of another one, which it will replace or accompany.
     ///
     /// - Parameter example: the path of the other file; may be `path` itself.
     /// - Throws: ``PosixError``; the old file, if any, is unchanged then.
@@ -47,14 +46,14 @@ public enum AtomicFile {
         }
     }
 
-    /// Finds out, without making anything, whether this process may make files where `path` is (access(2)).
-    /// - Throws: ``PosixError`` if there is no such directory, or it must not be written to.
+    /// Checks, without creating anything, whether this process may create files in the folder of `path` (access(2)).
+    /// - Throws: ``PosixError`` if the directory does not exist or is not writable.
     public static func requireWritableFolder(of path: String) throws(PosixError) {
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "."
         guard unsafe access(String(folder), W_OK | X_OK) == 0 else { throw PosixError(call: "access", code: errno) }
     }
 
-    /// The path without symbolic links (realpath(3)); what replaces a file must replace the link's target, not the link.
+    /// The path without symbolic links (realpath(3)); a replacement must replace the link's target, not the link.
     /// - Throws: ``PosixError``.
     public static func resolved(_ path: String) throws(PosixError) -> String {
         guard let resolved = unsafe realpath(path, nil) else { throw PosixError(call: "realpath", code: errno) }
@@ -80,7 +79,7 @@ public enum AtomicFile {
         guard unsafe symlink(target, path) == 0 else { throw PosixError(call: "symlink", code: errno) }
     }
 
-    /// Whether there is a file, directory or link at `path`, including a dangling link (lstat(2)).
+    /// Whether a file, directory or link exists at `path`, including a dangling link (lstat(2)).
     public static func exists(_ path: String) -> Bool {
         var status = stat()
         return unsafe lstat(path, &status) == 0

@@ -1,15 +1,14 @@
 internal import Glibc
 
 extension ChildProcess {
-    /// Runs a program that reads one file, or writes one, and waits for it. What it says on standard error goes where this
-    /// process's own goes.
+    /// Runs a program that reads one file, or writes one, and waits for it. Its standard error is this process's.
     ///
     /// - Parameters:
     ///   - input: the file that is its standard input; without one the input is empty.
-    ///   - output: the file to create for its standard output, with mode 0600; it must not exist. Without one the output
-    ///     goes where standard error goes.
+    ///   - output: the file to create for its standard output, with mode 0600; it must not exist. Without one, the
+    ///     output goes to standard error.
     /// - Returns: the exit status; 128 and the signal's number if a signal ended it.
-    /// - Throws: ``PosixError``; `ENOENT` if there is no such program or input.
+    /// - Throws: ``PosixError``; `ENOENT` if the program or input does not exist.
     public static func run(
         _ arguments: [String], readingFrom input: String? = nil, writingTo output: String? = nil
     ) throws(PosixError) -> Int32 {

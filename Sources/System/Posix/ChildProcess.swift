@@ -18,10 +18,10 @@ public final class ChildProcess: Sendable {
     ///   - arguments: the program's name and its arguments.
     ///   - input: a descriptor for standard input; without one the input is empty.
     ///   - output: a descriptor for standard output and standard error; without one both are discarded.
-    ///   - errors: a descriptor for standard error, if it shall not go where the output goes.
-    ///   - hasOwnGroup: whether it gets a process group of its own, and so none of the signals that a terminal sends to
-    ///     this process's group.
-    /// - Throws: ``PosixError``; `ENOENT` if there is no such program.
+    ///   - errors: a descriptor for standard error, if it differs from that of the output.
+    ///   - hasOwnGroup: whether the program gets its own process group, and therefore none of the signals that a
+    ///     terminal sends to this process's group.
+    /// - Throws: ``PosixError``; `ENOENT` if the program does not exist.
     public init(
         _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil,
         hasOwnGroup: Bool = false
@@ -41,7 +41,7 @@ public final class ChildProcess: Sendable {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        // No signal is blocked, whatever the calling thread has blocked; process group 0 means its own.
+        // No signal is blocked, regardless of those blocked in the calling thread; process group 0 means its own.
         let group = hasOwnGroup ? POSIX_SPAWN_SETPGROUP : 0
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | group))
 
@@ -72,7 +72,7 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Sends a signal, such as `SIGKILL`, unless it is known to have exited.
+    /// Sends a signal, such as `SIGKILL`, unless the program is known to have exited.
     public func send(_ signal: Int32) { if isRunning { kill(identifier, signal) } }
 
     /// waitpid(2), once: after that the system may reuse the process id.
@@ -100,8 +100,8 @@ extension ChildProcess {
     }
 
     /// Runs a program without input, and waits until it and all other writers to its output have finished.
-    /// - Parameter limit: after that long the program is killed, and others that have its output are waited for no more.
-    /// - Throws: ``PosixError``; `ENOENT` if there is no such program, `ETIMEDOUT` after the limit.
+    /// - Parameter limit: after this time the program is killed, and other writers to its output are not waited for.
+    /// - Throws: ``PosixError``; `ENOENT` if the program does not exist, `ETIMEDOUT` after the limit.
     public static func run(_ arguments: [String], within limit: Duration? = nil) throws(PosixError) -> Outcome {
         let deadline = limit.map { ContinuousClock.now + $0 }
         var ends: [Int32] = [0, 0]
@@ -118,7 +118,7 @@ extension ChildProcess {
         return Outcome(status: try program.wait(), output: String(decoding: output, as: UTF8.self))
     }
 
-    /// `nil` if the end has not come by the deadline.
+    /// `nil` if the end has not been reached by the deadline.
     private static func readAll(_ descriptor: Int32, until deadline: ContinuousClock.Instant?) -> [UInt8]? {
         var contents: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16 * 1024)

@@ -24,7 +24,7 @@ public struct FileLock: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// When the lock file was made, in seconds since 1970: nobody ever writes to it (fstat(2), `st_mtim`).
+    /// When the lock file was created, in seconds since 1970: nothing ever writes to it (fstat(2), `st_mtim`).
     /// - Throws: ``PosixError``.
     public borrowing func made() throws(PosixError) -> Int64 {
         var status = stat()

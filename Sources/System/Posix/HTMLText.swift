@@ -1,13 +1,13 @@
-/// HTML or SVG made of the program's own markup and of escaped text: nothing that people or providers wrote becomes markup.
+/// HTML or SVG built from the program's own markup and escaped text: no text from people or providers becomes markup.
 public struct HTMLText: ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
-    /// What has been written so far.
+    /// The markup written so far.
     public private(set) var markup: String
 
     public init(stringLiteral markup: StaticString) { self.markup = markup.description }
 
     public init(stringInterpolation interpolation: StringInterpolation) { markup = interpolation.markup }
 
-    /// Nothing yet.
+    /// Creates an empty text.
     public init() { markup = "" }
 
     /// Appends a style sheet of the program, which is not escaped inside its element.
@@ -15,7 +15,7 @@ public struct HTMLText: ExpressibleByStringLiteral, ExpressibleByStringInterpola
 
     public static func += (left: inout HTMLText, right: HTMLText) { left.markup += right.markup }
 
-    /// Literals are markup; what is interpolated is text, in an element or a quoted attribute.
+    /// Literals are markup; interpolated values are text, in an element or a quoted attribute.
     public struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var markup = ""
 

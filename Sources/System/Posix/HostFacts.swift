@@ -13,21 +13,21 @@ public enum HostFacts {
     /// The number of this process on this host (getpid(2)).
     public static var processID: Int32 { getpid() }
 
-    /// A file system, as far as it can become full.
+    /// A file system, with its limits.
     public struct FileSystem: Sendable, Equatable {
-        /// The same for all paths in it.
+        /// The device number, the same for all paths in it.
         public var device: UInt64
-        /// In bytes; free for others than root.
+        /// In bytes; free for users other than root.
         public var freeBytes: Int64
         public var totalBytes: Int64
-        /// Files (inodes) that can still be created, and all; both 0 if the file system has no such limit.
+        /// Files (inodes) that can still be created, and the total; both 0 if the file system has no such limit.
         public var freeFiles: Int64
         public var totalFiles: Int64
         /// Whether it is kept in memory (tmpfs, ramfs).
         public var isInMemory = false
-        /// Whether nothing can be written to it.
+        /// Whether it is read-only.
         public var isReadOnly = false
-        /// Where it is mounted; `nil` if that is not known.
+        /// Where it is mounted; `nil` if that is unknown.
         public var mountPoint: String?
 
         public init(device: UInt64, freeBytes: Int64, totalBytes: Int64, freeFiles: Int64, totalFiles: Int64) {
@@ -59,10 +59,10 @@ public enum HostFacts {
         return system
     }
 
-    /// Where the file system of `path` is mounted, and its type: of those on this device the one deepest above the path.
+    /// The mount point of the file system of `path`, and its type: the deepest mount on this device above the path.
     private static func mount(of path: String, onDevice device: UInt64) -> (point: String, type: String)? {
         guard let table = try? TextFile.read("/proc/self/mountinfo") else { return nil }
-        // Of both numbers the lower bits and the higher ones (makedev(3)).
+        // The lower and higher bits of both numbers (makedev(3)).
         let major = (device >> 8) & 0xFFF | (device >> 32) & 0xFFFF_F000
         let minor = device & 0xFF | (device >> 12) & 0xFFFF_FF00
         var found: (point: String, type: String)?
@@ -80,8 +80,8 @@ public enum HostFacts {
         return found
     }
 
-    /// Makes lookups of names give up after a few seconds, in this process and in programs that it starts, unless the
-    /// environment says how long they may take (resolv.conf(5), `RES_OPTIONS`). Call it before there are threads.
+    /// Makes name lookups give up after a few seconds, in this process and in programs that it starts, unless the
+    /// environment sets their timeout (resolv.conf(5), `RES_OPTIONS`). Call before the first thread starts.
     public static func limitLookups() { unsafe setenv("RES_OPTIONS", "timeout:2 attempts:2", 0) }
 
     /// The addresses that the system resolves a name to (getaddrinfo(3)); empty if none.

@@ -1,7 +1,7 @@
 internal import Glibc
 import Synchronization
 
-/// Where log lines go: an existing descriptor, or a file that can be reopened after rotation.
+/// The destination of log lines: an existing descriptor, or a file that can be reopened after rotation.
 public final class LogFile: Sendable {
     private let path: String?
     private let descriptor: Mutex<Int32>

@@ -41,7 +41,7 @@ public final class LoopbackConnection {
         }
     }
 
-    /// Reads what has arrived into `buffer` (recv(2)); waits for the first byte.
+    /// Reads the arrived bytes into `buffer` (recv(2)); waits for the first byte.
     /// - Returns: how many bytes; 0 once the peer has closed the connection.
     /// - Throws: ``PosixError``; `EAGAIN` after the timeout.
     public func receive(into buffer: inout [UInt8]) throws(PosixError) -> Int {

@@ -2,7 +2,7 @@ internal import CPosix
 
 /// Settings of the C library's allocator (mallopt(3)).
 public enum MemoryAllocator {
-    /// Makes blocks of 128 KiB and more, such as the parts of uploads, go back to the system when they are freed.
+    /// Returns freed blocks of 128 KiB and more, such as the parts of uploads, to the system.
     ///
     /// This is glibc's initial behaviour, but it raises the threshold as soon as such a block is freed, and then keeps
     /// such blocks in the heap of the thread that used them. Call in `main`, before the first thread starts.

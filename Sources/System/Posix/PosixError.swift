@@ -12,7 +12,7 @@ public struct PosixError: Error, Equatable, CustomStringConvertible {
         self.code = code
     }
 
-    /// The code for contents that are not what they should be.
+    /// The code for invalid contents.
     public static var invalid: Int32 { EINVAL }
 
     /// Whether something does not exist (`ENOENT`).

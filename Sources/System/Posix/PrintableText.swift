@@ -1,8 +1,8 @@
 /// Text that is safe to print on a terminal.
 public enum PrintableText {
-    /// Replaces what is not printable by `\u{…}` with its number: control characters (C0 including tabs and line ends,
-    /// DEL and C1, which terminals interpret as commands), formatting characters such as those that reverse the text
-    /// direction (Unicode categories Cc, Cf, Zl and Zp), and other invisible ones.
+    /// Replaces each unprintable character by `\u{…}` with its number: control characters (C0 including tabs and line
+    /// ends, DEL and C1, which terminals interpret as commands), formatting characters such as those that reverse the
+    /// text direction (Unicode categories Cc, Cf, Zl and Zp), and other invisible ones.
     ///
     /// Escaping is idempotent. A backslash stays as it is: escapes are for reading, not for decoding.
     public static func escaping(_ text: String) -> String {
@@ -21,7 +21,7 @@ public enum PrintableText {
     /// Escapes each line and joins them with line feeds: the number of lines is unchanged.
     public static func lines(_ lines: [String]) -> String { lines.map(escaping).joined(separator: "\n") }
 
-    /// Replaces what is not printable by the escapes of JSON (RFC 8259, section 7), which mean the same.
+    /// Replaces unprintable characters by the equivalent escapes of JSON (RFC 8259, section 7).
     ///
     /// Line ends and spaces between the values are unchanged. Strings must already be valid JSON.
     public static func json(_ json: String) -> String {

@@ -4,7 +4,7 @@ internal import Glibc
 ///
 /// Not `Sendable`: it belongs to the thread that uses it.
 public struct RegularFile: ~Copyable {
-    /// What the file is opened for.
+    /// The purpose of opening the file.
     public enum Purpose: Sendable {
         /// Reading a file that exists.
         case reading
@@ -14,22 +14,21 @@ public struct RegularFile: ~Copyable {
 
     private let descriptor: CInt
 
-    /// Whether the path exists, whatever its type (access(2)).
+    /// Whether the path exists, as any type of file (access(2)).
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
-    /// When the file at `path` became what it is: its contents, its permissions, and that it has this name; `nil` if it
-    /// cannot be looked at.
+    /// When the contents, permissions or name of the file at `path` last changed; `nil` if it cannot be examined.
     ///
-    /// That is the change of its inode (stat(2), `st_ctim`). The time of its contents may be set to anything, and is, by
-    /// whoever moves an older file here, or copies one with its times.
+    /// This is the time of the last change of its inode (stat(2), `st_ctim`). The time of its contents can be set to
+    /// anything, for example when an older file is moved here or copied with its times.
     public static func secondsSince1970OfLastChange(_ path: String) -> Int64? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
         return Int64(status.st_ctim.tv_sec)
     }
 
-    /// Gives a file of root's to the owner of the folder that it is in, as if that one had made it; does nothing for processes
-    /// of others. Whoever owns the folder cannot have another file given away: neither by a symbolic nor by a hard link.
+    /// Changes the owner of a file of root's to the owner of its folder; does nothing if this process is not root's.
+    /// The folder's owner cannot redirect this to another file, neither by a symbolic nor by a hard link.
     /// - Throws: ``PosixError``.
     public static func giveToOwnerOfFolder(_ path: String) throws(PosixError) {
         guard geteuid() == 0 else { return }
@@ -68,7 +67,7 @@ public struct RegularFile: ~Copyable {
     }
 
     /// Writes all of `bytes` from `offset` on (pwrite(2)).
-    /// - Throws: ``PosixError``; a part may have been written then.
+    /// - Throws: ``PosixError``; a part may have been written.
     public borrowing func write(_ bytes: Span<UInt8>, at offset: Int) throws(PosixError) {
         var written = 0
         while written < bytes.count {
@@ -121,7 +120,7 @@ public enum Directory {
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw PosixError(call: "mkdir", code: errno) }
     }
 
-    /// Creates the directories that are missing on the way to a file, readable for everybody (mode 0755).
+    /// Creates the missing parent directories of a file, readable by everyone (mode 0755).
     /// - Throws: ``PosixError``.
     public static func makeParents(of path: String) throws(PosixError) {
         let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
@@ -155,7 +154,7 @@ public enum Directory {
         try names(in: path).filter { matches($0, pattern: pattern) }
     }
 
-    /// Whether a name matches a pattern of fnmatch(3); wildcards match no dot at the beginning.
+    /// Whether a name matches a pattern of fnmatch(3); wildcards do not match a leading dot.
     public static func matches(_ name: String, pattern: String) -> Bool {
         unsafe fnmatch(pattern, name, FNM_PERIOD) == 0
     }
@@ -166,8 +165,8 @@ public enum Directory {
         guard unsafe Glibc.rename(old, new) == 0 else { throw PosixError(call: "rename", code: errno) }
     }
 
-    /// Gives a file a second name (link(2)).
-    /// - Throws: ``PosixError``, also if there is a file of the new name.
+    /// Adds a second name to a file (link(2)).
+    /// - Throws: ``PosixError``, also if a file with the new name exists.
     public static func link(_ old: String, to new: String) throws(PosixError) {
         guard unsafe Glibc.link(old, new) == 0 else { throw PosixError(call: "link", code: errno) }
     }

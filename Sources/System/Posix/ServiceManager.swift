@@ -30,7 +30,7 @@ public struct ServiceManager: Sendable {
         address.sun_family = sa_family_t(AF_UNIX)
         var name = Array(path.utf8)
         guard name.count < 107 else { return }
-        // A leading @ stands for the abstract namespace (unix(7)).
+        // A leading @ denotes the abstract namespace (unix(7)).
         if name.first == UInt8(ascii: "@") { name[0] = 0 }
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
         let length = socklen_t(MemoryLayout<sa_family_t>.size + name.count)

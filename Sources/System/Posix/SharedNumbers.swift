@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Numbers in a shared file that this process writes and others read concurrently, lock-free (mmap(2)).
 ///
-/// The file stays locked (flock(2)) until this process exits, in whatever way: this tells others whether it is alive.
+/// The file stays locked (flock(2)) until this process exits for any reason: this shows others whether it is alive.
 @safe
 public final class SharedNumbers: @unchecked Sendable {
     // `@unchecked Sendable`: the address never changes, the memory lives as long as this object, and every access to it
@@ -21,7 +21,8 @@ public final class SharedNumbers: @unchecked Sendable {
         guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
         do throws(PosixError) {
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw PosixError(call: "flock", code: errno) }
-            // Reserves the space: writing to a mapped page for which a full file system has none would be a SIGBUS.
+            // Reserves the space: otherwise a write to a mapped page without space on a full file system would raise
+            // SIGBUS.
             let code = posix_fallocate(descriptor, 0, off_t(count * 8))
             guard code == 0 else { throw PosixError(call: "posix_fallocate", code: code) }
             unsafe numbers = try Self.map(descriptor, count, PROT_READ | PROT_WRITE)
@@ -35,7 +36,7 @@ public final class SharedNumbers: @unchecked Sendable {
     }
 
     /// Opens another process's file, to read it.
-    /// - Throws: ``PosixError``; `ENOENT` if there is none, `EINVAL` if it is empty.
+    /// - Throws: ``PosixError``; `ENOENT` if it does not exist, `EINVAL` if it is empty.
     public init(reading path: String) throws(PosixError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
@@ -76,19 +77,19 @@ public final class SharedNumbers: @unchecked Sendable {
 
     /// Adds to a number; it wraps around. Only on an object that created its file.
     public func add(_ value: UInt64, at index: Int) {
-        precondition(index >= 0 && index < count, "there is no such number")
+        precondition(index >= 0 && index < count, "index out of range")
         unsafe posix_atomic_add(numbers + index, value)
     }
 
     /// Sets a number. Only on an object that created its file.
     public func set(_ value: UInt64, at index: Int) {
-        precondition(index >= 0 && index < count, "there is no such number")
+        precondition(index >= 0 && index < count, "index out of range")
         unsafe posix_atomic_store(numbers + index, value)
     }
 
     /// The current value of a number.
     public func value(at index: Int) -> UInt64 {
-        precondition(index >= 0 && index < count, "there is no such number")
+        precondition(index >= 0 && index < count, "index out of range")
         return unsafe posix_atomic_load(numbers + index)
     }
 }

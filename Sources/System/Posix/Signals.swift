@@ -4,7 +4,7 @@ internal import Glibc
 public enum Signals {
     /// The signals that ask a responder to do something.
     public enum Request: Equatable, Sendable {
-        /// SIGTERM or SIGINT: finish what is in flight, then exit.
+        /// SIGTERM or SIGINT: finish the requests in progress, then exit.
         case stop
         /// SIGUSR1: reopen the log file after logrotate has moved it.
         case reopenLogs

@@ -8,7 +8,7 @@ public enum Terminal {
     /// Whether standard output is a terminal (isatty(3)).
     public static var isOutput: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// Whether standard output is a terminal that shows colours to somebody who wants them (`NO_COLOR`, no-color.org).
+    /// Whether standard output is a terminal that should show colours (`NO_COLOR`, no-color.org).
     public static var isColored: Bool {
         let unwanted = unsafe getenv("NO_COLOR").map { unsafe strlen($0) > 0 } ?? false
         let kind = unsafe getenv("TERM").map { unsafe String(cString: $0) } ?? "dumb"
@@ -25,7 +25,7 @@ public enum Terminal {
         guard isHidden, unsafe tcgetattr(STDIN_FILENO, &settings) == 0 else { return answer(to: question) }
         var hidden = settings
         hidden.c_lflag &= ~tcflag_t(ECHO)
-        // Before the question: earlier input was echoed, and this call discards it.
+        // Set before the question: input typed before it was echoed, and this call discards it.
         unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden)
         defer {
             unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Small files that the server reads in full: configuration, keys, passwords.
+/// Small files that are read in full: configuration, keys, passwords.
 public enum TextFile {
-    /// The largest file read.
+    /// The maximum size, in bytes.
     public static let limitBytes = 1 << 20
 
     /// The bytes of the file at `path`.
@@ -23,7 +23,7 @@ public enum TextFile {
         }
     }
 
-    /// The permission bits of the file at `path`, as chmod(2) takes them.
+    /// The permission bits of the file at `path`, as in chmod(2).
     /// - Throws: ``PosixError``.
     public static func permissions(of path: String) throws(PosixError) -> UInt32 {
         var status = stat()

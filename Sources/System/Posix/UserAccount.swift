@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// A user of this machine, to find out what a service that runs as this user can read.
+/// A user of this machine, to check which files a service running as this user can read.
 public struct UserAccount: Sendable {
     public let name: String
     private let userID: uid_t
     private let groupID: gid_t
 
-    /// - Returns: `nil` if there is no such user (getpwnam(3)).
+    /// - Returns: `nil` if the user does not exist (getpwnam(3)).
     public init?(_ name: String) {
         guard let entry = unsafe getpwnam(name) else { return nil }
         self.name = name
@@ -14,13 +14,13 @@ public struct UserAccount: Sendable {
         unsafe groupID = entry.pointee.pw_gid
     }
 
-    /// Whether this process is the user, or root, who can become any.
+    /// Whether this process runs as the user, or as root, which can become any user.
     public var canBeTried: Bool { geteuid() == 0 || geteuid() == userID }
 
-    /// Tries to open a file for reading as the user, with the user's groups, whatever protects it (seteuid(2)).
+    /// Tries to open a file for reading as the user, with the user's groups, under any kind of protection (seteuid(2)).
     ///
-    /// Only for programs of one thread: the whole process is that user meanwhile. Requires ``canBeTried``.
-    /// - Throws: ``PosixError``; why it cannot be read.
+    /// Only for single-threaded programs: the whole process runs as that user meanwhile. Requires ``canBeTried``.
+    /// - Throws: ``PosixError``; the reason why it cannot be read.
     public func tryReading(_ path: String) throws(PosixError) {
         guard geteuid() == 0, userID != 0 else { return try Self.open(path) }
         var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
@@ -29,7 +29,8 @@ public struct UserAccount: Sendable {
         }
         let ownGroup = getegid()
         defer {
-            // Back in reverse; a process that stayed the user would go on with fewer rights, never with more.
+            // Switches back in reverse order; a process that stayed the user would continue with fewer rights, never
+            // with more.
             _ = seteuid(0)
             _ = setegid(ownGroup)
             _ = unsafe setgroups(groups.count, groups)

@@ -4,11 +4,11 @@ internal import Synchronization
 public final class Worker: Sendable {
     private static let idle: Int64 = 0
 
-    /// Unique in its pool; the first are numbered from 0 on.
+    /// Unique in its pool; the first threads are numbered from 0.
     public let number: Int
     private let pool: WorkerPool
     private let started = ContinuousClock.now
-    /// Milliseconds since `started` at the last sign of progress; ``idle`` while nothing is handled.
+    /// Milliseconds since `started` at the last progress; ``idle`` while the thread handles nothing.
     private let lastProgress = Atomic<Int64>(idle)
     fileprivate let mustEnd = Atomic(false)
     fileprivate let isServing = Atomic(false)
@@ -19,23 +19,23 @@ public final class Worker: Sendable {
         self.pool = pool
     }
 
-    /// Whether the body is to return, once it has finished what it does.
+    /// Whether the body should return once it has finished its current work.
     public var isToEnd: Bool { mustEnd.load(ordering: .acquiring) }
 
-    /// Does `work`, for which this thread has waited; if too few threads are left that wait, another one is started.
+    /// Does `work`, for which this thread has waited; if too few waiting threads are left, starts another one.
     public func serve<Failure: Error>(_ work: () throws(Failure) -> Void) throws(Failure) {
         pool.took(self)
         defer { pool.finished(self) }
         try work()
     }
 
-    /// Time without progress counts from now on.
+    /// From now on, time without progress counts.
     public func begin() { progress() }
     public func progress() { lastProgress.store(max(1, now), ordering: .relaxed) }
     /// The thread is idle, or waits for a peer that may be slow.
     public func end() { lastProgress.store(Self.idle, ordering: .relaxed) }
 
-    /// How long something has been handled without progress; zero if the thread is idle.
+    /// How long the current work has made no progress; zero if the thread is idle.
     fileprivate var timeWithoutProgress: Duration {
         let last = lastProgress.load(ordering: .relaxed)
         return last == Self.idle ? .zero : .milliseconds(now - last)
@@ -47,22 +47,22 @@ public final class Worker: Sendable {
     }
 }
 
-/// Plain threads that all run the same body: some that wait for something to do, and as many more as are needed.
+/// Plain threads that all run the same body: some that wait for work, and as many more as needed.
 public final class WorkerPool: Sendable {
-    /// How many threads there are.
+    /// The number of threads.
     public struct Size: Sendable {
-        /// Threads that wait for something to do; they are started at once.
+        /// Threads that wait for work; they are started at once.
         public var spare: Int
         public var maximum: Int
 
         /// - Parameters:
-        ///   - spare: 1 or more, the maximum if it is less.
+        ///   - spare: 1 or more; limited to the maximum.
         public init(spare: Int, maximum: Int) {
             self.maximum = max(1, maximum)
             self.spare = max(1, min(spare, self.maximum))
         }
 
-        /// Always the same number.
+        /// A constant number.
         public static func fixed(_ count: Int) -> Size { Size(spare: count, maximum: count) }
     }
 
@@ -74,11 +74,11 @@ public final class WorkerPool: Sendable {
     private struct State {
         var members: [Member] = []
         var nextNumber = 0
-        /// Threads that wait for something to do, and the fewest since the last review.
+        /// Threads that wait for work, and their minimum since the last review.
         var spare = 0
         var leastSpare = 0
         var nextReview = ContinuousClock.now
-        /// After the system could not create a thread.
+        /// When to retry after the system could not create a thread.
         var nextAttempt = ContinuousClock.now
         var isStopping = false
         var hasLostWorkers = false
@@ -94,10 +94,10 @@ public final class WorkerPool: Sendable {
 
     /// Starts the spare threads.
     /// - Parameters:
-    ///   - name: of the threads, followed by their number; truncated to 15 bytes.
-    ///   - reviewInterval: for how long a thread is kept that is not needed.
+    ///   - name: the threads' name, followed by their number; truncated to 15 bytes.
+    ///   - reviewInterval: how long an unneeded thread is kept.
     ///   - failed: called when the system cannot create a thread that is needed, at most once a second.
-    ///   - body: runs in each thread until ``Worker/isToEnd``; it waits in a way that ``Signals/waking`` interrupts.
+    ///   - body: runs in each thread until ``Worker/isToEnd``; ``Signals/waking`` must interrupt its waiting.
     /// - Throws: ``PosixError`` if the system cannot create the spare threads.
     public init(
         _ size: Size, name: String, stackBytes: Int = 512 * 1024, reviewInterval: Duration = .seconds(30),
@@ -154,12 +154,12 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// Ends threads that have not been needed for a while; call it every now and then, from one thread.
+    /// Ends threads that have not been needed for a while; call periodically, from one thread.
     public func review() {
         state.withLock { state in
             collect(&state)
             if state.nextReview <= .now, !state.isStopping {
-                // Some more than those that wait in any case, so that not each request starts a thread and ends another.
+                // Keeps some more than the spare threads, so that not every request starts a thread and ends another.
                 let surplus = state.leastSpare - 2 * size.spare
                 let waiting = state.members.lazy.map(\.worker).filter {
                     !$0.isServing.load(ordering: .relaxed) && !$0.isToEnd
@@ -189,7 +189,7 @@ public final class WorkerPool: Sendable {
     /// Number of threads.
     public var count: Int { state.withLock { $0.members.count } }
 
-    /// The longest time that any thread has handled something without progress.
+    /// The longest time without progress in any thread.
     public var longestTimeWithoutProgress: Duration {
         state.withLock { $0.members.map(\.worker.timeWithoutProgress).max() ?? .zero }
     }
@@ -202,11 +202,11 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// Lets every thread finish what it does, and end; when this returns true, all have ended.
+    /// Lets every thread finish its work and end; when this returns true, all have ended.
     ///
-    /// Threads that wait are woken repeatedly until they have ended: a signal that arrives just before the wait begins
-    /// is lost.
-    /// - Parameter meanwhile: called again and again.
+    /// Waiting threads are woken repeatedly until they have ended: a signal that arrives just before the wait begins is
+    /// lost.
+    /// - Parameter meanwhile: called repeatedly.
     /// - Returns: whether all have ended within `limit`.
     public func drain(within limit: Duration, meanwhile: () -> Void = {}) -> Bool {
         let end = ContinuousClock.now + limit

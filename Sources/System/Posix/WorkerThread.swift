@@ -1,7 +1,7 @@
 internal import CPosix
 internal import Glibc
 
-/// A ``WorkerThread`` in a class, since arrays hold only copyable elements.
+/// A ``WorkerThread`` in a class, because arrays hold only copyable elements.
 public final class JoinableThread {
     private var thread: WorkerThread?
 
@@ -11,7 +11,7 @@ public final class JoinableThread {
     /// Sends ``Signals/waking`` to the thread, unless it has been joined.
     public func wake() { thread?.wake() }
 
-    /// Waits until the thread has ended, including the libraries' thread cleanup (OPENSSL_thread_stop(3)): that must
+    /// Waits until the thread has ended, including the libraries' thread cleanup (OPENSSL_thread_stop(3)), which must
     /// finish before the process exits and frees the libraries' memory.
     public func join() { thread.take()?.join() }
 }
@@ -59,7 +59,7 @@ public struct WorkerThread: ~Copyable, Sendable {
         _ = pthread_kill(identifier, Signals.waking)
     }
 
-    /// Detaches the thread: it ends by itself and is not joined.
+    /// Detaches the thread: it ends on its own and is not joined.
     public consuming func detach() {
         pthread_detach(identifier)
     }

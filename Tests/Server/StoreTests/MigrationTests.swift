@@ -200,7 +200,7 @@ struct MigrationTests {
             Schema.expected.differences(in: try schema()) == [
                 "files.app_metadata is missing", "files.check_sum is varchar(32) instead of varchar(64)",
                 "files.check_sum has the collation ascii_bin instead of ascii_general_nopad_ci",
-                "files.check_sum must not be NULL", "files.mine is no column of this release",
+                "files.check_sum must not be NULL", "files.mine is not a column of this release",
             ])
     }
 }

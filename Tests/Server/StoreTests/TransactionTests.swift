@@ -193,7 +193,7 @@ struct TransactionTests {
             }
             Issue.record("no error")
         } catch {
-            #expect("\(error)" == "A value breaks a rule of the schema.")
+            #expect("\(error)" == "A value violates a constraint of the schema.")
         }
     }
 }

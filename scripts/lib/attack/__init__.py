@@ -1,8 +1,8 @@
 """Attacks on a private stack, one in each module of this package.
 
-A module has a function `attack(stage)` that does harm as its name says, and yields a `Figure` for each thing that others
-may notice; its `STACK_OPTIONS`, if there are any, are those of the stack that it needs. `stage.py`, `figure.py`,
-`hostile.py` and `impatient.py` are what the modules share.
+A module has a function `attack(stage)` that performs the attack, and yields a `Figure` for each effect that others may
+notice; `STACK_OPTIONS`, if present, are the options of the stack that it needs. `stage.py`, `figure.py`, `hostile.py`
+and `impatient.py` are shared by the modules.
 """
 
 import importlib
@@ -15,15 +15,15 @@ SHARED = {"stage", "figure", "hostile", "impatient"}
 
 
 def names() -> list[str]:
-    """All attacks there are."""
+    """The names of all attacks."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name not in SHARED)
 
 
 def load(name: str) -> Callable[..., Iterable[Figure]]:
-    """The function of one of them."""
+    """The function of an attack."""
     return importlib.import_module(f"{__name__}.{name}").attack
 
 
 def stack_options(name: str) -> tuple[str, ...]:
-    """What `scripts/stack up` needs for it."""
+    """The options of `scripts/stack up` for an attack."""
     return getattr(importlib.import_module(f"{__name__}.{name}"), "STACK_OPTIONS", ())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Figure:
-    """A number with its limit, both in `unit`; `alone` is the same without the attack, where there is such a thing."""
+    """A number with its limit, both in `unit`; `alone` is the value without the attack, if it exists."""
 
     what: str
     value: float
@@ -15,7 +15,7 @@ class Figure:
 
     @classmethod
     def ratio(cls, what: str, alone: float, attacked: float, times: float, floor: float = 0.0) -> "Figure":
-        """Milliseconds; the limit is a multiple of the value without the attack, or `floor`, whichever is more."""
+        """Milliseconds; the limit is a multiple of the value without the attack, or `floor`, whichever is larger."""
         return cls(what, attacked, max(alone * times, floor), "ms", alone)
 
     @property

@@ -1,4 +1,4 @@
-"""One provider does not answer, and many people try to sign in with it, while others use another one."""
+"""One provider does not answer while many people try to sign in with it, and others use another provider."""
 
 import threading
 import time
@@ -38,22 +38,22 @@ def attack(stage: Stage) -> Iterator[Figure]:
             thread.join()
         stage.sandbox.call("DELETE", "/sandbox/faults")
         recovery = seconds_until_asked_again(stage)
-    # A few milliseconds are what the impatient people themselves take from two cores.
+    # The impatient people's own processes take a few milliseconds of the two cores.
     tolerance = 500.0 if stage.small else 10.0
     for what, value in attacked.items():
         yield Figure.ratio(what, alone[what], value, 1.5, alone[what] + tolerance)
-    yield Figure("until everybody asks it again", recovery, 40, "s")
-    yield Figure("slowest reply to those who need it", max(slowest), 11_000, "ms")
+    yield Figure("time until all processes ask the provider again", recovery, 40, "s")
+    yield Figure("slowest reply to users of the provider", max(slowest), 11_000, "ms")
 
 
 def keep_asking(stage: Stage, headers: dict[str, str], is_over: threading.Event, slowest: list[float]) -> None:
     while not is_over.is_set():
         slowest.append(stage.check_credentials(headers | {"SyncServer-Device-UUID": new_uuid()}))
-        is_over.wait(0.2)  # a phone that tries again, impatiently
+        is_over.wait(0.2)  # a phone that retries impatiently
 
 
 def seconds_until_asked_again(stage: Stage) -> float:
-    """Each process finds out with the next sign-in that it lets through."""
+    """Each process detects this with the next sign-in that it lets through."""
     began = time.monotonic()
     while stage.metric('syncd_provider_circuits_open{provider="google"}') > 0 and time.monotonic() - began < 60:
         for _ in range(4):

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 CONNECT_SECONDS = 10.0
-AGAIN_SECONDS = 1.0  # until a connection that the server has closed is opened again
-RECEIVE_BUFFER = 4096  # the kernel buffers little of what the server sends
+AGAIN_SECONDS = 1.0  # until a connection that the server closed is reopened
+RECEIVE_BUFFER = 4096  # the kernel buffers few of the server's bytes
 
 
 @dataclass
 class Caller:
-    """One connection: what it sends first, and then, byte by byte; `reads` a few bytes of the reply each time."""
+    """One connection: its first bytes, and the bytes that follow one by one; `reads` is how many bytes of the reply it reads each time."""
 
     address: str
     opening: bytes
@@ -53,7 +53,7 @@ class Caller:
                 self.end()
 
     def look(self) -> None:
-        """Whether the server has ended it, for one that does not read on purpose."""
+        """Whether the server has ended the connection, for one that does not read on purpose."""
         with contextlib.suppress(BlockingIOError):
             try:
                 if not self.connection.recv(65536):
@@ -69,9 +69,9 @@ class Caller:
 
 
 def _carry_on(server: tuple[str, int], callers: list[Caller], interval: float, over, ready) -> None:
-    """Runs in a process of its own, so that those who measure have their own interpreter.
+    """Runs in a separate process, so that the measuring code has its own interpreter.
 
-    With the least priority: in the world the callers' computers are not the server's.
+    Has the lowest priority: in reality, callers do not run on the server.
     """
     os.nice(19)
     while not over.is_set():
@@ -96,14 +96,15 @@ def _carry_on(server: tuple[str, int], callers: list[Caller], interval: float, o
 
 @contextlib.contextmanager
 def calling(server: tuple[str, int], callers: list[Caller], interval: float) -> Iterator[None]:
-    """Opens all connections, and reopens each that the server closes, from when all were open once to the end of the block."""
+    """Opens all connections, and reopens each that the server closes, until the end of the block, which begins when all
+    have been open once."""
     context = multiprocessing.get_context("fork")
     over, ready = context.Event(), context.Event()
     process = context.Process(target=_carry_on, args=(server, callers, interval, over, ready), daemon=True)
     process.start()
     try:
         if not ready.wait(120):
-            raise TimeoutError("the hostile callers do not get through")
+            raise TimeoutError("the hostile callers cannot connect")
         yield
     finally:
         over.set()
@@ -114,13 +115,13 @@ def calling(server: tuple[str, int], callers: list[Caller], interval: float) -> 
 
 @contextlib.contextmanager
 def held(server: tuple[str, int], addresses: list[str], count: int, opening: bytes) -> Iterator[list[socket.socket]]:
-    """This many connections on which only the beginning of a request was sent."""
+    """Opens `count` connections and sends only the beginning of a request on each."""
     connections = []
     try:
         for number in range(count):
             connection = socket.create_connection(server, CONNECT_SECONDS, (addresses[number % len(addresses)], 0))
             connections.append(connection)
-            with contextlib.suppress(OSError):  # refused before its end
+            with contextlib.suppress(OSError):  # rejected before its end
                 connection.sendall(opening)
         yield connections
     finally:

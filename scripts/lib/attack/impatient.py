@@ -1,4 +1,4 @@
-"""People who try to sign in again and again, while others' requests are measured."""
+"""People who repeatedly try to sign in, while the requests of others are measured."""
 
 import contextlib
 import http.client
@@ -23,7 +23,7 @@ LONGEST_PAUSE = 10.0
 
 @dataclass
 class Answers:
-    """What all of them got: (status, whether it says when to come again) to a number."""
+    """All replies: (status, whether it has Retry-After) -> count."""
 
     counts: dict[tuple[int, bool], int]
 
@@ -33,7 +33,7 @@ class Answers:
 
     @property
     def strange(self) -> int:
-        """Other replies than 429 and 503 with Retry-After."""
+        """Replies other than 429 and 503 with Retry-After."""
         return sum(count for (status, says_when), count in self.counts.items()
                    if status not in (429, 503) or not says_when)
 
@@ -53,7 +53,7 @@ def _ask(server: tuple[str, int], source: str, headers: dict[str, str]) -> tuple
 
 
 def _insist(server: tuple[str, int], callers: list[tuple[str, Callable[[], dict[str, str]]]], over, results) -> None:
-    """Runs in a process of its own, with the least priority: their computers are not the server's."""
+    """Runs in a separate process with the lowest priority: in reality, callers do not run on the server."""
     os.nice(19)
     lock = threading.Lock()
     counts: dict[tuple[int, bool], int] = {}
@@ -64,14 +64,14 @@ def _insist(server: tuple[str, int], callers: list[tuple[str, Callable[[], dict[
             with lock:
                 key = (status, after is not None)
                 counts[key] = counts.get(key, 0) + 1
-            # Everybody's phone waits as it is told, but those that are told nothing are impatient.
+            # Every phone waits as the reply says; without a time, it is impatient.
             over.wait(min(LONGEST_PAUSE, after or 0.0) + random.uniform(SHORTEST_PAUSE, 2 * SHORTEST_PAUSE))
 
     threads = [threading.Thread(target=go_on, args=caller, daemon=True) for caller in callers]
     for thread in threads:
         thread.start()
     over.wait()
-    # Those that wait for a reply are not waited for.
+    # Callers that still wait for a reply are not waited for.
     time.sleep(0.2)
     with lock:
         results.put(dict(counts))
@@ -79,8 +79,8 @@ def _insist(server: tuple[str, int], callers: list[tuple[str, Callable[[], dict[
 
 @contextlib.contextmanager
 def insisting(stage: Stage, callers: list[tuple[str, Callable[[], dict[str, str]]]]) -> Iterator[Answers]:
-    """Callers with their addresses, and the headers of each of their requests, from the beginning of the block to its end;
-    what they got is known then."""
+    """Callers with their addresses, and the headers of each of their requests, for the duration of the block; their
+    replies are known at its end."""
     context = multiprocessing.get_context("fork")
     over, results = context.Event(), context.Queue()
     process = context.Process(target=_insist, args=(stage.address, callers, over, results), daemon=True)
@@ -98,10 +98,10 @@ def insisting(stage: Stage, callers: list[tuple[str, Callable[[], dict[str, str]
 
 
 def measure(measures: dict[str, Callable[[], float]], seconds: float) -> dict[str, float]:
-    """The 99th percentile of each, in milliseconds.
+    """The 99th percentile of each kind of request, in milliseconds.
 
-    Requests begin at their times, whether those before them have been answered or not: what a standstill costs is not
-    hidden by a caller who waits with the next one. One without a reply counts as long as its caller had patience.
+    Requests begin at their scheduled times, whether or not earlier ones have been answered: a caller that waits before its
+    next request would hide the cost of a standstill. A request without a reply counts with its caller's whole patience.
     """
     times: dict[str, list[float]] = {what: [] for what in measures}
     began = time.monotonic()
@@ -127,7 +127,7 @@ def measure(measures: dict[str, Callable[[], float]], seconds: float) -> dict[st
 
 
 def others(stage: Stage) -> dict[str, Callable[[], float]]:
-    """Requests of people who have nothing to do with it: a user of Dropbox whom the server knows, and a monitor."""
+    """Requests of people who are not involved: a known user of Dropbox, and a monitor."""
     account = stage.sandbox.json("POST", "/sandbox/accounts", {"provider": "dropbox", "name": "Known"})
     known = {name: value for name, value in account["headers"].items() if "code" not in name.lower()}
     known["SyncServer-Device-UUID"] = stage.new_uuid()
@@ -142,10 +142,10 @@ def others(stage: Stage) -> dict[str, Callable[[], float]]:
 
 def figures(stage: Stage, what: str, alone: dict[str, float], attacked: dict[str, float],
             answers: Answers) -> Iterator[Figure]:
-    # What two cores take for the callers themselves.
+    # Processor time of the callers themselves on two cores.
     tolerance = 500.0 if stage.small else 5.0
     for measured, value in attacked.items():
         yield Figure.ratio(f"{what}: {measured}", alone[measured], value, 1.5, alone[measured] + tolerance)
-    yield Figure(f"{what}: replies to them without Retry-After, or other than 429 and 503, of {answers.number}",
+    yield Figure(f"{what}: replies without Retry-After, or other than 429 and 503, of {answers.number}",
                  answers.strange, 0, "replies")
-    yield Figure(f"{what}: replies to them, the fewest", -answers.number, -1, "replies")
+    yield Figure(f"{what}: minimum number of replies", -answers.number, -1, "replies")

@@ -44,7 +44,7 @@ def attack(stage: Stage) -> Iterator[Figure]:
 
 
 def sign_up(stage: Stage, headers: dict[str, str]) -> float:
-    """Milliseconds of a sign-up."""
+    """The duration of a sign-up, in milliseconds."""
     time.sleep(0.3)  # so that the five are spread over the attack
     parameters = query({"sharingGroupUUID": new_uuid(), "cloudFolderName": "F"})
     return stage.request("POST", f"/AddUser/{parameters}", headers)[0]

@@ -1,4 +1,4 @@
-"""One address sends as many invented tokens as it can, to an endpoint that is not for signing in."""
+"""One address sends invented tokens as fast as it can, to an endpoint that is not for signing in."""
 
 import secrets
 import threading
@@ -12,7 +12,7 @@ from .stage import OVERRIDES, Stage, slowest_hundredth
 
 ADDRESS = "127.0.60.1"
 THREADS = 8
-PROCESSES = 2  # of the role api: each counts for itself
+PROCESSES = 2  # of the role api: each counts separately
 PER_MINUTE = OVERRIDES["failedSignInsPerMinute"]
 
 
@@ -32,8 +32,8 @@ def attack(stage: Stage) -> Iterator[Figure]:
     attacked = slowest_hundredth(new_token, count)
     for thread in threads:
         thread.join()
-    yield Figure("questions to Google", asked(stage) - before, PROCESSES * (PER_MINUTE + seconds + 2), "questions")
-    yield Figure("invented tokens, refused or limited, the fewest", -len(answered), -200, "replies")
+    yield Figure("requests to Google", asked(stage) - before, PROCESSES * (PER_MINUTE + seconds + 2), "requests")
+    yield Figure("invented tokens, minimum of rejected or limited ones", -len(answered), -200, "replies")
     yield Figure.ratio("p99 of a new token's CheckCreds, from another address", alone, attacked, 3.0, alone + 500.0)
 
 

@@ -23,21 +23,21 @@ SETTLE_SECONDS = 1.0
 def attack(stage: Stage) -> Iterator[Figure]:
     count = 100 if stage.small else 500
     limit = 0.2 * count  # MB
-    before = memory(stage)  # once: what nginx has given back to its allocator is used again
-    for lines in (9, 40):  # what fits the buffers, and much more
+    before = memory(stage)  # once: nginx reuses memory that it has returned to its allocator
+    for lines in (9, 40):  # headers that fit the buffers, and much larger ones
         opening = b"GET /Index/ HTTP/1.1\r\nHost: a\r\n" + b"X: " + b"x" * LINE_BYTES + b"\r\n"
         opening += (b"X: " + b"x" * LINE_BYTES + b"\r\n") * (lines - 1) + b"X-Last: "
         with held(stage.address, ADDRESSES, count, opening):
-            yield Figure(f"memory of nginx for {count} half requests of {lines * LINE_BYTES:,} bytes by HTTP/1.1",
+            yield Figure(f"memory of nginx for {count} incomplete requests of {lines * LINE_BYTES:,} bytes by HTTP/1.1",
                          most(stage) - before, limit, "MB")
     with contextlib.ExitStack() as connections:
         for number in range(count):
             connections.enter_context(half_http_2(stage, ADDRESSES[number % len(ADDRESSES)]))
-        yield Figure(f"memory of nginx for {count} half requests by HTTP/2", most(stage) - before, limit, "MB")
+        yield Figure(f"memory of nginx for {count} incomplete requests by HTTP/2", most(stage) - before, limit, "MB")
 
 
 def half_http_2(stage: Stage, address: str) -> ssl.SSLSocket:
-    """Frames of RFC 9113; header fields of RFC 7541, 6.2.2, which never end."""
+    """Frames of RFC 9113; header fields of RFC 7541, 6.2.2, without an end."""
     context = ssl.create_default_context(cafile=stage.environment["CA_FILE"])
     context.set_alpn_protocols(["h2"])
     plain = socket.create_connection(stage.secure_address, 10, (address, 0))
@@ -52,7 +52,7 @@ def half_http_2(stage: Stage, address: str) -> ssl.SSLSocket:
 
 
 def memory(stage: Stage) -> float:
-    """What nginx's processes have for themselves, in MB."""
+    """The private memory of nginx's processes, in MB."""
     kibibytes = 0
     for pid in stage.environment["PIDS_nginx"].split():
         with contextlib.suppress(FileNotFoundError):
@@ -61,7 +61,7 @@ def memory(stage: Stage) -> float:
 
 
 def most(stage: Stage) -> float:
-    """The most that it has within a moment."""
+    """The maximum of several readings."""
     deadline = time.monotonic() + SETTLE_SECONDS
     largest = 0.0
     while time.monotonic() < deadline:

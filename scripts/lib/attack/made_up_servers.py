@@ -1,4 +1,4 @@
-"""One address names a server of its own invention in each request, where any public server is admitted.
+"""One address names an invented server in each request, with a SyncServer that admits any public server.
 
 The names do not exist, or their name server does not answer.
 """
@@ -11,7 +11,7 @@ from .figure import Figure
 from .impatient import figures, insisting, measure, others
 from .stage import Stage
 
-# Names are looked up at the stack's own name server.
+# The stack's own name server resolves the names.
 STACK_OPTIONS = ("--resolve-names",)
 ADDRESS = "127.0.80.1"
 DOMAIN = "made-up.example.com"
@@ -32,7 +32,7 @@ def attack(stage: Stage) -> Iterator[Figure]:
 
 
 def invented(stage: Stage) -> dict[str, str]:
-    """Credentials for a server that nobody has heard of."""
+    """Credentials for an unknown server."""
     name = secrets.token_hex(8)
     return {
         "X-token-type": "WebDAVToken", "access_token": name, "SyncServer-Device-UUID": stage.new_uuid(),

@@ -1,7 +1,7 @@
-"""Thousands of slow connections, without tokens and with those of some users, beside a legitimate user.
+"""Thousands of slow connections, without tokens and with tokens of some users, beside a legitimate user.
 
-Uploads that announce much and send a byte now and then, and downloads that are hardly read. Whoever is thrown out comes
-again.
+Uploads that announce much and rarely send a byte, and downloads that are hardly read. Callers that are disconnected
+reconnect.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from .stage import Stage, slowest_hundredth
 
 MEBIBYTE = 1 << 20
 ANNOUNCED_BYTES = 128 << 20
-FILE_BYTES = 4 << 20  # much more than the buffers on the way
+FILE_BYTES = 4 << 20  # much more than the buffers in between
 
 
 def attack(stage: Stage) -> Iterator[Figure]:
@@ -32,19 +32,19 @@ def attack(stage: Stage) -> Iterator[Figure]:
 
     alone = guest.measure(transfers, indexes, 0.0)
     with calling(stage.address, callers, interval):
-        # Long enough for slow transfers to be ended, and others of them to begin.
+        # Long enough for slow transfers to be ended, and for new ones to begin.
         attacked = guest.measure(transfers, indexes, pause)
-        held = min(in_flight(stage, 0.2 * turn) for turn in range(6))  # not those that are just being refused
+        held = min(in_flight(stage, 0.2 * turn) for turn in range(6))  # without those that are just being rejected
 
-    # Small ones run on machines that do other things as well.
+    # Small runs share the machine with other work.
     tolerance = 500.0 if stage.small else 0.0
     for what, times in (("upload of 1 MiB", 3.0), ("download of 1 MiB", 3.0), ("p99 of Index", 2.0)):
         yield Figure.ratio(what, alone[what], attacked[what], times, alone[what] + tolerance if tolerance else 0.0)
-    yield Figure("transfer threads held by all of them", held, users * 2 * 32, "threads")
+    yield Figure("transfer threads occupied by all callers", held, users * 2 * 32, "threads")
 
 
 def in_flight(stage: Stage, wait: float) -> float:
-    """Transfers that all processes have in progress, after a while."""
+    """Transfers in progress in all processes, after a while."""
     time.sleep(wait)
     return sum(stage.metric(f'syncd_transfers_in_flight{{direction="{way}"}}') for way in ("upload", "download"))
 
@@ -59,7 +59,7 @@ class Guest:
         self.file = publish(stage, self.person, self.contents)
 
     def measure(self, transfers: int, indexes: int, pause: float) -> dict[str, float]:
-        """Milliseconds: the medians of the transfers, and the 99th percentile of Index."""
+        """The medians of the transfers, and the 99th percentile of Index, in milliseconds."""
         times: dict[str, list[float]] = {"upload of 1 MiB": [], "download of 1 MiB": []}
         for _ in range(transfers):
             times["upload of 1 MiB"].append(self.upload())

@@ -1,4 +1,4 @@
-"""The stack that is attacked, people who use it, and how long they wait."""
+"""The attacked stack, the people who use it, and how long they wait."""
 
 import http.client
 import json
@@ -17,10 +17,10 @@ from demonstration.phone import new_uuid
 from demonstration.web import Deviation
 from syncstack.layout import REPOSITORY
 
-# Legitimate users have addresses that nginx's limits count, too.
+# Legitimate users have addresses that count for nginx's limits.
 GUEST_ADDRESS = "127.0.200.1"
 PATIENCE_SECONDS = 60.0
-# The limits of a server as it is installed, where those of other stacks are wider.
+# The limits of an installed server; other stacks have wider ones.
 OVERRIDES = {"failedSignInsPerMinute": 60, "refusalsLoggedPerMinute": 60, "webdav": {"anyPublicServer": True}}
 
 
@@ -68,7 +68,7 @@ class Stage(RunningStack):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where the server takes plain HTTP."""
+        """The server's plain HTTP address."""
         parts = urlsplit(self.environment["SYNC_HTTP_URL"])
         return parts.hostname, parts.port
 
@@ -78,16 +78,17 @@ class Stage(RunningStack):
         return parts.hostname, parts.port
 
     def sign_up(self, name: str) -> people.Person:
-        """A user with storage, and a group of their own."""
+        """A user with storage and a group."""
         return people.sign_up(self, name)
 
     def guest(self, provider: str) -> dict[str, str]:
-        """The sign-in headers of somebody with an account at the provider who is not a user yet."""
+        """The sign-in headers of a person with an account at the provider who is not a user yet."""
         account = self.sandbox.json("POST", "/sandbox/accounts", {"provider": provider, "name": "Guest"})
         return account["headers"] | {"SyncServer-Device-UUID": new_uuid()}
 
     def check_credentials(self, headers: dict[str, str], expected: int | None = None) -> float:
-        """Milliseconds of a CheckCreds of a legitimate user; each from another address, as nginx limits sign-ins."""
+        """The duration of a legitimate user's CheckCreds, in milliseconds; each from a new address, because nginx
+        limits sign-ins."""
         self.check_credentials_count += 1
         source = f"127.0.{201 + self.check_credentials_count // 200 % 50}.{1 + self.check_credentials_count % 200}"
         return self.request("GET", "/CheckCreds/", headers, expected=expected, source=source)[0]
@@ -97,7 +98,7 @@ class Stage(RunningStack):
 
     def request(self, method: str, target: str, headers: dict[str, str], body: bytes | None = None,
                 expected: int | None = 200, source: str = GUEST_ADDRESS) -> tuple[float, http.client.HTTPResponse, bytes]:
-        """One request of a legitimate user, on a connection of its own: milliseconds, reply and its body."""
+        """Sends one request of a legitimate user on a new connection; returns milliseconds, reply and its body."""
         began = time.monotonic()
         connection = http.client.HTTPConnection(
             *self.address, timeout=PATIENCE_SECONDS, source_address=(source, 0))

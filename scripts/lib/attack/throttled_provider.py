@@ -1,4 +1,4 @@
-"""A provider refuses every sign-in for now, with 429 or 503 and Retry-After, while many people try."""
+"""A provider rejects every sign-in with 429 or 503 and Retry-After, while many people try to sign in."""
 
 from collections.abc import Iterator
 

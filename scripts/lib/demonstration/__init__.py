@@ -1,1 +1,1 @@
-"""What scripts/demonstrate is made of: people with phones, a photograph, and the sandbox behind the clouds."""
+"""The parts of scripts/demonstrate: people with phones, a photograph, and the sandbox behind the clouds."""

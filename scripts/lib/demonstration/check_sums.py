@@ -7,7 +7,7 @@ DROPBOX_BLOCK_BYTES = 4 << 20
 
 
 def check_sum(provider: str, contents: bytes) -> str:
-    """MD5, except for OneDrive, SHA-1, and Dropbox, the hash of the hashes of blocks."""
+    """MD5, except for OneDrive (SHA-1) and Dropbox (the hash of the hashes of blocks)."""
     if provider == "microsoft":
         return hashlib.sha1(contents).hexdigest().upper()
     if provider == "dropbox":

@@ -1,4 +1,4 @@
-"""A device with the app on it, signed in as somebody."""
+"""A device with the app, signed in to an account."""
 
 import hashlib
 import json
@@ -12,9 +12,9 @@ def new_uuid() -> str:
 
 
 class Phone:
-    """One device of one account; remembers nothing, so that each step shows what it needs.
+    """One device of one account; stateless, so that each step shows its inputs.
 
-    With `credentials`, the account is one at a real server, which the sandbox does not know.
+    With `credentials`, the account is at a real server, which the sandbox does not know.
     """
 
     def __init__(self, name: str, server: Website, sandbox: Website, account: str,
@@ -28,7 +28,8 @@ class Phone:
 
     def request(self, method: str, endpoint: str, body: bytes | None = None, headers: dict[str, str] | None = None,
                 **parameters) -> Reply:
-        """Sends one request with the credentials that are valid now, and perhaps more headers; any status comes back."""
+        """Sends one request with the currently valid credentials, and optional headers; returns a reply of any
+        status."""
         own = self.credentials or self.sandbox.json("GET", f"/sandbox/accounts/{self.account}")["headers"]
         reply = self.server.call(
             method, f"/{endpoint}/{query(parameters)}",
@@ -38,10 +39,10 @@ class Phone:
         return reply
 
     def ask(self, method: str, endpoint: str, body: bytes | None = None, status: int = 200, **parameters) -> dict:
-        """Sends one request that has to be answered with `status`, and returns the JSON of its reply."""
+        """Sends one request whose reply must have `status`, and returns its JSON."""
         reply = self.request(method, endpoint, body, **parameters)
         if reply.status != status:
-            raise Deviation(f"{self.name}: {endpoint} is answered with {reply.status}: {reply.body[:300].decode()}")
+            raise Deviation(f"{self.name}: {endpoint} returned {reply.status}: {reply.body[:300].decode()}")
         return reply.json()
 
     def upload(self, contents: bytes, metadata: str | None = None, **parameters) -> dict:
@@ -59,13 +60,13 @@ class Phone:
         return self.ask("GET", "Index", sharingGroupUUID=group)
 
     def download(self, file: dict, group: str, master_version: int) -> tuple[bytes, str | None]:
-        """A file as the index lists it, and its metadata, once the bytes fit the checksum announced before them."""
+        """Downloads a file of the index with its metadata, after checking its bytes against the announced checksum."""
         reply = self.request(
             "GET", "DownloadFile", fileUUID=file["fileUUID"], fileVersion=file["fileVersion"],
             masterVersion=master_version, sharingGroupUUID=group, appMetaDataVersion=file.get("appMetaDataVersion"))
         if reply.status != 200:
-            raise Deviation(f"{self.name}: DownloadFile is answered with {reply.status}: {reply.body[:300].decode()}")
+            raise Deviation(f"{self.name}: DownloadFile returned {reply.status}: {reply.body[:300].decode()}")
         message = reply.json()
         if message.get("checkSum") != hashlib.md5(reply.body).hexdigest():
-            raise Deviation(f"{self.name}: the bytes do not have the checksum that was announced: {message}")
+            raise Deviation(f"{self.name}: the bytes do not have the announced checksum: {message}")
         return reply.body, message.get("appMetaData")

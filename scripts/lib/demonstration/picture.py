@@ -1,4 +1,4 @@
-"""A picture with as many bytes and as little regularity as a phone's photograph."""
+"""A picture as large and irregular as a phone's photograph."""
 
 import io
 import random

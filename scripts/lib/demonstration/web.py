@@ -1,17 +1,17 @@
-"""HTTP as the client of the app speaks it, over TLS with the stack's own authority."""
+"""HTTP as the app's client uses it, over TLS with the stack's own authority."""
 
 import http.client
 import json
 import ssl
 from urllib.parse import quote, urlsplit
 
-# What the client leaves as it is in "key=value"; all else is percent-encoded as UTF-8.
+# The characters that the client leaves unchanged in "key=value"; all others are percent-encoded as UTF-8.
 LITERAL = "!$&'()*+,-.;=_~"
 SECONDS = 60.0
 
 
 class Deviation(Exception):
-    """Something did not go as it must; a sentence for the reader."""
+    """A deviation from the expected behaviour, as a sentence for the reader."""
 
 
 class Reply:
@@ -21,15 +21,15 @@ class Reply:
         self.body = body
 
     def json(self):
-        """The reply's object: from the header where the body is a file, else from the body."""
+        """The reply's object: from the header if the body is a file, otherwise from the body."""
         try:
             return json.loads(self.headers.get("syncserver-message-params") or self.body)
         except ValueError:
-            raise Deviation(f"The reply is no JSON: {self.body[:200]!r}") from None
+            raise Deviation(f"The reply is not JSON: {self.body[:200]!r}") from None
 
 
 class Website:
-    """One base URL; each call is a connection of its own."""
+    """One base URL; each call uses a new connection."""
 
     def __init__(self, url: str, ca_file: str | None = None):
         self.parts = urlsplit(url)
@@ -51,16 +51,16 @@ class Website:
             connection.close()
 
     def json(self, method: str, path: str, value: dict | None = None):
-        """A call to the sandbox's control interface, whose answer has to be a success."""
+        """Calls the sandbox's control interface; the reply must be a success."""
         headers = {} if value is None else {"Content-Type": "application/json"}
         reply = self.call(method, path, headers, None if value is None else json.dumps(value).encode())
         if not 200 <= reply.status < 300:
-            raise Deviation(f"The sandbox answers {reply.status} to {method} {path}: {reply.body[:300]!r}")
+            raise Deviation(f"The sandbox replied {reply.status} to {method} {path}: {reply.body[:300]!r}")
         return reply.json()
 
 
 def query(parameters: dict) -> str:
-    """Parameters as the client writes them: sorted by name, those without a value left out."""
+    """Parameters as the client writes them: sorted by name, without those that have no value."""
     pairs = sorted((name, value) for name, value in parameters.items() if value is not None)
     text = "&".join(quote(f"{name}={value}", safe=LITERAL) for name, value in pairs)
     return "?" + text if text else ""

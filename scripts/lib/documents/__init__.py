@@ -1,1 +1,1 @@
-"""What the documents tell their readers to type: in displays of their own, and within sentences."""
+"""The commands that the documents tell their readers to type: in separate displays, and within sentences."""

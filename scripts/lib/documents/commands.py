@@ -1,7 +1,7 @@
 """Commands in documents: in Markdown, in manual pages (mdoc(7)), and in Debian's README files.
 
-A command stands in a display (a fence, `Bd` or `Dl`, indented lines), one a line unless the line ends with a backslash or
-opens a shell's `for`; or within a sentence, in code, if it begins with a program's name and says more than that name.
+A command is in a display (a fence, `Bd` or `Dl`, indented lines), one per line unless the line ends with a backslash or
+opens a shell's `for`; or within a sentence, in code, if it begins with a program's name and has further words.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-# What a command begins with, besides the scripts of this repository.
+# The first words of commands, besides the scripts of this repository.
 PROGRAMS = frozenset("""
     CREATE SELECT aa-enforce apt apt-get cat certbot curl debconf-set-selections echo eval for getent gpg install journalctl ln
     make mariadb mkdir mv nginx openssl promtool rclone rm runuser ssh swift syncctl syncd syncdir syncsandbox systemctl
@@ -18,7 +18,7 @@ PROGRAMS = frozenset("""
 """.split())
 SCRIPTS = ("scripts/", "bench/")
 NO_COMMANDS = {"json", "swift", "diff", "nginx", "sql", "http", "xml", "yaml", "toml", "text"}
-# Chapters of decisions and of releases are history.
+# Decision records and release notes are history.
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "debian/*.README.Debian", "debian/*.NEWS", "man/*")
 
 
@@ -26,15 +26,15 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "debian
 class Command:
     document: str
     line: int
-    # For a shell: as it is written, without what is said about it.
+    # Shell source: the command as written, without the document's explanation.
     source: str
     is_displayed: bool
-    # What the document says comes then; in displays with prompts.
+    # The output that the document shows next; in displays with prompts.
     reply: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """The command as one line."""
         return " ".join(self.source.split())
 
 
@@ -43,7 +43,7 @@ def documents() -> list[Path]:
 
 
 def commands(path: Path) -> list[Command]:
-    """All of a document, in order."""
+    """All commands of a document, in order."""
     text = path.read_text(encoding="utf-8")
     find = markdown if path.suffix == ".md" else manual if path.parent.name == "man" else readme
     name = str(path.relative_to(REPOSITORY))
@@ -57,7 +57,7 @@ def commands(path: Path) -> list[Command]:
 
 
 Found = Iterator[tuple[int, str, bool]]
-# Before a line that is no command, and what came after one.
+# Marks a line that is not a command, but the output of one.
 REPLY = "\0"
 
 
@@ -80,7 +80,7 @@ def markdown(text: str) -> Found:
 
 
 def codes(lines: list[tuple[int, str]]) -> Found:
-    """Within sentences, whose lines may break within a command, and in the cells of tables."""
+    """Commands within sentences, whose lines may break within a command, and in the cells of tables."""
     text = "\n".join(line for _, line in lines)
     begin = lines[0][0] if lines else 0
     for found in re.finditer(r"`([^`]+)`", text):
@@ -99,9 +99,9 @@ def is_program(word: str) -> bool:
 
 
 def displayed(lines: list[tuple[int, str]], prompts: bool = False) -> Found:
-    """Commands of a display; with prompts, only the lines that have one, or go on after it."""
+    """Commands of a display; with prompts, only lines that have one, and their continuations."""
     if lines and lines[0][1].startswith("#!"):
-        # The text of a program.
+        # The source of a program.
         yield lines[0][0], "\n".join(line for _, line in lines) + "\n", True
         return
     pending, begin = "", 0
@@ -128,7 +128,7 @@ def is_unfinished(command: str) -> bool:
 
 
 def manual(text: str) -> Found:
-    """Of a page's own text; what the programs say of themselves is no part of it."""
+    """Commands of a page's own text, without the inserted help of the programs."""
     display: list[tuple[int, str]] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         plain = line.replace(r"\-", "-").replace(r"\e", "\\")
@@ -149,7 +149,7 @@ def readme(text: str) -> Found:
     prose: list[tuple[int, str]] = []
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
-        # In a column of its own stands what is said about the command.
+        # The explanation of the command is in a separate column.
         if re.match(r"    \S", line) and (not lines[number - 2].strip() or lines[number - 2].startswith("    ")):
             yield from codes(prose)
             prose = []

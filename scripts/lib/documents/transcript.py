@@ -1,8 +1,8 @@
-"""What a person types who follows a document, and what comes; kept in Tests/Transcripts.
+"""What a person who follows a document types, and the output; kept in Tests/Transcripts.
 
-A transcript holds each command as it stands in the document, what was put in for its placeholders, what came, and the exit
-status if it is not 0. Numbers and times that differ from run to run are replaced. Tests/ScriptTests/test_documents.py counts
-the commands in transcripts among those that are run.
+A transcript holds each command as in the document, the values of its placeholders, the output, and the exit status if it
+is not 0. Numbers and times that differ from run to run are replaced. Tests/ScriptTests/test_documents.py counts the
+commands in transcripts among the executed ones.
 """
 
 import difflib
@@ -22,14 +22,14 @@ VARYING = (
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?", "TIME"),
     (r"\b[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b", "UUID"),
     (r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=", "KEY"),
-    # Before HEX, since its decimals can be twelve and more.
+    # Before HEX, because its decimals can be twelve or more.
     (r'"serverUptime":[\d.e+-]+', '"serverUptime":N'),
     (r"\b[0-9a-f]{12,}\b", "HEX"),
     (r"\b\d[\d,.]* (bytes|KiB|MiB|GiB|ms|s|min|seconds|days)\b", r"N \1"),
     (r"\b\d+(\.\d)? percent", "N percent"),
     (r"\bkey (\()?[0-9a-f]{8}\b", r"key \1KEY"),
     (r"\bquota_windows \d+", "quota_windows N"),
-    # Of releases, ours and Debian's.
+    # Versions of releases, ours and Debian's.
     (r"Successfully installed edited file '[^']*'\.\n", ""),  # systemd 257
     (r"MariaDB [\d.]+\S*(?: from Debian,)?", "MariaDB VERSION,"),
     (re.escape((REPOSITORY / "VERSION").read_text(encoding="ascii").strip()), "VERSION"),
@@ -37,14 +37,14 @@ VARYING = (
 )
 
 
-# By the ends of questions; an answer may depend on what was written since the last one.
+# By the ends of questions; an answer may depend on the output since the last one.
 Answers = dict[str, str | Callable[[str], str]]
-# Types a command, with these answers; the exit status, and all that was written.
+# Types a command with these answers; returns the exit status and the output.
 Typist = Callable[[str, Answers | None], tuple[int, str]]
 
 
 class Transcript:
-    """Of one chapter of a document; to be compared at its end."""
+    """The transcript of one chapter of a document; compared at its end."""
 
     def __init__(self, test: unittest.TestCase, document: str, name: str, typist: Typist):
         self.test = test
@@ -57,11 +57,11 @@ class Transcript:
         self, command: str, replacing: dict[str, str] | None = None, *, status: int = 0, shown: bool = True,
         answers: Answers | None = None, through: str | None = None
     ) -> str:
-        """Types a command of the document, which is named by its beginning.
+        """Types the command of the document that begins with `command`.
 
-        - replacing: what stands for what, as the document asks for: the name of a host, of a file.
-        - shown: whether the transcript has what was written: not where it is somebody else's, and long.
-        - through: a program that takes the command as its last argument, as a database's client takes a statement.
+        - replacing: the values of the document's placeholders, such as the name of a host or of a file.
+        - shown: whether the transcript contains the output; not if it is long and from another program.
+        - through: a program that takes the command as its last argument, as a database client takes a statement.
         """
         known = self.known[self.mention(command)]
         typed = known.source
@@ -73,7 +73,7 @@ class Transcript:
         ended, written = self.typist(typed, answers)
         self.test.assertEqual(ended, status, f"{typed}:\n{written[-6000:]}")
         for line in known.reply:
-            self.test.assertRegex(written, rf"(?m)^{shown_as(line)}$", f"{typed}: the document has another reply")
+            self.test.assertRegex(written, rf"(?m)^{shown_as(line)}$", f"{typed}: the document shows a different reply")
         self.lines += [f"  ({word}: {comparable(value)[0]})" for word, value in (replacing or {}).items()]
         self.lines += comparable(written) if shown else ["  (…)"] if written.strip() else []
         if ended != 0:
@@ -81,7 +81,7 @@ class Transcript:
         return written
 
     def mention(self, command: str) -> str:
-        """A command of the document that something else types; begins the transcript of it."""
+        """Begins the transcript of a command of the document that other code types."""
         found = [text for text in self.known if text == command] or [
             text for text in self.known if text.startswith(command)]
         self.test.assertEqual(len(found), 1, f"{command}: the document has {found}")
@@ -89,11 +89,12 @@ class Transcript:
         return found[0]
 
     def program(self) -> str:
-        """The text of the program that the document shows."""
+        """The source of the program that the document shows."""
         return self.known[self.mention("#!/bin/sh")].source
 
     def compare(self) -> None:
-        """With what is kept. What was written just now is left in .stack/transcripts; SYNC_KEEP_TRANSCRIPTS=yes keeps it."""
+        """Compares the transcript with the stored one. Leaves the new one in .stack/transcripts;
+        SYNC_KEEP_TRANSCRIPTS=yes stores it."""
         WRITTEN.mkdir(parents=True, exist_ok=True)
         file = f"{self.name}.txt"
         (WRITTEN / file).write_text("\n".join(self.lines) + "\n", encoding="utf-8")
@@ -107,21 +108,21 @@ class Transcript:
 
 
 def shown_as(line: str) -> str:
-    """A pattern of a line in a document, where … stands for anything, and four digits and … for a UUID."""
+    """A pattern of a line in a document, in which … represents any text, and four digits and … a UUID."""
     if re.fullmatch(r"[0-9A-F]{4}…", line):
         return r"[0-9A-F-]{36}"
     return re.escape(line).replace("…", ".*")
 
 
 def comparable(text: str) -> list[str]:
-    """Lines without what differs from run to run."""
+    """Lines without the parts that differ from run to run."""
     for pattern, replacement in VARYING:
         text = re.sub(pattern, replacement, text)
     return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
 def typed_commands() -> Iterator[str]:
-    """Those of all transcripts, as the documents have them."""
+    """The commands of all transcripts, as in the documents."""
     for file in sorted(FOLDER.glob("*.txt")):
         for line in file.read_text(encoding="utf-8").splitlines():
             if line.startswith("# "):

@@ -1,4 +1,4 @@
-"""A bucket of a real server with the interface of Amazon S3: moto, which takes any key, behind what Amazon checks first."""
+"""A bucket of a real server with the interface of Amazon S3: moto, which accepts any key, behind Amazon's initial checks."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ from .calls import S3_HOST, Answer, Call
 from .failures import failure
 
 NAME, REGION = "photos", "us-east-1"
-# The server's, which looks at nothing of it but the form.
+# For moto, which checks only the form.
 ANY_SIGNATURE = f"AWS4-HMAC-SHA256 Credential=ANY/20150830/{REGION}/s3/aws4_request, SignedHeaders=host, Signature=0"
 SECONDS = 60.0
 
@@ -33,10 +33,10 @@ class Bucket:
                 stdout=subprocess.PIPE, stderr=log, text=True)
         line = self.process.stdout.readline()
         if not line.strip().isdigit():
-            raise Deviation(f"The S3 server does not start: {line!r}")
+            raise Deviation(f"The S3 server did not start: {line!r}")
         self.port = int(line)
         self.lock = threading.Lock()
-        # The secrets of the keys that are valid, and of those that were withdrawn.
+        # The secrets of the valid keys, and of the withdrawn ones.
         self.secrets: dict[str, str] = {}
         self.withdrawn: dict[str, str] = {}
         self.violations: list[str] = []
@@ -56,7 +56,7 @@ class Bucket:
                 self.withdrawn[key] = self.secrets.pop(key)
 
     def refusal(self, call: Call) -> Answer | None:
-        """What Amazon answers to a key or a signature that is wrong; the latter is a violation."""
+        """Amazon's reply to a wrong key or signature; a wrong signature is a violation."""
         fields = {name.lower(): value for name, value in call.headers}
         authorization = dict(part.strip().partition("=")[::2] for part in
                              fields.get("authorization", "").removeprefix("AWS4-HMAC-SHA256").split(","))
@@ -66,7 +66,7 @@ class Bucket:
             is_withdrawn = key in self.withdrawn
         if secret is None:
             if not is_withdrawn:
-                self.violations.append(f"{call.describes_itself}: the key {key!r} is nobody's")
+                self.violations.append(f"{call.describes_itself}: the key {key!r} does not exist")
             return failure(call, 403, "InvalidAccessKeyId")
         expected = signature(call, fields, secret, scope, authorization.get("SignedHeaders", ""))
         if not hmac.compare_digest(expected, authorization.get("Signature", "")):
@@ -74,7 +74,7 @@ class Bucket:
             return failure(call, 403, "SignatureDoesNotMatch")
         return None
 
-    # Past the server under test.
+    # Bypasses the server under test.
 
     def call(self, method: str, target: str, body: bytes | None = None) -> bytes:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
@@ -85,25 +85,25 @@ class Bucket:
         finally:
             connection.close()
         if not 200 <= reply.status < 300:
-            raise Deviation(f"The S3 server answers {reply.status} to {method} {target}: {contents[:300]!r}")
+            raise Deviation(f"The S3 server replied {reply.status} to {method} {target}: {contents[:300]!r}")
         return contents
 
     def objects(self, prefix: str) -> list[tuple[str, int]]:
-        """Names behind the prefix, and sizes."""
+        """Names after the prefix, and sizes."""
         page = ElementTree.fromstring(self.call("GET", f"?list-type=2&max-keys=1000&prefix={quoted(prefix)}"))
         return [(entry.findtext("{*}Key")[len(prefix):], int(entry.findtext("{*}Size")))
                 for entry in page.findall("{*}Contents")]
 
     def unfinished(self, prefix: str) -> int:
-        """Uploads of several parts that were neither completed nor aborted, which cost money for ever.
+        """Multipart uploads that were neither completed nor aborted, which cost money forever.
 
-        One without parts costs nothing, and may be lost sight of (docs/providers.md).
+        One without parts costs nothing, and may be forgotten (docs/providers.md).
         """
         return sum(self._has_parts(upload) for upload in self._begun(prefix))
 
     def abort_without_parts(self, prefix: str) -> None:
-        """Ends the other ones: the server would do that together with the next upload of that name, and its calls would
-        be counted in a cell that is not their cause."""
+        """Aborts the other uploads: otherwise the server would abort them together with the next upload of that name,
+        and its calls would be counted in a cell that did not cause them."""
         for upload in self._begun(prefix):
             if not self._has_parts(upload):
                 self.call("DELETE", upload)

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 
 PROVIDERS = ("google", "dropbox", "microsoft", "webdav", "s3")
 S3_HOST = "s3.sandbox.test"
-# Which provider a host belongs to; credentials must not go to any other host.
+# The provider of each host; credentials must not go to any other host.
 HOSTS = {
     "accounts.google.com": "google", "oauth2.googleapis.com": "google", "openidconnect.googleapis.com": "google",
     "www.googleapis.com": "google",
@@ -15,7 +15,7 @@ HOSTS = {
     "my.microsoftpersonalcontent.com": "microsoft", "api.onedrive.com": "microsoft",
     "nextcloud.sandbox.test": "webdav", S3_HOST: "s3",
 }
-# Where Nextcloud keeps the chunks of an upload until it is put together.
+# Where Nextcloud keeps the chunks of an upload until they are assembled.
 DAV_UPLOADS, DAV_FILES = "/remote.php/dav/uploads/", "/remote.php/dav/files/"
 
 
@@ -50,12 +50,12 @@ class Call:
 
     @property
     def code(self) -> str:
-        """The authorization code that is exchanged; empty for other calls."""
+        """The authorization code to exchange; empty for other calls."""
         return parse_qs(self.body.decode("latin-1")).get("code", [""])[0] if self.is_for_tokens else ""
 
     @property
     def is_of_session(self) -> bool:
-        """Concerns an upload session that was begun before."""
+        """Concerns an existing upload session."""
         return ("upload_id=" in self.target or self.host in ("my.microsoftpersonalcontent.com", "api.onedrive.com")
                 or self.path.startswith(("/2/files/upload_session/append", "/2/files/upload_session/finish"))
                 or self.path.startswith(DAV_UPLOADS) and self.method in ("PUT", "MOVE")
@@ -80,34 +80,34 @@ class Call:
 
     @property
     def is_of_object(self) -> bool:
-        """Concerns an object of S3, and not an upload of parts."""
+        """Concerns an object of S3, not a multipart upload."""
         return self.provider == "s3" and "?" not in self.target
 
     @property
     def completes_parts(self) -> bool:
-        """CompleteMultipartUpload of S3, whose answer may begin with 200 and end with an error."""
+        """CompleteMultipartUpload of S3, whose reply may begin with 200 and end with an error."""
         return self.provider == "s3" and self.method == "POST" and "uploadId=" in self.target
 
     @property
     def asks_for_xml(self) -> bool:
-        """Is answered with a multistatus (RFC 4918, section 13), or with a description of what S3 has or did."""
+        """The reply is a multistatus (RFC 4918, section 13), or S3's description of its objects or actions."""
         return (self.method in ("PROPFIND", "SEARCH", "REPORT")
                 or self.provider == "s3" and self.method in ("GET", "POST") and not self.is_of_object)
 
     @property
     def proves_password(self) -> bool:
-        """Signs somebody in who has nothing but a password, which is not tried again for a while once it is refused."""
+        """Signs in with only a password, which is not retried for a while after a rejection."""
         return self.method == "PROPFIND" and self.path.startswith(DAV_FILES) and self.path.count("/") == 5
 
     @property
     def describes_itself(self) -> str:
-        """Method, host and the part of the path that has no identifiers, for people."""
+        """Method, host and the part of the path without identifiers, for people."""
         return f"{self.method} {self.host}{self.path[:80]}"
 
 
 @dataclass
 class Answer:
-    """A provider's reply, whole."""
+    """A complete reply of a provider."""
 
     status: int
     reason: str = ""

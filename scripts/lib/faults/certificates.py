@@ -1,4 +1,4 @@
-"""The certificates that the relay shows: the sandbox's own, and wrong ones."""
+"""The certificates that the relay presents: the sandbox's own, and wrong ones."""
 
 import ssl
 import subprocess
@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 class Certificates:
-    """Made with the authority of a stack, in whose folder the wrong ones are put."""
+    """Issued by the authority of a stack, in whose folder the wrong ones are stored."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         self.proper = self._context(folder / "sandbox.pem", folder / "sandbox.key")
         self.wrong_name = self._wrong("wrong-name", "example.com", 30)
-        # It ended before it began, yesterday: OpenSSL says "certificate has expired".
+        # It ended yesterday, before it began: OpenSSL reports "certificate has expired".
         self.expired = self._wrong("expired", "www.googleapis.com", -1, (folder / "sandbox.ext").read_text("ascii"))
         self.untrusted = self._untrusted()
 

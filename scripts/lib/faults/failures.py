@@ -1,4 +1,4 @@
-"""Errors in the form of each provider, as their documentation has them."""
+"""Errors in each provider's format, as documented."""
 
 import json
 from email.utils import formatdate
@@ -26,7 +26,7 @@ DAV = {401: "NotAuthenticated", 403: "Forbidden", 404: "NotFound", 409: "Conflic
 
 
 def dav_failure(call: Call, status: int, headers: list[tuple[str, str]]) -> Answer:
-    """As sabre/dav writes it, or Nextcloud's other services."""
+    """In the format of sabre/dav, or of Nextcloud's other services."""
     if status == 401:
         headers = [*headers, ("WWW-Authenticate", 'Basic realm="Nextcloud", charset="UTF-8"')]
     if call.path.startswith("/ocs/"):
@@ -40,7 +40,7 @@ def dav_failure(call: Call, status: int, headers: list[tuple[str, str]]) -> Answ
 
 
 def s3_failure(call: Call, status: int, code: str | None, headers: list[tuple[str, str]]) -> Answer:
-    """As "Error responses" of Amazon S3 has it; HEAD has no body."""
+    """In the format of "Error responses" of Amazon S3; HEAD has no body."""
     code = code or S3.get(status, "InternalError")
     region = "<Region>eu-central-1</Region>" if code == "AuthorizationHeaderMalformed" else ""
     if status == 301:
@@ -54,7 +54,7 @@ def s3_failure(call: Call, status: int, code: str | None, headers: list[tuple[st
 
 def failure(call: Call, status: int, reason: str | None = None, retry_after: int | None = None,
             is_text: bool = False) -> Answer:
-    """The provider's answer with this status to the call."""
+    """The provider's reply to the call, with this status."""
     headers = [("Retry-After", str(retry_after))] if retry_after is not None else []
     if call.provider == "s3":
         return s3_failure(call, status, reason, headers)

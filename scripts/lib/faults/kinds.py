@@ -1,7 +1,7 @@
 """The catalogue of faults: what happens to a single call, or to a single connection.
 
-Each fault says which calls it fits. Where a provider's answer would be a lie that nobody can see through, such as
-"not found" for a file that is to be deleted and exists, it does not fit.
+Each fault defines which calls it fits. It does not fit if the provider's reply would be an undetectable lie, such as
+"not found" for an existing file that is to be deleted.
 """
 
 import random
@@ -35,20 +35,20 @@ class Fault:
     fits: Callable[[Call], bool]
     act: Callable
     is_of_connection: bool = False
-    # `act` is then the kind of fault of a name server.
+    # In this case `act` is the kind of fault of a name server.
     is_of_name: bool = False
 
     def strike(self, call: Call, conversation) -> bool:
-        """Does it. False if the connection is to be closed afterwards."""
+        """Performs the fault. False if the connection must be closed afterwards."""
         return bool(self.act(call, conversation, random.Random(self.seed)))
 
     def context(self, certificates: Certificates) -> ssl.SSLContext | None:
-        """With what the connection goes on; `None` for a reset."""
+        """The TLS context with which the connection continues; `None` for a reset."""
         return self.act(certificates)
 
 
 def forged(*arguments, **options):
-    """An answer of the provider without any effect."""
+    """A reply of the provider without any effect."""
     def act(call, conversation, _):
         answer = failure(call, *arguments, **options)
         conversation.send(answer.head() + answer.body)
@@ -100,7 +100,7 @@ def stall(_, conversation, __):
 
 
 def slow(call, conversation, rng):
-    """A reply that comes in pieces, with pauses of two seconds in all."""
+    """A reply in pieces, with pauses of two seconds in total."""
     answer = conversation.forward(call)
     data = answer.head() + answer.body
     cuts = sorted(rng.randrange(len(data)) for _ in range(3))
@@ -128,7 +128,7 @@ def corrupted_download(call, conversation, rng):
 
 
 def corrupted_upload(call, conversation, rng):
-    """Past the description that a multipart body begins with, and before its end."""
+    """After the description at the beginning of a multipart body, and before its end."""
     position = rng.randrange(len(call.body) // 2, len(call.body) * 9 // 10)
     answer = conversation.forward(Call(call.method, call.host, call.target, call.headers,
                                        flipped(call.body, position, rng)))
@@ -149,7 +149,7 @@ def other_content_type(call, conversation, _):
 
 
 def revocation(call, conversation, _):
-    """The person takes the app's rights away just before the call."""
+    """The person revokes the app's rights just before the call."""
     conversation.relay.people[call.provider].revoke()
     answer = conversation.forward(call)
     conversation.send(answer.head() + answer.body)
@@ -180,7 +180,7 @@ def s3(call: Call) -> bool:
 
 
 def s3_creates(call: Call) -> bool:
-    """Makes an object on the condition that there is none."""
+    """Creates an object on the condition that it does not exist."""
     return s3(call) and any(name.lower() == "if-none-match" for name, _ in call.headers)
 
 
@@ -194,7 +194,7 @@ def wrong_clock(call, conversation, _):
 
 
 def error_after_200(has_effect: bool):
-    """Amazon begins the answer before the parts are put together, and may end it with an error."""
+    """Amazon begins the reply before the parts are assembled, and may end it with an error."""
     def act(call, conversation, _):
         if has_effect:
             conversation.forward(call)
@@ -221,21 +221,21 @@ def has_session_of_status(call: Call) -> bool:
 
 
 def has_reply(call: Call) -> bool:
-    """The server reads something of the reply. That of a move has no body, so any success counts."""
+    """The server reads part of the reply. The reply to a move has no body, so any success counts."""
     return call.method != "MOVE"
 
 
 def has_body(call: Call) -> bool:
-    """That of a deletion has none either; only OneDrive's has a status of its own."""
+    """The reply to a deletion has no body either; only OneDrive's has a specific status."""
     return has_reply(call) and (call.method != "DELETE" or call.provider == "microsoft")
 
 
 def not_an_exchange(call: Call) -> bool:
-    """A code that was answered with 503 is sent again: 503 says that it was not used (RFC 9110, section 15.6.4)."""
+    """A code is sent again after 503, which means that it was not used (RFC 9110, section 15.6.4)."""
     return b"grant_type=authorization_code" not in call.body
 
 
-# Kind -> which calls it fits, and what it does.
+# Kind -> the calls that it fits, and its effect.
 CALL_KINDS: dict[str, tuple] = {
     "500": (anything, forged(500)),
     "502": (anything, forged(502)),
@@ -301,7 +301,7 @@ CONNECTION_KINDS: dict[str, Callable] = {
     "unknown authority": lambda certificates: certificates.untrusted,
 }
 
-# The name is looked up for each connection; what the name server does (syncstack/name_server.py).
+# The name is looked up for each connection; the values are the faults of the name server (syncstack/name_server.py).
 NAME_KINDS: dict[str, str] = {
     "name not found": "nxdomain",
     "name without address": "empty",
@@ -310,7 +310,7 @@ NAME_KINDS: dict[str, str] = {
 }
 
 KINDS = [*CALL_KINDS, *CONNECTION_KINDS, *NAME_KINDS]
-# Replies which say that the call was not carried out: a code that met one may be sent again.
+# Replies that mean that the call was not carried out: a code that received one may be sent again.
 REFUSALS = ("429", "503", "redirect")
 # Too slow for a sample: the server waits as long as its deadlines allow.
 SLOW_KINDS = {"no reply", "name server does not answer"}

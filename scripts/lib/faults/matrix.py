@@ -11,10 +11,10 @@ from .operations import OPERATIONS, Operation
 from .phone import Finding, Phone
 from .stage import Stage
 
-# An item of the outbox may take a minute where the provider does not reply, and others may wait for it.
+# An item of the outbox may take a minute if the provider does not reply, and others may wait for it.
 IDLE_SECONDS = 180.0
 POLL_SECONDS = 0.1
-# So many cells have the same user.
+# How many cells share a user.
 CELLS_OF_A_USER = 25
 
 
@@ -32,10 +32,10 @@ class Cell:
 
 @dataclass
 class Outcome:
-    """What became of a cell."""
+    """The outcome of a cell."""
 
     cell: Cell
-    # The call that met the fault; nothing if there was none.
+    # The call that met the fault; `None` if none did.
     struck: Call | None
     calls: int
     repetitions: int
@@ -66,7 +66,7 @@ class Runner:
                 raise Finding(f"{self.provider}, {operation.name}, without any fault: {outcome.complaint}")
 
     def cells(self, seed: int) -> list[Cell]:
-        """All cells."""
+        """All cells of the provider."""
         rng = random.Random(f"{seed} {self.provider}")
         cells = []
         names = NAME_KINDS if self.stage.relay.names is not None else ()
@@ -108,7 +108,7 @@ class Runner:
             self._check(phone, operation, fault_to_meet, calls)
         except Finding as finding:
             complaint = str(finding)
-        except Exception as error:  # pylint: disable=broad-except  whatever it is, other cells go on
+        except Exception as error:  # pylint: disable=broad-except  other cells continue in any case
             complaint = f"{type(error).__name__}: {error}"
         if complaint:
             complaint += "".join(f"\n    {call.describes_itself}" for call in calls[:40])
@@ -117,7 +117,7 @@ class Runner:
                        phone.sign_ins, time.monotonic() - began, complaint)
 
     def _phone(self, operation: Operation) -> Phone:
-        """Somebody who has not been through too much."""
+        """A user with few enough cells."""
         if operation.needs_newcomer:
             return Phone(self.stage, self.provider)
         if operation.removes or self.phone is None or self.age >= CELLS_OF_A_USER:
@@ -134,13 +134,13 @@ class Runner:
         return self.phone
 
     def _wait_until_idle(self, phone: Phone) -> None:
-        """Waits until the jobs role has nothing left to do for a user, not even later."""
+        """Waits until the jobs role has no work left for a user, not even postponed work."""
         if not phone.user_id:
             return
         limit = time.monotonic() + IDLE_SECONDS
         while work := phone.work():
             if time.monotonic() > limit:
-                raise Finding(f"work is not done after {IDLE_SECONDS:.0f} s: {work}; {phone.seen}")
+                raise Finding(f"work is unfinished after {IDLE_SECONDS:.0f} s: {work}; {phone.seen}")
             if any(is_put_off == "1" for _, is_put_off, _ in work):
                 if phone.sign_ins == 0 and (
                         any("evoked" in error for _, _, error in work) or phone.person.has_other_credentials()):
@@ -150,14 +150,14 @@ class Runner:
 
     def _check(self, phone: Phone, operation: Operation, fault_met, calls: list[Call]) -> None:
         usual = len(self.clean.get(operation.name, calls))
-        # Each attempt of the phone may make all calls anew; a failed call is repeated four times at most.
+        # Each attempt of the phone may repeat all calls; a failed call is repeated at most four times.
         bound = (usual + 6) * (1 + phone.repetitions) + 6 * phone.hastened
         if len(calls) > bound:
             raise Finding(f"{len(calls)} calls where {usual} are usual: {phone.seen}")
         codes = Counter(call.code for call in calls if call.code)
         is_refusal = fault_met is not None and fault_met.kind.startswith(REFUSALS)
         if any(count > 1 for count in codes.values()) and not is_refusal:
-            raise Finding(f"an authorization code is sent twice: {phone.seen}")
+            raise Finding(f"an authorization code was sent twice: {phone.seen}")
         if operation.removes:
             return
         differences = phone.missing_and_excess()
@@ -168,13 +168,13 @@ class Runner:
 
 
 def sample(cells: list[Cell], count: int, seed: int) -> list[Cell]:
-    """So many cells, of all operations and kinds as far as possible; none that takes a minute."""
+    """`count` cells, of all operations and kinds as far as possible; none that takes a minute."""
     rng = random.Random(seed)
     pool = [cell for cell in cells if cell.kind not in SLOW_KINDS]
     rng.shuffle(pool)
     chosen: list[Cell] = []
     seen: Counter = Counter()
-    # Next, always, one of the least frequent kind and operation.
+    # The next one is always of the least frequent kind and operation.
     while pool and len(chosen) < count:
         cell = min(pool[:400], key=lambda cell: (seen[cell.kind] + seen[cell.operation]))
         pool.remove(cell)

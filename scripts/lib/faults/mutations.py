@@ -1,4 +1,4 @@
-"""Real replies, changed: in their JSON, in their framing and in their headers."""
+"""Real replies with changed JSON, framing or headers."""
 
 import json
 import random
@@ -8,7 +8,7 @@ from .calls import Answer, Call
 
 HUGE_TEXT = "x" * 1_000_000
 DEPTH = 50_000
-# Each entity is ten of the one before: written out, 10^9 characters.
+# Each entity repeats the previous one ten times: expanded, 10^9 characters.
 BOMB = b"<!DOCTYPE bomb [<!ENTITY e0 'x'>" + b"".join(
     f"<!ENTITY e{number} '{f'&e{number - 1};' * 10}'>".encode() for number in range(1, 10)) + b"]>"
 FLOOD = 2_000
@@ -16,7 +16,7 @@ UNCHANGED = object()
 
 
 def places(value, path=()):
-    """The path of each value in a JSON tree, itself left out."""
+    """The path of each value in a JSON tree, except the root."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (*path, key)
@@ -30,8 +30,8 @@ def at(value, path):
 
 
 def changed(body: bytes, rng: random.Random, replacement) -> bytes:
-    """The text with the value at a random place replaced by what `replacement` makes of it; not one
-    that it leaves unchanged."""
+    """The text with the value at a random place replaced by the result of `replacement`; not a value that it leaves
+    unchanged."""
     tree = json.loads(body)
     possible = [path for path in places(tree) if replacement(at(tree, path)) is not UNCHANGED]
     if not possible:
@@ -63,7 +63,7 @@ def number(replacement):
 
 
 def rewritten(change, is_such=lambda answer: answer.is_json):
-    """`change` gets the text of the reply's JSON."""
+    """`change` receives the text of the reply's JSON."""
     def act(call: Call, conversation, rng: random.Random):
         answer = conversation.forward(call)
         if is_such(answer):
@@ -82,7 +82,7 @@ def mutated(replacement):
 
 
 def duplicated(body: bytes, _) -> bytes:
-    """The first member once more, with another type, after the right one."""
+    """Repeats the first member with a different type after the correct one."""
     tree = json.loads(body)
     if not isinstance(tree, dict) or not tree:
         return body
@@ -95,12 +95,12 @@ def nested(_, __) -> bytes:
 
 
 def cut_text(body: bytes, rng: random.Random) -> bytes:
-    """Framing and length are right, the JSON or XML is not."""
+    """Framing and length are correct, the JSON or XML is not."""
     return body[:rng.randrange(1, len(body))]
 
 
 def without_numbers(body: bytes, _) -> bytes:
-    """Sizes and quotas are words."""
+    """Replaces sizes and quotas with words."""
     return re.sub(rb">\d+<", b">many<", body)
 
 
@@ -109,13 +109,13 @@ def nested_elements(_, __) -> bytes:
 
 
 def exploding(body: bytes, _) -> bytes:
-    """Entities of entities, where the first text is."""
+    """Replaces the first text with nested entities."""
     declaration, _, rest = body.partition(b"?>")
     return declaration + b"?>" + BOMB + re.sub(rb">[^<>\s][^<>]*<", b">&e9;<", rest, count=1)
 
 
 def framed(frame):
-    """`frame` sends the answer in its own way; the connection is closed afterwards."""
+    """`frame` sends the reply in its own way; the connection is closed afterwards."""
     def act(call: Call, conversation, rng: random.Random):
         frame(conversation.forward(call), conversation, rng)
         return False

@@ -1,4 +1,4 @@
-"""What people do while a call fails: each operation has a preparation that meets no fault, and a part that does."""
+"""Users' operations during which a call fails: each has a preparation without faults, and a part that meets the fault."""
 
 import random
 from collections.abc import Callable
@@ -16,14 +16,14 @@ LARGE_OF_S3 = 6_000_000
 
 @dataclass
 class Operation:
-    """`prepare` returns what `act` needs; afterwards everything is checked that holds for all operations."""
+    """`prepare` returns the input of `act`; afterwards the checks common to all operations run."""
 
     name: str
     act: Callable[[Phone, object], None]
     prepare: Callable[[Phone], object] = lambda phone: None
-    # Takes an account that is not a user yet.
+    # Needs an account that is not a user yet.
     needs_newcomer: bool = False
-    # There is no user afterwards.
+    # The user does not exist afterwards.
     removes: bool = False
     providers: tuple[str, ...] = PROVIDERS
 
@@ -73,7 +73,7 @@ def object_name(phone: Phone, uuid: str) -> str:
 
 
 def changed_file(phone: Phone) -> str:
-    """A file that the person has changed in their storage."""
+    """Prepares a file that the person has changed in their storage."""
     uuid = existing_file(phone)
     contents = content(SMALL + 1)
     phone.person.replace(object_name(phone, uuid), contents)
@@ -83,7 +83,7 @@ def changed_file(phone: Phone) -> str:
 
 
 def lost_file(phone: Phone) -> str:
-    """A file that the person has deleted in their storage."""
+    """Prepares a file that the person has deleted in their storage."""
     uuid = existing_file(phone)
     phone.person.remove(object_name(phone, uuid))
     return uuid
@@ -105,7 +105,7 @@ def sign_up(phone: Phone, _) -> None:
 
 
 def remove(phone: Phone, _) -> None:
-    """Repeated, it may be that the user is not known any more."""
+    """After a repetition, the user may already be unknown."""
     def is_there() -> bool:
         return phone.stage.sql(f"SELECT COUNT(*) FROM users WHERE user_id = {phone.user_id}").strip() != "0"
 
@@ -119,7 +119,7 @@ def remove(phone: Phone, _) -> None:
     else:
         raise Finding(f"RemoveUser does not succeed: {phone.seen}")
     if is_there():
-        raise Finding(f"the user is still there: {phone.seen}")
+        raise Finding(f"the user still exists: {phone.seen}")
 
 
 OPERATIONS = {operation.name: operation for operation in [

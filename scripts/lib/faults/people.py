@@ -8,7 +8,7 @@ from .calls import S3_HOST
 
 
 class Sandboxed:
-    """Somebody with an account of the sandbox (docs/sandbox.md)."""
+    """A person with an account of the sandbox (docs/sandbox.md)."""
 
     def __init__(self, stage, provider: str):
         self.stage, self.provider = stage, provider
@@ -17,30 +17,30 @@ class Sandboxed:
         self.headers = account["headers"]
 
     def sign_in_again(self) -> None:
-        """Is asked once more what the app may do."""
-        if self.provider != "webdav":  # There, an app password that is no longer valid is replaced by another one.
+        """Asks the person for consent again."""
+        if self.provider != "webdav":  # There, a new app password replaces an invalid one.
             self.stage.change_account(self.id, "expire-access-token", which="device")
             self.stage.change_account(self.id, "new-authorization-code",
                                       **({"prompt": "consent"} if self.provider == "google" else {}))
         self.headers = self._present_headers()
 
     def has_other_credentials(self) -> bool:
-        """Whether the server has to be told new ones: a Nextcloud's app password was withdrawn, and replaced."""
+        """Whether the server needs new credentials, because a Nextcloud's app password was withdrawn and replaced."""
         return self.provider == "webdav" and self._present_headers() != self.headers
 
     def _present_headers(self) -> dict[str, str]:
         return self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}")["headers"]
 
     def revoke(self) -> None:
-        """Takes the app's rights away."""
-        # At a Nextcloud the server uses the app password that the person's device has.
+        """Revokes the app's rights."""
+        # At a Nextcloud the server uses the app password of the person's device.
         self.stage.change_account(self.id, "revoke", which="device" if self.provider == "webdav" else "server")
 
     def expire_token(self) -> None:
         self.stage.change_account(self.id, "expire-access-token", which="server")
 
     def stored(self) -> list[tuple[str, int]]:
-        """Names and sizes of what is in the app's folder."""
+        """Names and sizes of the objects in the app's folder."""
         files = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}/files")
         return [(file["name"], file["size"]) for file in files]
 
@@ -51,14 +51,14 @@ class Sandboxed:
         self.stage.change_file(self.id, "DELETE", name)
 
     def clear_up(self) -> None:
-        """Removes what earlier cells may leave behind, and the next one would be blamed for."""
+        """Removes remains of earlier cells, for which the next one would be blamed."""
 
     def leave(self) -> None:
-        """Nothing is done with this person any more."""
+        """Ends the use of this person."""
 
 
 class BucketOwner:
-    """Somebody with an access key to a part of a bucket."""
+    """A person with an access key to a part of a bucket."""
 
     def __init__(self, stage):
         self.bucket = stage.bucket
@@ -69,7 +69,7 @@ class BucketOwner:
         self.sign_in_again()
 
     def sign_in_again(self) -> None:
-        """With another key. The one before still works, unless it was withdrawn."""
+        """Uses a new key. The previous one still works, unless it was withdrawn."""
         self.key, secret = "AK" + secrets.token_hex(8).upper(), secrets.token_urlsafe(30)
         self.bucket.admit(self.key, secret)
         details = {"address": f"https://{S3_HOST}/", "region": REGION, "bucket": NAME, "accessKeyID": self.key,

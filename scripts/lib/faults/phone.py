@@ -1,4 +1,4 @@
-"""A phone that repeats what failed for the moment, as the app does, and its person's storage."""
+"""A phone that repeats temporary failures, as the app does, and its person's storage."""
 
 import json
 import time
@@ -12,26 +12,27 @@ from .stage import Stage
 
 ATTEMPTS = 5
 PAUSE_SECONDS = 0.2
-# What the server asks for, even if a provider wants an hour.
+# The server's longest pause, even if a provider requests an hour.
 LONGEST_PAUSE_SECONDS = 66
 WARNING_FILE = "README.txt"
 REVOKED = "authTokenExpiredOrRevoked"
 CODE_REJECTED = "authorization_code_rejected"
-# The first attempt failed, and the jobs role is removing what it may have left.
+# The first attempt failed, and the jobs role is removing its possible remains.
 UPLOAD_CONFLICT = "upload_conflict"
-# S3's own words about rights and buckets: its owner has to look.
+# S3's errors about rights and buckets: its owner has to check.
 STORAGE_STATES = ("storage_permission_missing", "storage_unusable")
-# 401: the token is not accepted; 409: the code may have been used already; 410: the rights were taken away; 507: the storage
-# is full. All else is for the server to handle, or is retryable.
+# 401: the token is not accepted; 409: the code may have been used already; 410: the rights were revoked; 507: the
+# storage is full. The server must handle everything else, or make it retryable.
 EXPECTED = {200, 401, 410, 429, 502, 503, 504, 507}
 
 
 class Finding(Exception):
-    """Something that must not be; a sentence for the reader."""
+    """A violated expectation, as a sentence for the reader."""
 
 
 def is_version(name: str, uuid: str, version: int) -> bool:
-    """Whether an object has that name in the storage: the second attempt at an upload adds `~` and digits to the version."""
+    """Whether an object has that name in the storage: the second attempt at an upload appends `~` and digits to the
+    version."""
     parts = name.split(".")
     return len(parts) == 4 and parts[0] == uuid and parts[2].partition("~")[0] == str(version)
 
@@ -44,7 +45,7 @@ class Phone:
         self.person = BucketOwner(stage) if provider == "s3" else Sandboxed(stage, provider)
         self.device, self.group = new_uuid(), new_uuid()
         self.user_id = 0
-        # What was committed and not deleted: UUID -> version and contents.
+        # Committed files that were not deleted: UUID -> version and contents.
         self.live: dict[str, tuple[int, bytes]] = {}
         # Those of them that the person has changed in their storage.
         self.changed: set[str] = set()
@@ -53,19 +54,19 @@ class Phone:
         self.seen: list[str] = []
 
     def begin(self) -> None:
-        """Another operation: counts from 0."""
+        """Begins a new operation: counts from 0."""
         self.requests = self.repetitions = self.sign_ins = self.hastened = 0
         self.seen = []
 
     def sign_in_again(self) -> None:
-        """The person signs in once more, and is asked what the app may do."""
+        """Signs the person in again, with a new consent."""
         self.sign_ins += 1
         self.person.sign_in_again()
         if self.user_id:
             self.once("GET", "CheckCreds")
 
     def once(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply | None:
-        """One request; `None` if the reply does not arrive as a whole."""
+        """Sends one request; `None` if the reply does not arrive completely."""
         self.requests += 1
         headers = dict(self.person.headers) | {"SyncServer-Device-UUID": self.device}
         try:
@@ -77,16 +78,16 @@ class Phone:
             return None
         code = reply.headers.get("syncserver-error-code", "")
         self.seen.append(f"{endpoint}: {reply.status} {code}".strip())
-        # A newcomer learns that there is no WebDAV server at their address; the person tries once more.
+        # A newcomer is told that there is no WebDAV server at their address; the person retries.
         is_hint = endpoint == "AddUser" and self.provider == "webdav" and code == "malformed_header"
         is_state = self.provider == "s3" and code in STORAGE_STATES
         is_expected = reply.status in EXPECTED or code in (CODE_REJECTED, UPLOAD_CONFLICT)
         if not is_expected and not is_hint and not is_state:
-            raise Finding(f"{endpoint} is answered with {reply.status}: {reply.body[:300].decode('utf-8', 'replace')}")
+            raise Finding(f"{endpoint} returned {reply.status}: {reply.body[:300].decode('utf-8', 'replace')}")
         return reply
 
     def ask(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply:
-        """A request that must succeed in the end, after repetitions and another sign-in."""
+        """Sends a request that must succeed eventually, after repetitions and another sign-in."""
         for attempt in range(ATTEMPTS):
             reply = self.once(method, endpoint, body, **parameters)
             if reply is not None and reply.status == 200 and not self._is_revoked(reply):
@@ -98,7 +99,7 @@ class Phone:
                 self.sign_in_again()
             elif reply is not None and (told := reply.headers.get("retry-after")):
                 if int(told) > LONGEST_PAUSE_SECONDS:
-                    raise Finding(f"{endpoint} is to be repeated after {told} s")
+                    raise Finding(f"{endpoint} must be repeated after {told} s")
                 time.sleep(int(told))
             elif attempt > 0:
                 time.sleep(PAUSE_SECONDS)
@@ -122,10 +123,10 @@ class Phone:
                  fileVersion=version, masterVersion=master_version, checkSum=check_sum(self.provider, contents))
 
     def commit(self, master_version: int) -> None:
-        """Repeated, it says that the group has changed: by this phone."""
+        """A repeated commit reports that the group has changed: this phone has changed it."""
         reply = self.ask("POST", "DoneUploads", masterVersion=master_version, sharingGroupUUID=self.group).json()
         if reply.get("numberUploadsTransferred") != 1 and reply.get("masterVersionUpdate") != master_version + 1:
-            raise Finding(f"the commit says {reply}")
+            raise Finding(f"the commit returned {reply}")
 
     def publish(self, uuid: str, version: int, contents: bytes) -> None:
         master_version = self.master_version()
@@ -141,7 +142,7 @@ class Phone:
         del self.live[uuid]
 
     def download(self, uuid: str) -> Reply:
-        """The file, complete: its bytes are for the caller to judge."""
+        """Downloads the complete file; the caller checks its bytes."""
         version = self.live[uuid][0]
         return self.ask("GET", "DownloadFile", fileUUID=uuid, fileVersion=version,
                         masterVersion=self.master_version(), sharingGroupUUID=self.group)
@@ -155,30 +156,30 @@ class Phone:
         message = reply.json()
         if (message.get("contentsChanged") is not (uuid in self.changed)
                 or message.get("checkSum") != check_sum(self.provider, contents)):
-            raise Finding(f"a download says {message}")
+            raise Finding(f"a download returned {message}")
 
     def stored(self) -> dict[str, int]:
-        """What the person has in the app's folder: names and sizes."""
+        """The objects in the app's folder: names and sizes."""
         files = self.person.stored()
         if len(dict(files)) != len(files):
             raise Finding(f"objects with the same name: {sorted(files)}")
         return dict(files)
 
     def work(self) -> list[list[str]]:
-        """The outbox's rows: the kind of work, whether it was put off, and why."""
+        """The outbox's rows: the kind of work, whether it was postponed, and why."""
         rows = self.stage.sql(f"""
             SELECT kind, lease_owner IS NULL AND available_at > UTC_TIMESTAMP(), COALESCE(last_error, '') FROM outbox
              WHERE user_id = {self.user_id}""")
         return [row.split("\t") for row in rows.splitlines()]
 
     def hasten_work(self) -> None:
-        """Makes due what was put off, perhaps for a day."""
+        """Makes postponed work due, which may have been postponed for a day."""
         self.hastened += 1
         self.stage.sql(f"""
             UPDATE outbox SET available_at = UTC_TIMESTAMP() WHERE user_id = {self.user_id} AND lease_owner IS NULL""")
 
     def missing_and_excess(self) -> list[str]:
-        """In what the storage differs from the live versions and the warning file."""
+        """The differences between the storage and the live versions and the warning file."""
         stored = self.stored()
         differences = []
         for uuid, (version, contents) in self.live.items():

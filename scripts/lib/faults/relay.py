@@ -1,6 +1,6 @@
-"""What syncd connects to in place of the sandbox: passes calls on, and makes chosen ones fail.
+"""The relay to which syncd connects instead of the sandbox: passes calls on, and makes selected ones fail.
 
-Terminates TLS with the sandbox's own certificate. Each provider is a lane of its own: it counts that provider's calls, and
+Terminates TLS with the sandbox's own certificate. Each provider has a separate lane: it counts that provider's calls, and
 has at most one fault for the Nth of them.
 """
 
@@ -26,7 +26,7 @@ LONGEST_HEAD = 1 << 20
 
 
 class Dropped(Exception):
-    """The connection ends here, with a reset."""
+    """The connection ends with a reset."""
 
 
 class Lane:
@@ -41,13 +41,13 @@ class Lane:
         self.number = 0
         self.connection_count = 0
         self.struck: Call | None = None
-        # The questions of the lookup that fails, by the type of address.
+        # The queries of the failing lookup, by the type of address.
         self.lookup: dict[int, Question] = {}
 
     def arm(self, fault, number: int) -> None:
-        """From now on calls are counted from 1; the one with this number meets the fault, or with a fault of connections
-        the connection with this number, and each call has a connection of its own. For each connection the name is
-        looked up; with a fault of names that of this number fails."""
+        """Counts calls from 1 from now on; the call with this number meets the fault. With a fault of connections, the
+        connection with this number meets it, and each call has a separate connection. Each connection looks the name
+        up; with a fault of names, the lookup with this number fails."""
         with self.lock:
             self.calls = []
             self.fault, self.number, self.connection_count, self.struck = fault, number, 0, None
@@ -80,12 +80,12 @@ class Lane:
             fault = self.fault
             if fault is None or not fault.is_of_name:
                 return None
-            # Both types are asked for at once: with the second one alone the lookup would succeed.
+            # Both types are queried at once: with the second one alone, the lookup would succeed.
             if self.struck is None and self.connection_count == self.number - 1 and question.type == TYPE_A:
                 self.struck = Call("LOOKUP", question.name, "/", [], b"")
             if self.struck is None or self.struck.host != question.name:
                 return None
-            # Repeated questions are of the same lookup, another one of the same type is of the next lookup.
+            # Repeated queries belong to the same lookup, a different query of the same type to the next one.
             is_same = self.lookup.setdefault(question.type, question) == question
             return fault.act if is_same else None
 
@@ -98,7 +98,7 @@ class Lane:
                 return None, False
             if fault.is_of_connection:
                 return None, True
-            # A fault that does not fit meets the next call that it fits.
+            # A fault that does not fit applies to the next call that it fits.
             if self.struck is None and len(self.calls) >= self.number and fault.fits(call):
                 self.struck = call
                 return fault, False
@@ -106,9 +106,9 @@ class Lane:
 
 
 class Relay:
-    """Listens from the start; `lead` before the first connection arrives.
+    """Listens from the start; call `lead` before the first connection arrives.
 
-    As root it is found by name, with a name server of its own, so that lookups can fail, too.
+    As root, clients find it by name through its own name server, so that lookups can also fail.
     """
 
     def __init__(self) -> None:
@@ -122,9 +122,9 @@ class Relay:
         self.listener = socket.create_server((self.host, port), backlog=128)
         self.address = f"{self.host}:{self.listener.getsockname()[1]}"
         self.lanes = {provider: Lane(provider) for provider in PROVIDERS}
-        # Calls to hosts that belong to nobody.
+        # Calls to hosts of no provider.
         self.strangers: list[Call] = []
-        # Who does the present operation, by provider (people.py).
+        # The person of the present operation, by provider (people.py).
         self.people: dict = {}
         self.bucket: Bucket | None = None
         self._sandbox_port = 0
@@ -134,7 +134,7 @@ class Relay:
         self._upstream.verify_mode = ssl.CERT_NONE
 
     def lead(self, sandbox_port: int, tls_folder: Path, bucket: Bucket) -> None:
-        """From now on connections are passed on to the sandbox's port, or to the server of the bucket."""
+        """From now on, passes connections on to the sandbox's port, or to the server of the bucket."""
         self._sandbox_port, self.bucket = sandbox_port, bucket
         self._certificates = Certificates(tls_folder)
         threading.Thread(target=self._run, daemon=True).start()
@@ -187,7 +187,7 @@ class Relay:
             connection.close()
 
     def upstream(self, host: str) -> http.client.HTTPConnection:
-        """A connection to the sandbox as the host, or to the server of the bucket."""
+        """A connection to the sandbox as this host, or to the server of the bucket."""
         if host == S3_HOST:
             return http.client.HTTPConnection("127.0.0.1", self.bucket.port, timeout=PATIENCE_SECONDS)
         connection = http.client.HTTPConnection(host, timeout=PATIENCE_SECONDS)
@@ -216,7 +216,7 @@ class Conversation:
                 self._upstream.close()
 
     def _answer(self, call: Call) -> bool:
-        """False if the connection is to be closed."""
+        """False if the connection must be closed."""
         if self.lane is None:
             self.relay.strangers.append(call)
         fault, closes = self.lane.strikes(call) if self.lane is not None else (None, False)
@@ -255,7 +255,7 @@ class Conversation:
             if self._upstream is None or self._upstream_is_new:
                 raise
             self._upstream.close()
-            self._upstream = None  # had been idle for too long
+            self._upstream = None  # was idle for too long
             return self._forward(call)
 
     def _forward(self, call: Call) -> Answer:

@@ -15,7 +15,7 @@ from .calls import S3_HOST
 from .relay import Relay
 
 OVERRIDES = {
-    # Each request verifies its token anew, so that the number of calls does not depend on what a process has cached.
+    # Each request verifies its token again, so that the number of calls does not depend on a process's cache.
     "signInTokenTimeToLive": 0, "transferThreads": 64,
     # Every cell has new accounts, codes and groups.
     "quotas": {"codeExchangesPerHour": 100_000, "groupsPerHour": 100_000},
@@ -66,18 +66,18 @@ class Stage(RunningStack):
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
     def change_account(self, account: str, event: str, **details) -> None:
-        """Has something happen to an account, as docs/sandbox.md has it."""
+        """Triggers an event of an account (docs/sandbox.md)."""
         reply = self.sandbox.call("POST", f"/sandbox/accounts/{account}/{event}", {"Content-Type": "application/json"},
                                   json.dumps(details).encode())
         if not 200 <= reply.status < 300:
-            raise Deviation(f"The sandbox answers {reply.status} to {event}: {reply.body[:300]!r}")
+            raise Deviation(f"The sandbox replied {reply.status} to {event}: {reply.body[:300]!r}")
 
     def change_file(self, account: str, method: str, name: str, contents: bytes | None = None) -> None:
-        """Replaces or deletes a file of an account, as its person does."""
+        """Replaces or deletes a file of an account, as its owner would."""
         reply = self.sandbox.call(method, f"/sandbox/accounts/{account}/files/{name}",
                                   {"Content-Type": "application/octet-stream"}, contents)
         if not 200 <= reply.status < 300:
-            raise Deviation(f"The sandbox answers {reply.status} to {method} of a file")
+            raise Deviation(f"The sandbox replied {reply.status} to {method} of a file")
 
     def calls_without_connection(self, provider: str) -> int:
         """How many calls to a provider never reached it, as the server counts them."""
@@ -87,7 +87,7 @@ class Stage(RunningStack):
                    and ('outcome="unreachable"' in line or 'outcome="timeout"' in line))
 
     def complaints(self) -> list[str]:
-        """What is wrong with the database, what rules of the providers were broken, defects and secrets in the logs."""
+        """Problems of the database, violations of the providers' rules, defects and secrets in the logs."""
         complaints = []
         program = REPOSITORY / ".build" / self.build / "syncctl"
         report = subprocess.run([program, "fsck", "--json", "--config", self.environment["CONFIG_FILE"]],
@@ -103,9 +103,9 @@ class Stage(RunningStack):
         return complaints
 
     def defects(self) -> list[str]:
-        """Lines of the server's logs that tell of a defect, and tokens in any log.
+        """Lines of the server's logs that report a defect, and tokens in any log.
 
-        An operator has to know of a provider's certificate that is none, so that is an error too, and is right here.
+        An operator has to learn of a provider's invalid certificate, so that is also logged as an error, and expected here.
         """
         lines = []
         for log in (self.folder / "log").glob("syncd-*.log"):

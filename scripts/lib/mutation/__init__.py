@@ -1,1 +1,1 @@
-"""Injected faults: how they are described, switched and tried. See docs/adr/0036-injected-faults.md."""
+"""Injected faults: how they are described, switched and tested. See docs/adr/0036-injected-faults.md."""

@@ -7,20 +7,20 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FORMS = ("expression", "statement", "sql")
-# What begins one of them is no expression, nor is a name with a label before it.
+# Text that begins like this is not an expression; neither is a name with a label before it.
 STATEMENT = re.compile(r"(?:guard|let|var|return|throw|for|defer|\w+ =|\w+:)\s")
 
 
 class FaultError(Exception):
-    """A fault that is not described as it must be, or no longer fits the sources."""
+    """A fault whose description is invalid or no longer fits the sources."""
 
 
 @dataclass(frozen=True)
 class Fault:
     """One change at one location.
 
-    `search` stands exactly once in `file`. It is an expression, one or more statements that declare nothing others
-    need, or, in the form `sql`, a piece of a string literal of several lines. Where it stands more than once, `context`
+    `search` occurs exactly once in `file`. It is an expression, one or more statements that declare nothing others
+    need, or, in the form `sql`, a piece of a string literal of several lines. If it occurs more than once, `context`
     is a text around it that does not. `tests` is a filter of the test runner.
     """
 
@@ -33,7 +33,7 @@ class Fault:
     context: str = ""
 
     def place(self, text: str) -> tuple[int, int]:
-        """The range of the text that gets two variants: for `sql`, the whole literal."""
+        """The range of the text with two variants: for `sql`, the whole literal."""
         start = self._position(text)
         end = start + len(self.search)
         if self.form == "sql":
@@ -51,17 +51,17 @@ class Fault:
     def _only(self, part: str, text: str) -> int:
         count = text.count(part)
         if count != 1:
-            raise FaultError(f"{self.id}: {part!r} stands {count} times in {self.file}")
+            raise FaultError(f"{self.id}: {part!r} occurs {count} times in {self.file}")
         return text.index(part)
 
     def check(self) -> None:
         path = REPOSITORY / self.file
         if not path.is_file():
-            raise FaultError(f"{self.id}: there is no {self.file}")
+            raise FaultError(f"{self.id}: {self.file} does not exist")
         if self.form not in FORMS or self.search == self.replacement:
-            raise FaultError(f"{self.id}: an unknown form, or no change")
+            raise FaultError(f"{self.id}: unknown form, or no change")
         if self.form == "expression" and STATEMENT.match(self.search):
-            raise FaultError(f"{self.id}: {self.search!r} is no expression")
+            raise FaultError(f"{self.id}: {self.search!r} is not an expression")
         re.compile(self.tests)
         self.place(path.read_text(encoding="utf-8"))
 
@@ -78,7 +78,7 @@ def load() -> list[Fault]:
     identifiers = [fault.id for fault in faults]
     for identifier in identifiers:
         if identifiers.count(identifier) > 1:
-            raise FaultError(f"{identifier} stands for two faults")
+            raise FaultError(f"{identifier} is the id of two faults")
     return faults
 
 
@@ -92,11 +92,11 @@ fileprivate func mutation(_ id: String) -> Bool {
 
 
 def switch_all(text: str, faults: list[Fault]) -> str:
-    """The text of one file with all variants in it: the environment variable SYNC_MUTATION decides between them."""
+    """The text of one file with all variants in it: the environment variable SYNC_MUTATION selects one."""
     places: dict[tuple[int, int], list[Fault]] = {}
     for fault in faults:
         places.setdefault(fault.place(text), []).append(fault)
-    # From the last to the first, so that none moves another.
+    # From the last to the first, so that positions stay valid.
     begin_of_last = len(text)
     for (start, end), here in sorted(places.items(), reverse=True):
         if end > begin_of_last:

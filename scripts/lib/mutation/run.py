@@ -1,4 +1,4 @@
-"""Builds the sources with all faults in them, and tries one fault after the other."""
+"""Builds the sources with all faults, and tests one fault after the other."""
 
 import os
 import re
@@ -15,13 +15,13 @@ from .faults import REPOSITORY, Fault, switch_all
 
 FOLDER = REPOSITORY / ".build-mutate"
 TREE = FOLDER / "tree"
-# How long tests may make no progress: none starts, ends or fails. Some start a stack first.
+# How long tests may make no progress: none starts, ends or fails. Some first start a stack.
 SILENCE_SECONDS = 120.0
 POLL_SECONDS = 0.2
 
 
 def write_tree(faults: list[Fault], tree: Path = TREE) -> None:
-    """A copy of the sources with the faults switched; files that stay the same are not touched."""
+    """A copy of the sources with switchable faults; unchanged files are not touched."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=REPOSITORY, check=True,
         stdout=subprocess.PIPE).stdout.decode().split("\0")
@@ -53,7 +53,7 @@ def build() -> Path:
 
 
 class Trial:
-    """Runs tests with a fault, or with none."""
+    """Runs tests with or without a fault."""
 
     def __init__(self, programs: Path, logs: Path = FOLDER / "logs"):
         self.programs = programs

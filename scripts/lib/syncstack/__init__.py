@@ -1,1 +1,1 @@
-"""A private SyncServer with everything it needs, under one directory: what scripts/stack is made of."""
+"""A private SyncServer with everything it needs, in one directory: the parts of scripts/stack."""

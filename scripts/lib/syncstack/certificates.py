@@ -3,12 +3,12 @@
 from .layout import Layout, write
 from .processes import run
 
-VALID_DAYS = 366  # Mozilla's guidelines; iOS refuses server certificates of more than 825 days
+VALID_DAYS = 366  # Mozilla's guidelines; iOS rejects server certificates valid for more than 825 days
 RENEW_SECONDS = 30 * 86400
 
 SERVER_NAMES = ["DNS:localhost", "IP:127.0.0.1", "IP:::1"]
 
-# Every host that syncd talks to, so that it can use production URLs at the sandbox too.
+# Every host that syncd contacts, so that the sandbox can serve production URLs.
 PROVIDER_HOSTS = [
     "accounts.google.com", "oauth2.googleapis.com", "openidconnect.googleapis.com", "www.googleapis.com",
     "fcm.googleapis.com",
@@ -20,13 +20,13 @@ PROVIDER_HOSTS = [
     "appleid.apple.com", "account.apple.com", "api.push.apple.com", "api.sandbox.push.apple.com",
     "sns.us-east-1.amazonaws.com", "sns.us-west-2.amazonaws.com", "sns.eu-west-1.amazonaws.com",
     "sns.eu-central-1.amazonaws.com",
-    # Real servers that tests put behind the sandbox.
+    # Real servers that tests run behind the sandbox.
     "*.sandbox.test",
 ]
 
 
 def prepare(layout: Layout) -> None:
-    """Makes what is missing or about to expire. The authority signs only for this stack."""
+    """Creates missing and soon expiring certificates. The authority signs only for this stack."""
     folder = layout.certificates
     providers = ["DNS:" + host for host in PROVIDER_HOSTS] + SERVER_NAMES
     if all(_is_current(folder / f"{name}.pem", names) for name, names in
@@ -48,7 +48,7 @@ def _is_current(certificate, names: list[str]) -> bool:
         return False
     try:
         run(["openssl", "x509", "-in", certificate, "-noout", "-checkend", RENEW_SECONDS])
-    except Exception:  # pylint: disable=broad-except  expired or unreadable: made anew
+    except Exception:  # pylint: disable=broad-except  expired or unreadable: create a new one
         return False
     return True
 

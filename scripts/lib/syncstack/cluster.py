@@ -1,4 +1,4 @@
-"""A Galera cluster of MariaDB servers: each holds all data and takes writes; their conflicts show at COMMIT."""
+"""A Galera cluster of MariaDB servers: each holds all data and accepts writes; conflicts are detected at COMMIT."""
 
 import getpass
 import shutil
@@ -15,7 +15,7 @@ JOIN_SECONDS = 60.0
 
 
 class Cluster:
-    """Looks like one Database, its first node, and has the sockets of all of them."""
+    """Has the interface of one Database, its first node, and the sockets of all nodes."""
 
     def __init__(self, layout: Layout, count: int):
         self.nodes = [Database(layout, "mariadb" if number == 1 else f"mariadb{number}")
@@ -25,11 +25,11 @@ class Cluster:
         return [pid for node in self.nodes if (pid := node.pid()) is not None]
 
     def socket(self, number: int) -> Path:
-        """The socket for the user of this number: users are spread over the nodes."""
+        """The socket for the user with this number: users are distributed over the nodes."""
         return self.nodes[number % len(self.nodes)].socket
 
     def up(self, settings: dict) -> None:
-        """The first node founds the cluster, the others take over its data. `settings` keep the ports."""
+        """The first node founds the cluster, the others copy its data. `settings` keep the ports."""
         first, *others = self.nodes
         if others:
             self._set_options(settings)
@@ -44,7 +44,7 @@ class Cluster:
                 raise StackError(f"A node did not join the cluster within {JOIN_SECONDS:.0f} s.", node.log)
 
     def down(self) -> None:
-        """The first node last: it has everything, and founds the cluster again."""
+        """Stops the first node last: it has all data, and founds the cluster again."""
         for node in reversed(self.nodes):
             node.down()
 
@@ -72,7 +72,7 @@ class Cluster:
                 f"wsrep_cluster_address=gcomm://{members}",
                 f"wsrep_node_name=node{number + 1}",
                 "wsrep_node_address=127.0.0.1",
-                "wsrep_sst_method=mariabackup",  # rsync's daemon would give up root's rights and read nothing
+                "wsrep_sst_method=mariabackup",  # rsync's daemon would drop root's rights and could not read the data
                 f"wsrep_sst_auth={getpass.getuser()}:",
                 f"wsrep_sst_receive_address=127.0.0.1:{whole}",
                 f'wsrep_provider_options="gmcast.listen_addr=tcp://127.0.0.1:{group}; '

@@ -9,7 +9,7 @@ from . import database
 from .layout import Layout, write
 from .processes import run
 
-# What the sandbox has registered for "our app"; no secrets, since the sandbox is not reachable from outside.
+# The sandbox's registration of "our app"; no secrets, because the sandbox is not reachable from outside.
 GOOGLE_CLIENT_ID = "1234567890-server.apps.googleusercontent.com"
 GOOGLE_IOS_CLIENT_ID = "1234567890-ios.apps.googleusercontent.com"
 FACEBOOK_CLIENT_ID = "123456789012345"
@@ -45,19 +45,19 @@ WARNING_FILE = (
 
 
 def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Path]) -> str:
-    """Writes the files, and secrets that are missing; returns their text.
+    """Writes the files, and missing secrets; returns their text.
 
-    The roles' files differ in the database's socket only; the one of `api` is the stack's. Members of
-    DIR/syncd-overrides.json, if there is such a file, replace those of the same name: with another stack's `database`,
-    `sealing` and `sandbox`, this one is a second host of that server. Without `sandbox_port` the providers
-    are found by their names.
+    The roles' files differ only in the database's socket; that of `api` is the stack's. Members of
+    DIR/syncd-overrides.json, if it exists, replace those of the same name: with another stack's `database`, `sealing` and
+    `sandbox`, this one is a second host of that server. Without `sandbox_port`, syncd finds the providers by their
+    names.
     """
     sealing_key = layout.secret("sealing-key")
     if not sealing_key.exists():
         write(sealing_key, base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
     for name, value in APP_SECRETS.items():
         write(layout.secret(name), value + "\n")
-    # The sandbox reads the same keys: they stand for those that the app maker has registered.
+    # The sandbox reads the same keys: they represent those that the app maker registered.
     apple_key = _key(layout.sandbox / "apple-client-key.pem", "EC", "ec_paramgen_curve:P-256")
     apns_key = _key(layout.sandbox / "apns-key.pem", "EC", "ec_paramgen_curve:P-256")
     fcm_key = _key(layout.sandbox / "fcm-key.pem", "RSA", "rsa_keygen_bits:2048")
@@ -104,10 +104,10 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
         "apiThreads": 16,
         "transferThreads": 1024,
         "databaseConnections": 8,
-        # All tests come from one address, and many bring tokens that are none.
+        # All tests come from one address, and many send invalid tokens.
         "failedSignInsPerMinute": 1000000,
         "refusalsLoggedPerMinute": 1000000,
-        # Tests wait until objects are gone.
+        # Tests wait until objects are deleted.
         "replacedVersionSeconds": 0,
         "metrics": {"directory": str(layout.run / "metrics")},
     }
@@ -125,7 +125,7 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
 
 
 def _key(path: Path, algorithm: str, option: str) -> Path:
-    """A private key in PEM at `path`, made if it is missing."""
+    """A private key in PEM at `path`, created if it is missing."""
     if not path.exists():
         made = run(["openssl", "genpkey", "-algorithm", algorithm, "-pkeyopt", option])
         write(path, made)

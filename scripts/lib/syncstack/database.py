@@ -1,4 +1,4 @@
-"""A private MariaDB: all of it in one directory, reachable only through a unix socket."""
+"""A private MariaDB, completely in one directory, reachable only through a Unix socket."""
 
 import getpass
 import os
@@ -19,9 +19,9 @@ STOP_SECONDS = 60.0
 
 
 class Database:
-    """Admits the operating system's user who made it as an administrator, and `syncd` by password.
+    """Admits the user who created it as an administrator, and `syncd` by password.
 
-    `name` tells several apart; `options` are further lines for the server's option file.
+    `name` distinguishes several databases; `options` are further lines for the server's option file.
     """
 
     def __init__(self, layout: Layout, name: str = "mariadb", options: list[str] | None = None):
@@ -44,7 +44,8 @@ class Database:
         self.home.mkdir(mode=0o700, exist_ok=True)
         self._write_options()
         self._initialize_data()
-        # MariaDB wants 32,000 open files. If it may not have them, it keeps the limit of the shell, and fewer connections.
+        # MariaDB wants 32,000 open files. If the limit is lower, it keeps the shell's limit, and allows fewer
+        # connections.
         process = start(["mariadbd", f"--defaults-file={self.options_file}", *arguments], self.log, raise_open_files)
 
         def ready() -> bool:
@@ -60,9 +61,9 @@ class Database:
             raise StackError(f"MariaDB did not answer within {START_SECONDS:.0f} s.", self.log)
 
     def create(self) -> None:
-        """Makes the database, its owner, and an account for each role, where they are missing.
+        """Creates the database, its owner, and an account for each role, if missing.
 
-        The roles get their rights from `syncctl migrate`: every test runs with those and no others.
+        `syncctl migrate` grants the roles their rights: every test runs with exactly those.
         """
         if not self.password_file.exists():
             write(self.password_file, secrets.token_hex(24))
@@ -90,7 +91,7 @@ class Database:
         stop_one(self.pid(), signal.SIGTERM, STOP_SECONDS)
 
     def sql(self, statements: str, database: str = "") -> str:
-        """Runs statements as the administrator; they travel on standard input, never in a process list."""
+        """Runs statements as the administrator; passes them on standard input, never in a process list."""
         return run(
             ["mariadb", "--no-defaults", f"--socket={self.socket}", "--batch", "--skip-column-names",
              *([database] if database else [])],
@@ -99,7 +100,7 @@ class Database:
     def _write_options(self) -> None:
         write(self.options_file, "\n".join([
             "[mariadbd]",
-            f"user={getpass.getuser()}",  # root must say so itself, or the server refuses to run
+            f"user={getpass.getuser()}",  # root must be named explicitly, or the server does not run
             f"datadir={self.data}",
             f"socket={self.socket}",
             f"pid-file={self.pid_file}",
@@ -123,9 +124,9 @@ class Database:
         complete = self.home / "initialized"
         if complete.exists():
             return
-        shutil.rmtree(self.data, ignore_errors=True)  # left over from an attempt that was interrupted
+        shutil.rmtree(self.data, ignore_errors=True)  # left by an interrupted attempt
         user = getpass.getuser()
-        # A temporary directory of its own: a server that starts clears away the tables of all that share one.
+        # A separate temporary directory: a server that starts deletes the tables of all servers that share one.
         run(["mariadb-install-db", "--no-defaults", f"--user={user}", f"--datadir={self.data}",
              f"--tmpdir={self._temporary_directory()}", "--skip-test-db",
              "--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}",

@@ -1,10 +1,10 @@
-"""What goes wrong, in sentences for the person at the terminal."""
+"""Errors, as sentences for the person at the terminal."""
 
 from pathlib import Path
 
 
 class StackError(Exception):
-    """A sentence to print; `log` is a file whose end explains more."""
+    """A sentence to print; the end of the file `log` explains more."""
 
     def __init__(self, sentence: str, log: Path | None = None):
         super().__init__(sentence)

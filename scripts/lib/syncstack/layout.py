@@ -1,4 +1,4 @@
-"""Where everything of a stack is, and the settings that stay the same from one start to the next."""
+"""The paths of a stack, and the settings that persist from one start to the next."""
 
 import hashlib
 import json
@@ -9,11 +9,11 @@ from pathlib import Path
 from .errors import StackError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-LONGEST_SOCKET_PATH = 100  # sun_path holds 108 bytes (unix(7)); a temporary suffix may come on top
+LONGEST_SOCKET_PATH = 100  # sun_path holds 108 bytes (unix(7)); a temporary suffix may be added
 
 
 class Layout:
-    """The paths below one state directory. Making one does not touch the disk."""
+    """The paths below one state directory. Creating a value does not touch the disk."""
 
     def __init__(self, directory: str):
         self.directory = Path(os.path.abspath(directory))
@@ -34,24 +34,24 @@ class Layout:
         self.sandbox_socket = self.sockets / "sandbox.sock"
 
     def _socket_directory(self) -> Path:
-        """`run`, or a short directory of its own where the path would be too long for a socket."""
+        """`run`, or a separate short directory if the path would be too long for a socket."""
         if len(os.fsencode(self.run / "transfer.sock")) <= LONGEST_SOCKET_PATH:
             return self.run
         name = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"syncstack-{os.getuid()}-{name}"
 
     def create(self) -> None:
-        """Makes the directories, for nobody but this user to read."""
+        """Creates the directories, readable only by this user."""
         self.directory.mkdir(parents=True, exist_ok=True)
         for path in (
             self.logs, self.run, self.secrets, self.certificates, self.database, self.nginx, self.sandbox, self.sockets
         ):
             path.mkdir(mode=0o700, exist_ok=True)
         if self.sockets.stat().st_uid != os.getuid():
-            raise StackError(f"{self.sockets} belongs to somebody else.")
+            raise StackError(f"{self.sockets} belongs to another user.")
 
     def settings(self) -> dict:
-        """Ports, number of responders and so on, as of the last start; empty before the first."""
+        """Ports, number of responders and so on, of the last start; empty before the first."""
         try:
             return json.loads(self.settings_file.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -61,7 +61,7 @@ class Layout:
         write(self.settings_file, json.dumps(settings, indent=2) + "\n")
 
     def configuration_of(self, role: str) -> Path:
-        """What a role of syncd reads; that of `api` is also the one for people and syncctl."""
+        """The configuration of a role of syncd; that of `api` is also for people and syncctl."""
         return self.configuration if role == "api" else self.directory / f"syncd-{role}.json"
 
     def secret(self, name: str) -> Path:

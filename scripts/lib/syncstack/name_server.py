@@ -1,13 +1,13 @@
 """A name server (RFC 1035): every name has the same address, except for faults.
 
 Kinds of faults:
-  nxdomain, servfail, refused  that answer
+  nxdomain, servfail, refused  that reply
   empty      the name exists, but has no address
-  silent     no answer
-  slow       the right answer after `seconds`
-  truncated  by UDP only that it is too long, by TCP the right answer
-  garbage    bytes that are no answer
-  stranger   the right answer to another question
+  silent     no reply
+  slow       the correct reply after `seconds`
+  truncated  by UDP only the truncation flag, by TCP the correct reply
+  garbage    bytes that are not a reply
+  stranger   the correct reply to a different query
 """
 
 import os
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 PORT = 53
-# There are no names in it (RFC 6761, section 6.4).
+# It contains no names (RFC 6761, section 6.4).
 NOWHERE = "invalid"
 CODES = {"servfail": 2, "nxdomain": 3, "refused": 5}
 TYPE_A = 1
@@ -28,7 +28,7 @@ TTL_SECONDS = 0  # never cached, so that faults take effect at once
 
 @dataclass(frozen=True)
 class Question:
-    """A lookup asks one for each type of address, and repeats it with the same number."""
+    """A lookup sends one for each type of address, and repeats it with the same number."""
 
     name: str
     type: int
@@ -39,7 +39,7 @@ class NameServer:
     """Answers on port 53 of its address, by UDP and TCP, from `start` on."""
 
     def __init__(self, address: str, target: str, fault: Callable[[Question], dict]):
-        """`target` is the address of every name; `fault` says what goes wrong, as an object with `kind`."""
+        """`target` is the address of every name; `fault` is the fault of a name, an object with `kind`."""
         self.target, self.fault = target, fault
         self.datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.datagrams.bind((address, PORT))
@@ -54,7 +54,7 @@ class NameServer:
         self.listener.close()
 
     def reply(self, query: bytes, by_tcp: bool) -> bytes | None:
-        """The bytes of the answer; nothing if there is to be none."""
+        """The bytes of the reply; `None` for no reply."""
         number, flags, questions = struct.unpack("!HHH", query[:6])
         name, end = name_in(query)
         kind_asked = struct.unpack("!H", query[end:end + 2])[0]
@@ -109,7 +109,7 @@ class NameServer:
 
 
 def name_in(query: bytes) -> tuple[str, int]:
-    """The name asked for, and where it ends."""
+    """The queried name, and where it ends."""
     labels = []
     position = 12
     while size := query[position]:

@@ -1,9 +1,9 @@
 """Real name resolution: a name server for one stack, and processes that see no other.
 
-Without this the stack's syncd connects to the sandbox by address (setting `sandbox`), so that no name is ever looked up.
-With it syncd runs as in production, without that setting: it looks up the providers' names, finds the sandbox at the
-standard port of an address of the stack's own, and trusts the "system's" certificate authorities. What it sees as
-/etc/resolv.conf and as those authorities is the stack's, by mounts that only its processes have; hence it needs root.
+Without this, the stack's syncd connects to the sandbox by address (setting `sandbox`), and never looks up a name. With
+it, syncd runs as in production, without that setting: it looks up the providers' names, finds the sandbox at the
+standard port of a separate address of the stack, and trusts the "system's" certificate authorities. Its
+/etc/resolv.conf and authorities are the stack's, by mounts that only its processes have; this needs root.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from .processes import pid_from_file, start, stop_one, wait_until
 RESOLVER = REPOSITORY / "scripts" / "lib" / "resolver"
 AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 START_SECONDS = 10.0
-# Replaces itself twice, so that the process keeps its number, and with it the sockets that it was handed.
+# Executes the next program twice, so that the process keeps its number, and therefore the sockets passed to it.
 MOUNT = """
 mount --bind "$1" /etc/resolv.conf && mount --bind "$2" "$3" || exit 1
 shift 3
@@ -35,7 +35,7 @@ class Names:
 
     @property
     def address(self) -> str:
-        """Of this stack alone, among the loopback addresses."""
+        """This stack's own loopback address."""
         digest = hashlib.sha256(os.fsencode(self.layout.directory)).digest()
         return f"127.53.{digest[0]}.{1 + digest[1] % 254}"
 
@@ -44,14 +44,14 @@ class Names:
         return pid_from_file(self.pid_file, str(RESOLVER))
 
     def up(self, other_server: str | None = None) -> None:
-        """Starts the stack's name server, or has syncd see another one at that address."""
+        """Starts the stack's name server, or makes syncd use another one at that address."""
         if os.geteuid() != 0:
             raise StackError("--resolve-names needs root: it mounts files over /etc/resolv.conf for syncd alone.")
         self.directory.mkdir(mode=0o755, exist_ok=True)
         faults = self.directory / "faults.json"
         if not faults.exists():
             write(faults, "[]\n")
-        # Without a search list the host's own would be tried after a failure.
+        # Without a search list, the resolver would try the host's own after a failure.
         write(self.directory / "resolv.conf", f"search {NOWHERE}\nnameserver {other_server or self.address}\n", 0o644)
         if other_server is not None or self.pid is not None:
             return
@@ -65,6 +65,6 @@ class Names:
         stop_one(self.pid, signal.SIGTERM, START_SECONDS)
 
     def command(self) -> list:
-        """What a program's command line begins with, so that it sees this name server."""
+        """The beginning of a program's command line, which makes it use this name server."""
         return ["/usr/bin/unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c", MOUNT, "sh",
                 self.directory / "resolv.conf", self.layout.ca_file, AUTHORITIES]

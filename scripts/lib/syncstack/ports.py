@@ -3,14 +3,14 @@
 import random
 import socket
 
-# Below the range the kernel takes for outgoing connections (32768 upwards, ip(7)), so that none of those takes a
-# port between choosing it and listening there.
+# Below the range that the kernel uses for outgoing connections (32768 upwards, ip(7)), so that none of them takes a
+# port between choosing it and listening on it.
 RANGE = range(20000, 32000)
 
 
 def is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as nginx: TIME_WAIT is no obstacle
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # like nginx, which ignores TIME_WAIT
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
@@ -19,7 +19,7 @@ def is_free(port: int) -> bool:
 
 
 def choose(taken: set[int]) -> int:
-    """A port that is free at this moment; the caller must be prepared for another process to take it first."""
+    """A port that is free at this moment; another process may take it first."""
     while True:
         port = random.choice(RANGE)
         if port not in taken and is_free(port):

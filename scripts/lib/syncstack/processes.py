@@ -1,4 +1,4 @@
-"""Starts, finds and stops processes; only our own are ever signalled."""
+"""Starts, finds and stops processes; signals only our own."""
 
 import os
 import resource
@@ -14,7 +14,7 @@ POLL_SECONDS = 0.03
 
 
 def environment() -> dict[str, str]:
-    """Ours, with the directories of servers in the path: a normal user's often lacks them."""
+    """Our environment, with the servers' directories in the path, which a normal user's often lacks."""
     copy = dict(os.environ)
     copy["PATH"] = copy.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
     for name in ("LISTEN_FDS", "LISTEN_PID", "NOTIFY_SOCKET"):
@@ -25,7 +25,7 @@ def environment() -> dict[str, str]:
 def run(command: list, log: Path | None = None, text_input: str | None = None) -> str:
     """Runs a command to its end and returns what it printed.
 
-    Its complaints go to `log`, whose end is shown if it fails; text_input never shows in a process list.
+    Its errors go to `log`, whose end is shown if it fails; text_input never appears in a process list.
     """
     try:
         done = subprocess.run(
@@ -43,19 +43,19 @@ def run(command: list, log: Path | None = None, text_input: str | None = None) -
 
 
 def most_open_files() -> int:
-    """How many files and connections a process of this user may have open, if it raises its limit (getrlimit(2))."""
+    """How many files and connections a process of this user may open, if it raises its limit (getrlimit(2))."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return 1 << 20 if hard == resource.RLIM_INFINITY else hard
 
 
 def raise_open_files() -> None:
-    """For programs that do not raise their limit by themselves as far as they may."""
+    """Raises the limit for programs that do not raise it themselves."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def start(command: list, log: Path, prepare: Callable[[], None] | None = None) -> subprocess.Popen:
-    """Starts a process that outlives this one, in a session of its own, writing to `log`; `prepare` runs in it first."""
+    """Starts a process that outlives this one, in a new session, writing to `log`; `prepare` runs in it first."""
     try:
         with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
             return subprocess.Popen(
@@ -76,7 +76,7 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def start_time(pid: int) -> str | None:
-    """Field 22 of /proc/PID/stat (proc(5)); nothing if there is no such process, or only its remains."""
+    """Field 22 of /proc/PID/stat (proc(5)); `None` if the process does not exist, or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -85,7 +85,7 @@ def start_time(pid: int) -> str | None:
 
 
 def pid_from_file(path: Path, marker: str) -> int | None:
-    """The pid in a server's own pid file, if that process lives and `marker` is in its command line."""
+    """The pid in a server's pid file, if that process lives and has `marker` in its command line."""
     try:
         pid = int(path.read_text(encoding="ascii"))
         command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -102,9 +102,9 @@ def children(pid: int) -> list[int]:
 
 
 def stop(pids: dict[int, str], kind: signal.Signals, seconds: float) -> None:
-    """Signals processes and waits; SIGKILL for those still there after `seconds`.
+    """Signals processes and waits; sends SIGKILL to those still alive after `seconds`.
 
-    `pids` maps each pid to its start time, so that a pid in use by a stranger is left alone.
+    `pids` maps each pid to its start time, so that a reused pid is not signalled.
     """
     def alive() -> list[int]:
         return [pid for pid, started in pids.items() if start_time(pid) == started]
@@ -118,7 +118,7 @@ def stop(pids: dict[int, str], kind: signal.Signals, seconds: float) -> None:
                 pass
         if wait_until(lambda: not alive(), limit):
             return
-    raise StackError(f"These processes cannot be stopped: {alive()}.")
+    raise StackError(f"These processes could not be stopped: {alive()}.")
 
 
 def stop_one(pid: int | None, kind: signal.Signals, seconds: float) -> None:

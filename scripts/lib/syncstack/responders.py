@@ -29,7 +29,7 @@ class Responders:
     count: int
     socket: Path | None
     clock: str | None = None
-    # What the command line begins with.
+    # The beginning of the command line.
     wrapper: tuple = ()
 
     @property
@@ -41,7 +41,7 @@ class Responders:
         return self.layout.run / f"{self.name}.pids"
 
     def fingerprint(self, configuration: str) -> str:
-        """Differs if a restart is needed: another program, number or configuration."""
+        """Differs if a restart is needed: after a change of program, number or configuration."""
         digest = hashlib.sha256(configuration.encode()).hexdigest()
         program = Path(self.command[0]).resolve().stat()
         return f"{self.command} {self.count} {program.st_ino} {program.st_mtime_ns} {digest} {self.clock} {self.wrapper}"
@@ -62,18 +62,19 @@ class Responders:
             raise StackError(f"{self.name} did not start within {START_SECONDS:.0f} s.", self.log)
 
     def _clock_command(self) -> list:
-        """What makes a program see another time; it replaces itself by the program (env(1))."""
+        """The command that makes a program see a different time; it executes the program (env(1))."""
         if not self.clock:
             return []
         found = sorted(Path("/usr/lib").glob(f"*/faketime/{FAKETIME}"))
         if not found:
             raise StackError(f"{FAKETIME} is not installed; scripts/bootstrap installs what is missing.")
-        # Without FAKETIME_SHARED the library would change the environment, next to which Swift looks for the arguments.
+        # Without FAKETIME_SHARED, the library would change the environment, next to which Swift looks for the
+        # arguments.
         return ["/usr/bin/env", f"LD_PRELOAD={found[0]}", f"FAKETIME={self.clock}", "FAKETIME_DONT_FAKE_MONOTONIC=1",
                 "FAKETIME_SHARED=none none"]
 
     def down(self) -> None:
-        """Drains: the launcher asks its children to finish what they have, and ends after the last of them."""
+        """Drains: the launcher asks its children to finish their work, and ends after the last of them."""
         entries = self._entries()
         launcher = {pid: started for pid, started, state in entries if state == "launcher"}
         stop(launcher, signal.SIGTERM, DRAIN_SECONDS)
@@ -86,19 +87,19 @@ class Responders:
         return bool(self.launcher_pids())
 
     def pids(self) -> list[int]:
-        """The responders that live now, without the launcher."""
+        """The live responders, without the launcher."""
         return [pid for pid, _, state in self._entries() if state != "launcher"]
 
     def launcher_pids(self) -> list[int]:
-        """The launcher, if it lives."""
+        """The launcher, if it is alive."""
         return [pid for pid, _, state in self._entries() if state == "launcher"]
 
     def all_ready(self) -> bool:
-        """Whether every responder has said READY=1 (sd_notify(3)), as systemd wants to hear it too."""
+        """Whether every responder has sent READY=1 (sd_notify(3)), as for systemd."""
         return [state for _, _, state in self._entries()].count("ready") == self.count
 
     def check(self) -> None:
-        """Throws if the program keeps failing, so that nobody waits for it."""
+        """Throws if the program keeps failing, so that callers do not wait for it."""
         failures = [line.split()[1] for line in self._lines() if line.startswith("failures")]
         if not self.is_running() or int(failures[0] if failures else 0) >= FAILURES_TO_GIVE_UP:
             raise StackError(f"{self.name} keeps failing.", self.log)
@@ -110,6 +111,6 @@ class Responders:
             return []
 
     def _entries(self) -> list[tuple[int, str, str]]:
-        """(pid, start time, state) of every listed process that still is the one meant."""
+        """(pid, start time, state) of every listed process that is still the same."""
         entries = [line.split() for line in self._lines() if not line.startswith("failures")]
         return [(int(pid), started, state) for pid, started, state in entries if start_time(int(pid)) == started]

@@ -24,9 +24,9 @@ from .webserver import WebServer
 ROLES = ("api", "transfer", "jobs")
 DEFAULT_RESPONDERS = 2
 READY_SECONDS = 60.0
-# One process of the transfer role has 1,024 threads at most, each with as many as four connections and files.
+# One process of the transfer role has at most 1,024 threads, each with up to four connections and files.
 LEAST_OPEN_FILES = 4_096
-SANDBOX_THREADS = 64, 1024  # beside those for downloads, and at most
+SANDBOX_THREADS = 64, 1024  # in addition to those for downloads, and the maximum
 
 
 class Stack:
@@ -39,9 +39,9 @@ class Stack:
     def up(self, responders: int | None, port: int | None, build: str | None, nodes: int | None = None,
            clocks: dict[str, str] | None = None, resolves_names: bool = False,
            name_server: str | None = None) -> None:
-        """Starts what is not running, restarts what has changed, and returns when requests are answered.
+        """Starts missing parts, restarts changed ones, and returns when requests are answered.
 
-        Options that are left out stay as they were at the last start.
+        Omitted options keep their values of the last start.
         """
         settings = self.layout.settings()
         settings["responders"] = responders or settings.get("responders", DEFAULT_RESPONDERS)
@@ -56,8 +56,8 @@ class Stack:
         self._check_programs(settings)
         if most_open_files() < LEAST_OPEN_FILES:
             raise StackError(
-                f"A process may have {most_open_files()} files open here, and a stack needs {LEAST_OPEN_FILES}: raise the hard "
-                "limit (ulimit -Hn), which is in /etc/security/limits.conf or in what started this shell.")
+                f"A process may open {most_open_files()} files here, but a stack needs {LEAST_OPEN_FILES}: raise the hard "
+                "limit (ulimit -Hn), set by /etc/security/limits.conf or by the program that started this shell.")
         self.layout.create()
         with self._lock():
             try:
@@ -67,20 +67,20 @@ class Stack:
                 raise
 
     def down(self) -> None:
-        """Stops all of it; what the directory holds stays. Does nothing where there is no stack."""
+        """Stops everything; the directory's contents stay. Does nothing without a stack."""
         if not self.layout.run.exists():
             return
         with self._lock():
             self._down(self._known_settings())
 
     def url(self) -> str:
-        """Where the server answers, without a trailing slash."""
+        """The server's URL, without a trailing slash."""
         return f"https://127.0.0.1:{self.layout.settings()['ports']['https']}"
 
     def env(self) -> str:
-        """`KEY=value` lines, safe to source; lists of processes are those of this moment."""
+        """`KEY=value` lines, safe to source; lists of processes show the current ones."""
         if not self.layout.settings_file.exists():
-            raise StackError(f"There is no stack in {self.layout.directory}; scripts/stack up makes one.")
+            raise StackError(f"There is no stack in {self.layout.directory}; scripts/stack up creates one.")
         settings = self._known_settings()
         ports = settings["ports"]
         groups = {group.name: group.pids() for group in self._groups(settings)}
@@ -105,7 +105,7 @@ class Stack:
             "PIDS_syncd_transfer": groups["syncd-transfer"],
             "PIDS_syncd_jobs": groups["syncd-jobs"],
             "PIDS_sandbox": groups["sandbox"],
-            # What starts those of syncd again when they end.
+            # Restarts syncd's processes when they end.
             "PIDS_launchers": [
                 pid for group in self._groups(settings) if group.name != "sandbox" for pid in group.launcher_pids()],
         }
@@ -140,7 +140,7 @@ class Stack:
         self._wait_until_ready(settings)
 
     def _down(self, settings: dict) -> None:
-        """In an order that lets each part finish: first no new requests, last the database."""
+        """Stops the parts in an order that lets each finish: nginx first, the database last."""
         self.web_server.down()
         for group in self._groups(settings):
             group.down()
@@ -167,13 +167,13 @@ class Stack:
         ]
 
     def _phones(self, settings: dict) -> list:
-        """Which server the phones of the sandbox's page talk to."""
+        """The server of the phones on the sandbox's page."""
         if "ports" not in settings:
             return []
         return ["--server", f"https://127.0.0.1:{settings['ports']['https']}", "--server-ca", self.layout.ca_file]
 
     def _sandbox_threads(self, responders: int) -> int:
-        """One for each slow download that the server may have in progress: clouds have room for them."""
+        """A thread for each slow download that the server may have in progress: real clouds have the capacity."""
         others, most = SANDBOX_THREADS
         configuration = self.layout.configuration_of("transfer")
         if not configuration.exists():
@@ -182,7 +182,7 @@ class Stack:
         return min(most, others + downloads)
 
     def _wait_until_ready(self, settings: dict) -> None:
-        """Waits for each syncd to say so itself, then asks through nginx as a phone would."""
+        """Waits for each syncd to report readiness, then sends requests through nginx as a phone would."""
         ports = settings["ports"]
         context = ssl.create_default_context(cafile=str(self.layout.ca_file))
         *roles, sandbox = self._groups(settings)
@@ -205,11 +205,11 @@ class Stack:
     def _check_programs(self, settings: dict) -> None:
         for name in ("syncd", "syncctl", "syncsandbox"):
             if not os.access(self._program(settings, name), os.X_OK):
-                raise StackError(f"{self._program(settings, name)} is missing; scripts/build makes it.")
+                raise StackError(f"{self._program(settings, name)} is missing; scripts/build builds it.")
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        """One `up` or `down` at a time for each directory."""
+        """Allows one `up` or `down` at a time for each directory."""
         with open(self.layout.directory / "lock", "w", encoding="ascii") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
@@ -226,7 +226,7 @@ def wait_for(group: Responders, complaint: str, condition: Callable[[], bool]) -
 
 
 def status(url: str, context: ssl.SSLContext) -> int | None:
-    """The HTTP status of a GET, if there is any."""
+    """The HTTP status of a GET, if any."""
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:

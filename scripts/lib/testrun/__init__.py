@@ -1,1 +1,1 @@
-"""What scripts/test consists of: steps with logs, tests in processes of their own, and one account of it all."""
+"""The parts of scripts/test: steps with logs, tests in separate processes, and one account of the results."""

@@ -1,4 +1,4 @@
-"""What passed and what failed in a whole run, and its short report."""
+"""Counts passes and failures of a whole run, and prints a short report."""
 
 import sys
 import threading
@@ -18,7 +18,7 @@ class Account:
         self._lock = threading.Lock()
 
     def say(self, text: str) -> None:
-        """Prints lines with the minutes and seconds that the run has taken, without mixing them with others'."""
+        """Prints lines with the elapsed minutes and seconds, without interleaving them with other threads'."""
         seconds = int(time.monotonic() - self._begin)
         with self._lock:
             print(f"{seconds // 60:2}:{seconds % 60:02}  {text}", flush=True)
@@ -28,19 +28,19 @@ class Account:
             self.passed += number
 
     def fail(self, name: str, detail: str = "") -> None:
-        """Counts a failure and prints it at once; name and reason come again in the summary."""
+        """Counts a failure and prints it at once; the summary repeats name and reason."""
         with self._lock:
             self.failures.append(name)
             self._details[name] = detail
         self.say("\n       ".join([f"FAILED {name}", *detail.strip().splitlines()]))
 
     def withdraw(self, name: str) -> None:
-        """No longer counts a failure."""
+        """Withdraws a failure."""
         with self._lock:
             self.failures.remove(name)
 
     def close(self) -> int:
-        """The summary, whose last line is the plain count; the exit status."""
+        """Prints the summary, whose last line is the plain count; returns the exit status."""
         sys.stdout.flush()
         if self.failures:
             print("\nWhat failed:")

@@ -1,4 +1,4 @@
-"""The event stream of Swift Testing (--event-stream-output-path, version 0): which test is where."""
+"""The event stream of Swift Testing (--event-stream-output-path, version 0): the progress of each test."""
 
 import json
 import time
@@ -13,19 +13,19 @@ class Progress:
     path: Path
     names: dict[str, str] = field(default_factory=dict)
     begun: dict[str, float] = field(default_factory=dict)
-    running: dict[str, float] = field(default_factory=dict)  # by test: the last sign of life
+    running: dict[str, float] = field(default_factory=dict)  # by test: the time of the last event
     ended: list[str] = field(default_factory=list)
-    issues: dict[str, list[str]] = field(default_factory=dict)  # by test, "" for what belongs to none
+    issues: dict[str, list[str]] = field(default_factory=dict)  # by test, "" for those of no test
     is_complete: bool = False
     _offset: int = 0
 
     @property
     def length(self) -> int:
-        """How much there was to read so far, in bytes: it grows with each sign of life."""
+        """How many bytes have been read so far: grows with each event."""
         return self._offset
 
     def read(self) -> None:
-        """Takes in what has been written since the last time."""
+        """Reads the events written since the last call."""
         if not self.path.exists():
             return
         with open(self.path, "rb") as stream:

@@ -1,7 +1,7 @@
 """Moments at which the whole machine stood still, as a virtual one does while its host is busy elsewhere.
 
-Every timeout that runs at such a moment expires, whatever the programs under test do: seen for 34 seconds, in which the
-kernel itself complained. What fails then says nothing about the programs, and is to be run again.
+Every timeout that runs at such a moment expires, regardless of the programs under test: observed for 34 seconds, in
+which the kernel itself complained. Failures then say nothing about the programs, and the tests must run again.
 """
 
 import threading
@@ -22,7 +22,7 @@ class Stall:
 
 
 class StallWatch:
-    """Notes each time at which a thread that sleeps half a second sleeps several; watches until it is closed."""
+    """Records each time when a thread that sleeps half a second sleeps for several; watches until it is closed."""
 
     def __init__(self) -> None:
         self.stalls: list[Stall] = []
@@ -35,13 +35,13 @@ class StallWatch:
         self._is_closed.set()
 
     def seconds_between(self, begin: float, end: float) -> float:
-        """How long the machine stood still between two moments, one that is not over included."""
+        """How long the machine stood still between two moments, including a standstill that has not ended."""
         self.beat(time.monotonic())
         with self._lock:
             return sum(max(0.0, min(end, stall.end) - max(begin, stall.begin)) for stall in self.stalls)
 
     def beat(self, now: float) -> None:
-        """The machine runs at this moment."""
+        """Records that the machine runs at this moment."""
         with self._lock:
             if now - self.last_beat > STALL_SECONDS:
                 self.stalls.append(Stall(self.last_beat, now))

@@ -1,4 +1,4 @@
-"""Steps of a run that are commands: each writes a log, and is counted by what it says at its end."""
+"""Steps of a run that are commands: each writes a log, and is counted by its last output."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ LINES_SHOWN = 25
 
 
 def closing_line(text: str) -> tuple[int, list[str]]:
-    """Of scripts that end in "N passed, N failed", and of the runner of Swift's tests."""
+    """For scripts that end in "N passed, N failed", and for the runner of Swift's tests."""
     match = re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE)
     if match:
         return int(match[-1][0]), ["something"] * int(match[-1][1])
@@ -25,12 +25,12 @@ def closing_line(text: str) -> tuple[int, list[str]]:
 
 
 def verdicts(text: str) -> tuple[int, list[str]]:
-    """Of scripts/check: a line for each check."""
+    """For scripts/check: a line for each check."""
     return len(re.findall(r"^ok    ", text, re.MULTILINE)), re.findall(r"^FAIL  (.*)$", text, re.MULTILINE)
 
 
 def unittest_results(text: str) -> tuple[int, list[str]]:
-    """Of Python's unittest, whose failures begin with their names."""
+    """For Python's unittest, whose failures begin with their names."""
     ran = re.search(r"^Ran (\d+) tests?", text, re.MULTILINE)
     # A test may fail in several subtests.
     failed = list(dict.fromkeys(re.findall(r"^(?:FAIL|ERROR): (\S+)", text, re.MULTILINE)))
@@ -38,7 +38,7 @@ def unittest_results(text: str) -> tuple[int, list[str]]:
 
 
 class Steps:
-    """Runs commands one after the other, or some of them beside each other. None of them ends the run."""
+    """Runs commands one after the other, or some of them in parallel. None of them ends the run."""
 
     def __init__(self, account: Account, logs: Path, stalls: StallWatch):
         self.account = account
@@ -48,9 +48,9 @@ class Steps:
 
     def run(self, name: str, command: list, *, environment: dict[str, str] | None = None,
             counted_by: Callable[[str], tuple[int, list[str]]] = lambda _: (0, [])) -> bool:
-        """True if the command succeeded. Its output is in a log; if it failed, the end of that is shown.
+        """True if the command succeeded. Its output is in a log, whose end is shown after a failure.
 
-        A command that failed while the whole machine stood still runs once more.
+        Repeats a command that failed while the whole machine stood still.
         """
         self.account.say(name)
         log = self.logs / f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}.log"
@@ -69,7 +69,7 @@ class Steps:
         for failure in failed:
             self.account.fail(f"{name}: {failure}")
         if status != 0 and not failed:
-            # Its last line is where a command, or Python, says what it failed of. The summary repeats it.
+            # The last line is where a command, or Python, reports the cause. The summary repeats it.
             self.account.fail(name, "".join(text.splitlines()[-1:])[:300])
         if status != 0:
             end = [line[:300] for line in text.splitlines()[-LINES_SHOWN:]]
@@ -77,7 +77,7 @@ class Steps:
         return status == 0
 
     def run_beside(self, *steps: Callable[[], object]) -> None:
-        """Waits for all of them."""
+        """Runs all of them in parallel, and waits."""
         threads = [threading.Thread(target=step) for step in steps]
         for thread in threads:
             thread.start()
@@ -86,7 +86,7 @@ class Steps:
 
 
 def run_command(command: list, log: Path, environment: dict[str, str] | None) -> int:
-    """Its exit status; what it says is in the log."""
+    """Runs a command with its output in the log; returns its exit status."""
     with open(log, "wb") as output:
         try:
             return subprocess.run(

@@ -1,8 +1,7 @@
-"""Swift's tests, each suite or test target in a process of its own.
+"""Swift's tests, each suite or test target in a separate process.
 
-After a crash or a hang no result of other tests is lost: the tests of the process that have not ended are started
-again in another process, without the test that caused it. Tests that failed while the whole machine stood still are run
-once more.
+A crash or hang does not lose the results of other tests: tests of the process that have not ended start again in a new
+process, without the test that caused it. Tests that failed while the whole machine stood still run once more.
 """
 
 import os
@@ -18,21 +17,22 @@ from .account import Account
 from .events import Progress
 from .stalls import StallWatch
 
-# Tests begun and not ended at any moment. A test that waits for something gets on again when one of these pauses; were
-# all of them begun at once, as the runner would do, that could take minutes, and phones and clouds do not wait so long.
+# How many tests run at the same time. A test that waits for something continues when one of these pauses; if all began
+# at once, as with the plain runner, that could take minutes, and phones and clouds do not wait so long.
 TESTS_AT_ONCE = 6
-# What a test may take without a sign of life: the whole of it, or one of its cases. Some start a stack first.
+# How long a test, or one of its cases, may take without an event. Some first start a stack.
 LIMIT_SECONDS = 300.0
-# These move gigabytes, or make thousands of requests: eight writers who compete upload most files several times.
+# These move gigabytes, or send thousands of requests: eight competing writers upload most files several times.
 LIMITS_SECONDS = {
     "AcceptanceTests.GigabyteTests/": 900.0, "AcceptanceTests.RandomisedTests/": 900.0,
     "AcceptanceTests.ConcurrencyTests/manyWriters": 900.0,
 }
-# Suites with stacks of their own, apart from the other tests of their target.
+# Suites with their own stacks, separate from the other tests of their target.
 APART = ("AcceptanceTests.PrivateStackTests", "AcceptanceTests.RandomisedTests", "AcceptanceTests.GigabyteTests")
-# The first of them would take longer than all the rest.
+# The first of them would take longer than all the others.
 PARTS_OF_PRIVATE_STACKS = 2
-# A target whose tests run one after the other on nine storages; nothing should be left to wait for it alone.
+# A target whose tests run one after the other on nine storages; it should start early, so that nothing waits for it
+# alone.
 LONGEST = "CloudStorageTests"
 POLL_SECONDS = 0.2
 ISSUES_SHOWN = 5  # of each test
@@ -40,7 +40,7 @@ ISSUES_SHOWN = 5  # of each test
 
 @dataclass(frozen=True)
 class Suite:
-    """Tests that share a process, of which `width` run at once."""
+    """Tests that share a process; `width` of them run at the same time."""
 
     name: str
     arguments: tuple[str, ...]
@@ -49,7 +49,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Failure:
-    """One that was reported, under what name and when."""
+    """A reported failure, with its name and time."""
 
     name: str
     time: float
@@ -57,7 +57,7 @@ class Failure:
 
 @dataclass
 class Result:
-    """What came of a suite so far."""
+    """The results of a suite so far."""
 
     passed: int = 0
     failed: dict[str, Failure] = field(default_factory=dict)  # by test
@@ -77,7 +77,7 @@ def suites_of(tests: list[str]) -> list[Suite]:
         suites.append(Suite(f"{private.partition('.')[2]}-{part + 1}", ("--filter", f"^{re.escape(private)}/({names})/"), 1))
     suites += [Suite(name.partition(".")[2], ("--filter", f"^{re.escape(name)}/"), 1) for name in others]
     suites += [Suite(name, ("--filter", rf"^{name}\."), 2) for name in targets if name != acceptance]
-    # Beside the acceptance tests and the first of those apart there is just room for it.
+    # There is just enough room for it beside the acceptance tests and the first of the separate suites.
     return sorted(suites, key=lambda suite: suites.index(suite) if suite.name != LONGEST else 1.5)
 
 
@@ -98,7 +98,7 @@ class SuiteRunner:
         return done.stdout.decode().splitlines()
 
     def run(self, suites: list[Suite]) -> None:
-        """Runs them beside each other, as far as their widths leave room, in this order."""
+        """Runs them in parallel, as far as their widths allow, in this order."""
         threads: list[threading.Thread] = []
         try:
             for suite in suites:
@@ -134,7 +134,7 @@ class SuiteRunner:
                          f"({seconds // 60}:{seconds % 60:02})")
 
     def _repeat(self, suite: Suite, tests: list[str], result: Result) -> None:
-        """Runs tests once more that failed while the machine stood still; only what comes of that counts."""
+        """Repeats tests that failed while the machine stood still; only the new results count."""
         self.account.say(f"{suite.name}: the machine stood still while these failed, so they run once more: "
                          f"{', '.join(tests)}")
         for test in tests:
@@ -145,7 +145,7 @@ class SuiteRunner:
         result.failed |= again.failed
 
     def _run_to_the_end(self, suite: Suite, stem: str) -> Result:
-        """Starts the suite until all of its tests have had their turn; its logs begin with `stem`."""
+        """Starts the suite until all of its tests have run; its logs begin with `stem`."""
         result = Result()
         done: list[str] = []
         for attempt in range(1, 100):
@@ -159,7 +159,7 @@ class SuiteRunner:
         return result
 
     def _attempt(self, suite: Suite, stem: str, done: list[str], result: Result) -> tuple[Progress, list[str]]:
-        """Runs a suite without those tests; also returns the tests that made the process crash, or hung."""
+        """Runs a suite without those tests; also returns the tests that crashed the process or hung."""
         log, events = self.logs / f"{stem}.log", self.logs / f"{stem}.events"
         events.unlink(missing_ok=True)
         skip = ["--skip", "^(" + "|".join(map(literally, done)) + ")"] if done else []
@@ -181,8 +181,8 @@ class SuiteRunner:
                     now, written = time.monotonic(), events.stat().st_size if events.exists() else 0
                     if written != seen:
                         heard, seen = now, written
-                    # All tests count as begun at once, and most of them wait for their turn; a test that hangs lets the others
-                    # end, and then nothing is heard any more.
+                    # All tests count as begun at once, and most of them wait for their turn; a hanging test lets the
+                    # others end, after which no event arrives.
                     hanging = [test for test, since in progress.running.items()
                                if now - since > (limit := limit_of(test) * self.patience) and now - heard > limit / 5]
                     if hanging:
@@ -198,7 +198,7 @@ class SuiteRunner:
         return progress, self._culprits(suite, progress, hanging, process.returncode, log, result)
 
     def _report(self, suite: Suite, progress: Progress, reported: dict[str, int], result: Result) -> None:
-        """Prints what has failed since the last call: the first issues of each test."""
+        """Prints the failures since the last call: the first issues of each test."""
         for test, issues in progress.issues.items():
             known = reported.setdefault(test, 0)
             if known == 0:
@@ -209,13 +209,13 @@ class SuiteRunner:
 
     def _culprits(self, suite: Suite, progress: Progress, hanging: list[str], status: int, log: Path,
                   result: Result) -> list[str]:
-        """Tests that cannot be started again, each of them counted as a failure."""
+        """The tests that must not be started again, each counted as a failure."""
         if hanging:
             for test in hanging:
-                self._fail(result, test, f"{test} “{progress.names.get(test)}” came to no end", f"The log is {log}")
+                self._fail(result, test, f"{test} “{progress.names.get(test)}” did not end", f"The log is {log}")
             return hanging
         if not progress.is_complete:
-            # Any of those that ran may have done it.
+            # Any of the running tests may have caused it.
             running = list(progress.running)
             end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
             for test in running or [suite.name]:
@@ -238,7 +238,7 @@ def limit_of(test: str) -> float:
 
 
 def stacks_of(pid: int) -> bytes:
-    """What each thread of a process does, as a debugger says; empty without one."""
+    """The stacks of a process's threads, from a debugger; empty without one."""
     for debugger in (["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 40"],
                      ["lldb", "-p", str(pid), "--batch", "--one-line", "thread backtrace all -c 40"]):
         try:
@@ -252,5 +252,5 @@ def stacks_of(pid: int) -> bytes:
 
 
 def literally(test: str) -> str:
-    """A pattern for one test; Swift's syntax does not allow all escapes that re.escape makes."""
+    """A pattern for one test; Swift's syntax does not allow all escapes of re.escape."""
     return re.sub(r"([.()\[\]{}*+?^$|\\])", r"\\\1", test)

@@ -2,18 +2,18 @@ import FoundationEssentials
 public import Posix
 public import SyncProtocol
 
-/// What a host remembers of its last good backup, or of its last good copy elsewhere, for those who have to notice when
-/// none is made any more. It is not in the database: whoever has lost that wants to know it most.
+/// A host's record of its last good backup, or of its last good off-host copy, so that monitoring detects when backups
+/// or copies stop. Not stored in the database, because the record is needed most when the database is lost.
 public struct BackupRecord: Codable, Equatable, Sendable {
-    /// Which of both.
+    /// The kind of record.
     public enum Kind: String, CaseIterable, Sendable {
         /// A backup was written and verified.
         case made
-        /// A backup was sent elsewhere, fetched from there again, and was the same.
+        /// The backup was sent off this host and fetched back, and was identical.
         case copied
     }
 
-    /// Where the units keep these records. Everybody may read them.
+    /// Where the units store these records, readable by everyone.
     public static var usualFolder: String { HostedApp.current.backupRecordFolder }
 
     /// The name of the backup's file.
@@ -26,7 +26,7 @@ public struct BackupRecord: Codable, Equatable, Sendable {
         self.takenAt = takenAt
     }
 
-    /// - Throws: ``PosixError``; `ENOENT` if nothing was ever recorded, `EINVAL` if the record is none.
+    /// - Throws: ``PosixError``; `ENOENT` if nothing was ever recorded, `EINVAL` if the record is malformed.
     public init(_ kind: Kind, in folder: String) throws(PosixError) {
         let bytes = try TextFile.read(Self.path(kind, folder))
         guard let record = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else {
@@ -35,7 +35,7 @@ public struct BackupRecord: Codable, Equatable, Sendable {
         self = record
     }
 
-    /// Replaces the former record.
+    /// Replaces the previous record.
     /// - Throws: ``PosixError``.
     public func write(_ kind: Kind, in folder: String) throws {
         try AtomicFile.write([UInt8](try JSONEncoder().encode(self)), to: Self.path(kind, folder), permissions: 0o644)

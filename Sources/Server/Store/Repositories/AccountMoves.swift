@@ -1,27 +1,27 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// The server's own way of bringing files back after a switch of accounts: it reads their bytes in the account that was
-/// left, and writes them into the present one.
+/// The server's move of files after an account switch: it reads their bytes in the former account, and writes them into
+/// the present one.
 public struct AccountMove: Equatable, Sendable {
     public enum State: String, Sendable {
         case moving
-        /// Every file was tried.
+        /// Every file was attempted.
         case done
-        /// The account that was left cannot be read any more.
+        /// The former account can no longer be read.
         case failed
-        /// Nobody wants it any more.
+        /// The move was cancelled.
         case ended
     }
 
     /// The switch whose confirmation began it.
     public var switchID: AccountSwitchID
-    /// The user as they were before the switch, with the account that was left and its epoch.
+    /// The user as they were before the switch, with the former account and its epoch.
     public var former: UserRecord
     /// Sealed for the move; `nil` once it has ended.
     public var credentials: [UInt8]?
     public var state: State
-    /// How often in succession it had to be put off.
+    /// How often in succession it was postponed.
     public var attempts: Int
     public var lastError: String?
     public var filesMoved: Int64
@@ -54,11 +54,11 @@ extension AccountMove {
     }
 }
 
-/// What a move needs of the account that a confirmation leaves.
+/// What a move needs from the account that a confirmation leaves.
 public struct FormerAccount: Equatable, Sendable {
     /// Its tokens, sealed for the move.
     public var credentials: [UInt8]
-    /// The version of the user's stored tokens that these are.
+    /// The version of the user's stored tokens that these correspond to.
     public var version: Int64
 
     public init(credentials: [UInt8], version: Int64) {
@@ -78,10 +78,10 @@ extension StoreSession {
             """, [.text(id.rawValue)], AccountMove.init(_:))
     }
 
-    /// Leases the move that has been due for longest; rows that another process is leasing are skipped. Call in a
-    /// transaction of its own.
+    /// Leases the move that has been due for longest; skips rows that another process is leasing. Call in a separate
+    /// transaction.
     ///
-    /// A user's moves take turns: one whose user has another one under lease is not due.
+    /// A user's moves take turns: a move is not due while another one of its user is leased.
     public mutating func leaseMove(
         by leaseOwner: String, until: WireDate, at now: WireDate
     ) throws(StoreError) -> AccountMove? {
@@ -106,7 +106,7 @@ extension StoreSession {
     }
 
     /// Renews the lease of a move.
-    /// - Returns: `false` if it is no longer `leaseOwner`'s, or the move has ended.
+    /// - Returns: `false` if `leaseOwner` no longer holds it, or the move has ended.
     public mutating func renewMove(
         _ id: AccountSwitchID, by leaseOwner: String, until: WireDate
     ) throws(StoreError) -> Bool {
@@ -118,15 +118,15 @@ extension StoreSession {
                AND lease_owner = ?
                AND state = 'moving'
             """, [.date(until), .text(id.rawValue), .text(leaseOwner)])
-        // Checked separately, since a renewal within the same second changes no row.
+        // A separate query, because a renewal within the same second changes no row.
         return try first(
             "SELECT 1 FROM account_moves WHERE switch_uuid = ? AND lease_owner = ? AND state = 'moving'",
             [.text(id.rawValue), .text(leaseOwner)]
         ) { _ in true } ?? false
     }
 
-    /// Ends the lease of a move that goes on at `time`.
-    /// - Parameter error: why it has to be put off, as a short word for the operator; `nil` if it does not have to.
+    /// Ends the lease of a move that continues at `time`.
+    /// - Parameter error: why it is postponed, as a short word for the operator; `nil` if nothing failed.
     public mutating func postponeMove(
         _ id: AccountSwitchID, by leaseOwner: String, until time: WireDate, error: String? = nil
     ) throws(StoreError) {
@@ -151,7 +151,7 @@ extension StoreSession {
             [.int(bytes), .text(id.rawValue)])
     }
 
-    /// Ends a move: its tokens are forgotten, and so are the files that were not tried.
+    /// Ends a move: deletes its tokens, and its files that were not attempted.
     public mutating func endMove(
         _ id: AccountSwitchID, as state: AccountMove.State, error: String? = nil, at now: WireDate
     ) throws(StoreError) {
@@ -170,7 +170,7 @@ extension StoreSession {
             "DELETE FROM moving_contents WHERE switch_uuid = ? AND failure IS NULL", [.text(id.rawValue)])
     }
 
-    /// Ends all moves of a user, of whom no file is to be moved any more.
+    /// Ends all moves of a user without files left to move.
     mutating func endMoves(
         of userID: UserID, as state: AccountMove.State = .ended, at now: WireDate
     ) throws(StoreError) {
@@ -191,7 +191,7 @@ extension StoreSession {
             """, [.text(state.rawValue), .date(now)] + user)
     }
 
-    /// Deletes moves that ended before `time`, with the files that they could not move.
+    /// Deletes moves that ended before `time`, with their records of files that could not be moved.
     /// - Returns: how many were deleted, at most `limit`.
     public mutating func forgetEndedMoves(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(
@@ -210,7 +210,7 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.optionalData("credentials") } ?? nil
     }
 
-    /// Replaces the sealed tokens of a move with renewed ones, as long as it goes on.
+    /// Replaces the sealed tokens of a move with renewed ones, while it continues.
     public mutating func storeCredentials(_ record: [UInt8], ofMove id: AccountSwitchID) throws(StoreError) {
         try execute(
             "UPDATE account_moves SET credentials = ? WHERE switch_uuid = ? AND credentials IS NOT NULL",

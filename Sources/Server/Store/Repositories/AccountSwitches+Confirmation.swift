@@ -1,30 +1,30 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Why a switch that was proposed cannot be confirmed.
+/// Why a proposed switch cannot be confirmed.
 public enum SwitchRefusal: Error, Equatable, Sendable {
-    /// There is no such proposal.
+    /// The proposal does not exist.
     case unknown
-    /// Another switch was faster.
+    /// Another switch was confirmed first.
     case staleEpoch
-    /// The account has become another identity's.
+    /// The account now belongs to another identity.
     case accountInUse
-    /// The new account has no storage, but the identity owns files or hosts others by now.
+    /// The new account has no storage, but the identity now owns files or hosts others.
     case owningAccountRequired
-    /// The grant of the new account is being revoked, since a user of it was removed; it may be tried again.
+    /// The grant of the new account is being revoked, because a user of it was removed; a retry may succeed.
     case revocationUnderWay
 }
 
 extension StoreSession {
-    /// Makes the account of a proposal the active one of its identity; a switch that has been confirmed already is
-    /// returned as it is.
+    /// Makes the account of a proposal the active one of its identity; returns a confirmed switch unchanged.
     ///
-    /// The files of the user keep their versions and wait for their bytes; what is staged by the user is withdrawn, and what
-    /// others have staged into the user's storage loses its contents. Nothing is deleted in the former account's storage from
-    /// here on: pending work there is dropped. Files whose bytes are in the account that the user returns to, since a move
-    /// had not come to them, have them at once. Call first in a transaction, which must be rolled back if this throws: it
-    /// locks the groups with files of the user in the order of their UUIDs, then the user, then the switch.
-    /// - Parameter moving: `nil` if the server is not to move contents: moves that are under way end as well.
+    /// The files of the user keep their versions and wait for their bytes; changes staged by the user are withdrawn,
+    /// and those that others staged into the user's storage lose their contents. Nothing is deleted in the former
+    /// account's storage from now on: pending work there is dropped. If the user returns to an account that still holds
+    /// bytes of files not yet moved, those files have them at once. Call first in a transaction, which must be rolled
+    /// back if this throws: it locks the groups with files of the user in the order of their UUIDs, then the user, then
+    /// the switch.
+    /// - Parameter moving: `nil` if the server must not move contents: moves in progress end as well.
     /// - Throws: ``SwitchRefusal``, ``StoreError``.
     public mutating func confirmSwitch(
         _ id: AccountSwitchID, expecting epoch: AccountEpoch, moving: RequestedMove? = nil, at now: WireDate
@@ -36,7 +36,7 @@ extension StoreSession {
         guard try lockUser(userID), let user = try user(userID),
             var confirmed = try accountSwitch(id, locked: true, at: now)
         else { throw SwitchRefusal.unknown }
-        // A repeated request was faster: the groups are not raised once more.
+        // A repeated request was faster: do not advance the groups again.
         guard confirmed.state == .proposed else {
             throw StoreError.contention(.contention(code: 0, message: "the switch was confirmed meanwhile"))
         }
@@ -84,7 +84,7 @@ extension StoreSession {
         return try !hostedUsers(of: userID, limit: 1).isEmpty
     }
 
-    /// Locks the groups in which contents of a user's storage are, and raises their master versions.
+    /// Locks the groups that have contents in a user's storage, and raises their master versions.
     mutating func advanceGroups(
         withContentsOf userID: UserID
     ) throws(StoreError) -> [SharingGroupID: MasterVersion] {
@@ -112,10 +112,10 @@ extension StoreSession {
         return versions
     }
 
-    /// Removes the contents from what others have staged into a user's storage.
+    /// Removes the contents from changes that others have staged into a user's storage.
     ///
-    /// The rows stay: a commit that silently omitted them would make the phone believe that the group has the files. Their
-    /// commit is refused until the phone has uploaded them again, into the new storage.
+    /// The rows stay: a commit that silently omitted them would make the phone believe that the group has the files.
+    /// Their commit is rejected until the phone has uploaded them again, into the new storage.
     private mutating func forgetStagedContents(ownedBy userID: UserID) throws(StoreError) {
         let nothing = ColumnValues.nulls(StoredContent.columns)
         try execute(
@@ -123,7 +123,7 @@ extension StoreSession {
             nothing.values + [.int(userID.rawValue)])
     }
 
-    /// Drops pending work in a user's storage and what is known of objects there; uploads in progress lose their intents,
+    /// Drops pending work in a user's storage and the records of objects there; uploads in progress lose their intents,
     /// so that none of them is staged.
     private mutating func forgetStorage(of userID: UserID) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue)]
@@ -132,7 +132,7 @@ extension StoreSession {
         try execute("DELETE FROM content_hashes WHERE user_id = ?", user)
     }
 
-    /// Makes the living files of a user wait for their bytes.
+    /// Marks the living files of a user as waiting for their bytes.
     /// - Returns: how many there are.
     private mutating func awaitContents(
         of userID: UserID, in groups: [SharingGroupID: MasterVersion], storedAt storage: CloudStorageType?
@@ -154,7 +154,7 @@ extension StoreSession {
                     """, waits.values + [.int(version.rawValue), .int(group.rawValue), .int(userID.rawValue)])
             }
         }
-        // A commit in a group that had no file of the user when the groups were looked for: start over.
+        // A group that had no file of the user when the groups were read has a new commit: start over.
         let isAnyLeft = try first(
             """
             SELECT 1
@@ -171,7 +171,7 @@ extension StoreSession {
         return Int64(waiting)
     }
 
-    /// Retires the account of a user, and gives them the proposed one.
+    /// Retires the account of a user, and assigns them the proposed one.
     private mutating func replaceAccount(
         of user: UserRecord, by next: AccountSwitch, at now: WireDate
     ) throws {
@@ -193,7 +193,7 @@ extension StoreSession {
         } catch StoreError.alreadyExists {
             throw SwitchRefusal.accountInUse
         }
-        // Afterwards: another identity that has just left this account has made room for the row.
+        // Checked afterwards: another identity that has just left this account has freed the row.
         if case .retired = try binding(ofRetired: next) { throw SwitchRefusal.accountInUse }
         if next.toAccountType.cloudStorageType == nil {
             try execute("DELETE FROM invitations WHERE owning_user_id = ?", userID)
@@ -206,10 +206,10 @@ extension StoreSession {
         }
     }
 
-    /// Retires the account that a user leaves, if somebody has signed up with it, or the way leads on. On the way back the
-    /// accounts in between that nobody has signed up with are free again: whoever has them is a stranger to this identity, or
-    /// can switch to them once more.
-    /// - Returns: whether somebody has signed up with the account that takes its place.
+    /// Retires the account that a user leaves, if somebody has signed up with it, or if the switch leads on to a
+    /// further account. On a switch back, the accounts in between that nobody has signed up with become free: their
+    /// holder is a stranger to this identity, or can switch to them again.
+    /// - Returns: whether somebody has signed up with the account that replaces it.
     private mutating func retireAccount(
         of user: UserRecord, for next: AccountSwitch, at now: WireDate
     ) throws(StoreError) -> Bool {
@@ -261,8 +261,8 @@ extension StoreSession {
         return retired.map { .retired($0) } ?? .free
     }
 
-    /// Records that a switch is confirmed; those before it are over.
-    /// - Parameter user: as they were before, with the account that is left.
+    /// Records that a switch is confirmed; earlier ones are over.
+    /// - Parameter user: the user before the switch, with the former account.
     private mutating func record(
         _ confirmed: AccountSwitch, leaving user: UserRecord, at now: WireDate
     ) throws(StoreError) {

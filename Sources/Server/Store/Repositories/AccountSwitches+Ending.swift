@@ -1,15 +1,14 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// The end of a switch of accounts.
+/// The end of an account switch.
 extension StoreSession {
-    /// Ends a switch whose files were being uploaded again: gives up what still waits, and raises the master version of
-    /// every group with files of the user once, so that all devices read the index anew; the server moves nothing any more.
-    /// A switch that has ended already
-    /// is left as it is.
+    /// Ends a switch whose files were being uploaded again: gives up the contents that are still missing, and raises
+    /// the master version of every group with files of the user once, so that all devices read the index again; the
+    /// server stops moving files. Leaves a switch that has already ended unchanged.
     ///
     /// Call first in a transaction: it locks the groups in the order of their UUIDs, then the user.
-    /// - Returns: `false` if the user has no such switch that was confirmed.
+    /// - Returns: `false` if the user has no such confirmed switch.
     public mutating func finishSwitch(
         _ id: AccountSwitchID, of userID: UserID, _ missing: MissingFiles,
         movesEndAs moveState: AccountMove.State = .ended, at now: WireDate
@@ -35,7 +34,7 @@ extension StoreSession {
             try giveUp(missing, ofFilesOf: userID, in: group)
         }
         guard try lockUser(userID), let current = try accountSwitch(id, locked: true, at: now) else { return false }
-        // A repeated request was faster: its groups are not raised once more.
+        // A repeated request was faster: do not advance its groups again.
         guard current.state == .reuploading else {
             throw .contention(.contention(code: 0, message: "the switch was finished meanwhile"))
         }

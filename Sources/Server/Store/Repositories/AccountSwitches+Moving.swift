@@ -1,19 +1,19 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// That the server is to move contents itself, as far as it can.
+/// A request that the server itself moves contents, as far as possible.
 public struct RequestedMove: Equatable, Sendable {
-    /// The account that is about to be left; `nil` if it has nothing, or cannot be read. Moves out of accounts that were
-    /// left before go on in either case.
+    /// The account that the user is about to leave; `nil` if it has nothing, or cannot be read. Moves out of accounts
+    /// left earlier continue in either case.
     public var former: FormerAccount?
 
     public init(former: FormerAccount?) { self.former = former }
 }
 
-/// What the confirmation of a switch does about moves.
+/// How the confirmation of a switch starts and ends moves.
 extension StoreSession {
-    /// Records where the files of a user are that are about to wait, and the way into the account that is about to be left.
-    /// Call in the confirmation's transaction, before anything of the user is changed.
+    /// Records where the files of a user are before they wait for their bytes, and how to reach the account that the
+    /// user is about to leave. Call in the confirmation's transaction, before anything of the user is changed.
     mutating func beginMove(
         by accountSwitch: AccountSwitch, of user: UserRecord, with former: FormerAccount, at now: WireDate
     ) throws(StoreError) {
@@ -48,9 +48,9 @@ extension StoreSession {
             """, [.text(accountSwitch.id.rawValue), .date(now), .int(user.userID.rawValue)])
     }
 
-    /// Gives files that still wait the objects that they had in an account to which its owner now returns. Call when they
-    /// wait, with the storage type of that account.
-    /// - Returns: how many do not wait any more.
+    /// Assigns to waiting files the objects that they had in an account to which their owner now returns. Call after
+    /// they were marked as waiting, with the storage type of that account.
+    /// - Returns: how many no longer wait.
     mutating func giveBack(
         to userID: UserID, by accountSwitch: AccountSwitch
     ) throws(StoreError) -> Int64 {
@@ -79,7 +79,7 @@ extension StoreSession {
                 ]))
     }
 
-    /// Ends the moves out of an account that is its owner's again.
+    /// Ends the moves out of an account that belongs to its owner again.
     mutating func endMoves(outOf accountSwitch: AccountSwitch, at now: WireDate) throws(StoreError) {
         let moves = try all(
             """
@@ -107,7 +107,7 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Whether a user has an object in storage, by which it can be tried whether that can be read.
+    /// An object that a user has in storage, to test whether the storage can be read.
     public mutating func anyObject(of userID: UserID) throws(StoreError) -> String? {
         try first(
             """

@@ -32,16 +32,16 @@ extension UndoableSwitch {
     }
 }
 
-/// What an undo brings besides what the database knows.
+/// The data for an undo that the database does not hold.
 public struct SwitchUndo: Equatable, Sendable {
-    /// The number of the switch that it becomes.
+    /// The number of the switch that the undo becomes.
     public var id: AccountSwitchID
     /// Sealed tokens of the account that is active again; `nil` if the person has to sign in first.
     public var credentials: [UInt8]?
     public var hasOfflineAccess: Bool
-    /// SHA-256 of the device grant that asks for it, which stays valid; `nil` if the operator does.
+    /// SHA-256 of the device grant that requests it, which stays valid; `nil` if the operator does.
     public var grant: [UInt8]?
-    /// What the server moves of the contents that are in the account that is left now; `nil` for nothing.
+    /// What the server moves of the contents in the account that is left now; `nil` for nothing.
     public var move: RequestedMove?
 
     public init(
@@ -55,12 +55,12 @@ public struct SwitchUndo: Equatable, Sendable {
     }
 }
 
-/// The undo of switches: a switch back, after which everything is as before, as far as the database remembers it.
+/// The undo of switches: a switch back, after which everything is as before, as far as the database recorded it.
 extension StoreSession {
     /// How long the row of an undo counts as proposed, in seconds: its transaction confirms it.
     private static let proposalSeconds: Int64 = 60
 
-    /// The newest switch of a user away from an account that was confirmed after `time`; an undo is none.
+    /// The newest switch of a user away from an account that was confirmed after `time`; undos do not count.
     public mutating func undoableSwitch(
         of userID: UserID, awayFrom accountType: AccountType, _ providerUserID: String, since time: WireDate
     ) throws(StoreError) -> UndoableSwitch? {
@@ -80,8 +80,8 @@ extension StoreSession {
             UndoableSwitch.init(_:))
     }
 
-    /// A confirmed switch that can be undone; `nil` if there is none with that number, or it is an undo itself, or one of an
-    /// earlier release.
+    /// A confirmed switch that can be undone; `nil` if none has that number, or if it is an undo itself or was made by
+    /// an earlier release.
     public mutating func undoableSwitch(_ id: AccountSwitchID) throws(StoreError) -> UndoableSwitch? {
         try first(
             """
@@ -94,8 +94,8 @@ extension StoreSession {
             """, [.text(id.rawValue)], UndoableSwitch.init(_:))
     }
 
-    /// Whether a grant, revoked or not, may undo a switch: it is that of the device, and as old as the grant with which the
-    /// switch was begun, or older. So whoever has the older device has the last word.
+    /// Whether a grant, revoked or not, may undo a switch: it must belong to the device, and be at least as old as the
+    /// grant with which the switch was begun. This gives the holder of the older device the last word.
     public mutating func mayUndo(
         _ id: AccountSwitchID, withGrant hash: [UInt8], of device: DeviceUUID, at now: WireDate
     ) throws(StoreError) -> Bool {
@@ -118,13 +118,13 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Undoes a switch, and those of its user that followed it, by a switch back that is confirmed at once.
+    /// Undoes a switch, and its user's later ones, by a switch back that is confirmed at once.
     ///
-    /// The account that was left is the active one again, the present one is free unless somebody has signed up with it. Files
-    /// whose version is that of before have their bytes again at once; the others wait. Grants that are younger than the one
-    /// with which the switch was begun are revoked, and the devices that came since are forgotten, with their registrations
-    /// for push notifications; open invitations of the user are revoked. Call first in a transaction, which must be rolled back
-    /// if this throws; it locks as ``confirmSwitch(_:expecting:moving:at:)`` does.
+    /// The former account becomes active again; the present one becomes free unless somebody has signed up with it.
+    /// Files whose version has not changed since have their bytes again at once; the others wait. Grants younger than
+    /// the one with which the switch was begun are revoked; devices that were added since are deleted, with their
+    /// registrations for push notifications; open invitations of the user are revoked. Call first in a transaction,
+    /// which must be rolled back if this throws; it locks as ``confirmSwitch(_:expecting:moving:at:)`` does.
     /// - Parameter epoch: the present one of the user.
     /// - Throws: ``SwitchRefusal``, ``StoreError``.
     public mutating func undoSwitch(
@@ -163,10 +163,11 @@ extension StoreSession {
         return next
     }
 
-    // MARK: What is kept
+    // MARK: Data kept for an undo
 
-    /// Remembers, for as long as a switch can be undone, where the bytes of a user's files are, and whose storage takes their
-    /// new files if they have none. Call in the confirmation's transaction, before anything of the user is changed.
+    /// Records, for as long as a switch can be undone, where the bytes of a user's files are, and whose storage
+    /// receives the user's new files if they have none. Call in the confirmation's transaction, before anything of the
+    /// user is changed.
     mutating func keepForUndo(of accountSwitch: AccountSwitch, by user: UserRecord) throws(StoreError) {
         let values: [Value] = [.text(accountSwitch.id.rawValue), .int(user.userID.rawValue)]
         guard user.accountType.cloudStorageType != nil else {
@@ -194,8 +195,8 @@ extension StoreSession {
             """, values)
     }
 
-    /// Forgets what was kept for an undo of switches that were confirmed before `time`.
-    /// - Returns: how many files and groups were forgotten, at most `limit` of either.
+    /// Deletes the records kept for an undo of switches that were confirmed before `time`.
+    /// - Returns: how many files and groups were deleted, at most `limit` of either.
     public mutating func forgetForUndo(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         let values: [Value] = [.date(time), .int(Int64(limit))]
         let contents = try execute(
@@ -213,7 +214,7 @@ extension StoreSession {
         return contents + owners
     }
 
-    /// Deletes accounts that identities have left before `time`, and nobody has signed up with: they are free.
+    /// Frees accounts that identities left before `time` and that nobody has signed up with, by deleting their rows.
     /// - Returns: how many were deleted, at most `limit`.
     public mutating func forgetRetiredAccounts(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(
@@ -221,10 +222,10 @@ extension StoreSession {
             [.date(time), .int(Int64(limit))])
     }
 
-    // MARK: What an undo puts back
+    // MARK: Data that an undo restores
 
-    /// Gives files that wait the objects that they had before a switch, if their version is still the same.
-    /// - Returns: how many do not wait any more.
+    /// Assigns to waiting files the objects that they had before a switch, if their version is still the same.
+    /// - Returns: how many no longer wait.
     mutating func giveBack(to userID: UserID, asBefore undone: AccountSwitchID) throws(StoreError) -> Int64 {
         Int64(
             try execute(
@@ -242,8 +243,8 @@ extension StoreSession {
                 """, [.text(undone.rawValue), .int(userID.rawValue)]))
     }
 
-    /// What becomes of the contents of a user whose account is one without storage again: nobody can read them any more, or
-    /// upload them again. Their files are not deleted: phones keep what they have.
+    /// Marks the contents of a user whose account is again one without storage: nobody can read or upload them any
+    /// more. Their files are not deleted: phones keep their copies.
     private mutating func giveUpStorage(
         of userID: UserID, in groups: [SharingGroupID: MasterVersion]
     ) throws(StoreError) {
@@ -264,7 +265,7 @@ extension StoreSession {
         try execute("UPDATE memberships SET owning_user_id = NULL WHERE owning_user_id = ?", [.int(userID.rawValue)])
     }
 
-    /// Lets the storages take a user's new files that took them before a switch, as far as their owners are still there.
+    /// Restores the owners whose storage received a user's new files before a switch, as far as they still exist.
     private mutating func restoreOwners(of userID: UserID, asBefore undone: AccountSwitchID) throws(StoreError) {
         try execute(
             """
@@ -277,12 +278,12 @@ extension StoreSession {
             """, [.text(undone.rawValue), .int(userID.rawValue)])
     }
 
-    /// Revokes the grants that came with or after the one that began a switch, and removes the devices that came since.
+    /// Revokes the grants issued with or after the one that began a switch, and removes the devices added since.
     private mutating func removeNewcomers(
         of undone: UndoableSwitch, keeping grant: [UInt8]?, at now: WireDate
     ) throws(StoreError) {
         let values: [Value] = [.text(undone.id.rawValue), .bytes(orNull: grant)]
-        // The grant that asks for the undo may have been revoked by whoever is undone.
+        // The grant that requests the undo may have been revoked by the person whose switch is undone.
         try execute("UPDATE device_grants SET revoked_at = NULL WHERE grant_hash = ?", [.bytes(orNull: grant)])
         try execute(
             """
@@ -294,7 +295,7 @@ extension StoreSession {
                AND g.revoked_at IS NULL
                AND COALESCE(g.created_at, g.last_used_at) >= COALESCE(s.grant_created_at, s.begun_at)
             """, [.date(now)] + values)
-        // Whoever belongs here registers again with their next launch.
+        // Devices that belong to the user register again with their next launch.
         try execute(
             """
             DELETE p

@@ -3,7 +3,7 @@ public import SyncProtocol
 
 /// A switch of an identity from one account to another.
 public struct AccountSwitch: Equatable, Sendable {
-    /// What is stored of ``AccountSwitchState``.
+    /// The stored part of ``AccountSwitchState``.
     public enum State: String, Sendable {
         case proposed, reuploading, finished
     }
@@ -14,18 +14,18 @@ public struct AccountSwitch: Equatable, Sendable {
     public var fromAccountType: AccountType
     public var toAccountType: AccountType
     public var toProviderUserID: String
-    /// The epoch that the confirmation led to; `nil` before.
+    /// The epoch after the confirmation; `nil` before.
     public var accountEpoch: AccountEpoch?
-    /// How many files the confirmation made wait; `nil` before.
+    /// How many files had to wait for their bytes after the confirmation; `nil` before.
     public var filesTotal: Int64?
-    /// When it is void unless it is confirmed.
+    /// When it expires unless it is confirmed.
     public var expiresAt: WireDate
     /// When it was confirmed; `nil` before.
     public var confirmedAt: WireDate?
     /// The switch that this one undoes.
     public var undoes: AccountSwitchID?
 
-    /// Whether it leads to that account.
+    /// Whether it is a switch to that account.
     public func leads(to accountType: AccountType, _ providerUserID: String) -> Bool {
         toAccountType == accountType && toProviderUserID == providerUserID
     }
@@ -53,7 +53,7 @@ extension AccountSwitch {
     }
 }
 
-/// The account that a switch is to lead to, with all the data that had to be obtained from its provider.
+/// The new account of a switch, with all the data that had to be obtained from its provider.
 public struct ProposedAccount: Equatable, Sendable {
     public var accountType: AccountType
     public var providerUserID: String
@@ -84,7 +84,7 @@ public enum AccountBinding: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// A switch with that number; a proposal that has expired counts as none.
+    /// The switch with that number; `nil` for an expired proposal.
     ///
     /// - Parameter locked: whether the row stays locked until the end of the transaction.
     public mutating func accountSwitch(
@@ -123,7 +123,7 @@ extension StoreSession {
             """, [.int(userID.rawValue), .date(now)], AccountSwitch.init(_:))
     }
 
-    /// The switch of a user that was confirmed last, an undo included.
+    /// The user's most recently confirmed switch, including undos.
     public mutating func newestConfirmedSwitch(of userID: UserID) throws(StoreError) -> AccountSwitch? {
         try first(
             """
@@ -136,7 +136,7 @@ extension StoreSession {
             """, [.int(userID.rawValue)], AccountSwitch.init(_:))
     }
 
-    /// The proposal of a user that has not expired.
+    /// The unexpired proposal of a user.
     public mutating func proposedSwitch(of userID: UserID, at now: WireDate) throws(StoreError) -> AccountSwitch? {
         try first(
             """
@@ -149,7 +149,7 @@ extension StoreSession {
             """, [.int(userID.rawValue), .date(now)], AccountSwitch.init(_:))
     }
 
-    /// The proposal to switch to an account, the newest that has not expired.
+    /// The newest unexpired proposal to switch to an account.
     public mutating func switchProposed(
         to accountType: AccountType, _ providerUserID: String, at now: WireDate
     ) throws(StoreError) -> AccountSwitch? {
@@ -190,10 +190,10 @@ extension StoreSession {
         return retired.map { .retired($0) } ?? .free
     }
 
-    /// Records a proposal in place of those of the user that have expired; nothing else changes. Call in a transaction that
-    /// has locked the user.
+    /// Records a proposal, replacing expired ones of the user; nothing else changes. Call in a transaction that has
+    /// locked the user.
     /// - Parameters:
-    ///   - grant: SHA-256 of the device grant with which it is begun; `nil` if the operator undoes a switch.
+    ///   - grant: SHA-256 of the device grant that begins it; `nil` if the operator undoes a switch.
     ///   - undone: the switch that this one undoes.
     public mutating func propose(
         _ id: AccountSwitchID, of user: UserRecord, to account: ProposedAccount, with grant: [UInt8]? = nil,
@@ -225,7 +225,7 @@ extension StoreSession {
             "DELETE FROM account_switches WHERE switch_uuid = ? AND state = 'proposed'", [.text(id.rawValue)])
     }
 
-    /// Deletes proposals that have expired, with the tokens that they would have brought.
+    /// Deletes expired proposals, with their tokens.
     /// - Returns: how many were deleted, at most `limit`.
     public mutating func forgetExpiredSwitches(at now: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(
@@ -252,9 +252,9 @@ extension StoreSession {
             """, [.date(time), .date(time), .int(Int64(limit))])
     }
 
-    // MARK: What a switch concerns
+    // MARK: Effects of a switch
 
-    /// How many living files a user owns, and how many bytes these have, as far as that is known.
+    /// How many living files a user owns, and their total bytes, as far as known.
     public mutating func ownedContents(of userID: UserID) throws(StoreError) -> (files: Int64, bytes: Int64) {
         try first(
             "SELECT COUNT(*), SUM(size_bytes) FROM files WHERE owning_user_id = ? AND NOT is_deleted",
@@ -264,7 +264,7 @@ extension StoreSession {
         } ?? (files: 0, bytes: 0)
     }
 
-    /// Those whose new files go to a user's storage, at most `limit` of them.
+    /// The users whose new files go to a user's storage, at most `limit` of them.
     public mutating func hostedUsers(
         of userID: UserID, limit: Int
     ) throws(StoreError) -> [BeginAccountSwitchResponse.HostedUser] {

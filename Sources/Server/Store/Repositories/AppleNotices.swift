@@ -3,7 +3,7 @@ public import SyncProtocol
 
 extension StoreSession {
     /// Records that one of Apple's notices has been handled; call in the transaction that handles it, after its locks.
-    /// - Returns: `false` if it was handled before; then it must not be handled again.
+    /// - Returns: `false` if it was handled before and must not be handled again.
     public mutating func noteAppleNotice(_ identifierHash: [UInt8], at now: WireDate) throws(StoreError) -> Bool {
         try execute(
             "INSERT IGNORE INTO apple_notices (identifier_hash, handled_at) VALUES (?, ?)",

@@ -5,12 +5,12 @@ public import SyncProtocol
 public struct Backlog: Equatable, Sendable {
     /// Rows of the outbox by kind.
     public var outbox: [String: Int] = [:]
-    /// Rows of the outbox that are due, and the due time of the first of them.
+    /// The number of outbox rows that are due, and the due time of the first of them.
     public var due = 0
     public var firstDue: WireDate?
-    /// When the oldest row that has been tried and still exists was inserted.
+    /// When the oldest outbox row that was attempted and still exists was inserted.
     public var firstRetried: WireDate?
-    /// Staged changes, and when the oldest of them was staged.
+    /// The number of staged changes, and when the oldest was staged.
     public var staged = 0
     public var firstStaged: WireDate?
 }

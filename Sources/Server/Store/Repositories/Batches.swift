@@ -1,10 +1,10 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// The data that one request sends about the batch that its change belongs to.
+/// The data that one request sends about the batch of its change.
 public struct BatchTicket: Equatable, Sendable {
     public var batch: UploadBatch
-    /// The master version from which the request, and so the batch, is to be committed.
+    /// The master version from which the request, and therefore the batch, is committed.
     public var masterVersion: MasterVersion
     /// SHA-256 of the request's parameters.
     public var requestHash: [UInt8]
@@ -27,7 +27,7 @@ public enum BatchState: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Makes a staged change a member of its batch.
+    /// Adds a staged change to its batch.
     ///
     /// Call after staging it, in a transaction that holds the group's row exclusively: two last members are then
     /// serialized. A batch that was begun for another master version starts over: members that are not sent again do

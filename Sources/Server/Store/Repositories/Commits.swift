@@ -7,17 +7,17 @@ public enum CommitRefusal: Error, Equatable {
     case outdated(FileUUID)
     /// The file already exists in another group.
     case belongsElsewhere(FileUUID)
-    /// The owner in whose storage a new file is to be stored, or is already stored, has left.
+    /// The owner in whose storage a new file is stored, or would be, has left.
     case ownerGone
 }
 
-/// What is stored about the newest commit of a group.
+/// The record of the newest commit of a group.
 public struct LastCommit: Equatable, Sendable {
     public var userID: UserID
     public var deviceUUID: DeviceUUID
     /// SHA-256 of all parameters of the request.
     public var requestHash: [UInt8]
-    /// The master version that the commit led to.
+    /// The master version after the commit.
     public var masterVersion: MasterVersion
     public var transferred: Int32
 
@@ -41,7 +41,7 @@ extension StoreSession {
     /// - Parameters:
     ///   - batch: the batch to commit; `nil`: all changes that are in no batch.
     ///   - owningUser: the member's effective owning user, for new files.
-    ///   - graceSeconds: for how long replaced and deleted objects stay, for downloads that have begun.
+    ///   - graceSeconds: for how long replaced and deleted objects stay, for downloads in progress.
     /// - Returns: how many changes were applied.
     /// - Throws: ``CommitRefusal`` for a change that is not valid, or ``StoreError``.
     public mutating func commitStaged(
@@ -120,7 +120,7 @@ extension StoreSession {
     /// Rejects files that are now live in two groups.
     ///
     /// Checked after the rows were written, with locks: if two commits do this at once, each waits for the other's row,
-    /// and the one that is forced to restart finds it.
+    /// and the one that is forced to restart detects it.
     private mutating func checkAreNowhereElse(
         _ files: [FileUUID], in area: StagingArea, as version: MasterVersion
     ) throws {
@@ -131,7 +131,7 @@ extension StoreSession {
             }
             return
         }
-        // May include files that an older server allowed in two groups, and of which only the metadata change.
+        // May include files that an older server allowed in two groups, if only their metadata change.
         let elsewhere: [FileUUID] = try all(
             """
             SELECT STRAIGHT_JOIN mine.file_uuid
@@ -158,9 +158,9 @@ extension StoreSession {
         guard let updatedAt = change.updatedAt else {
             throw StoreError.corrupt(table: "staged_changes", column: "kind")
         }
-        // Lost when the owner switched accounts: the device has to upload it again.
+        // The contents were lost when the owner switched accounts: the device has to upload them again.
         guard let content = change.content else { throw CommitRefusal.outdated(change.fileUUID) }
-        // The row of a deleted file may still have a storage that its owner has left.
+        // The row of a deleted file may still name a storage that its owner has left.
         guard content.owningUser.userID == current.owningUser.userID,
             current.isDeleted || content.owningUser == current.owningUser,
             try isMember(current.owningUser.userID, of: area.groupID)

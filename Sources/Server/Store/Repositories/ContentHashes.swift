@@ -3,7 +3,7 @@ public import SyncProtocol
 
 /// The hashes of an object's bytes, computed by reading them.
 public struct KnownContent: Equatable, Sendable {
-    /// What tells them from others that the object may get: the provider's own hash of them, or where it reports none a hash
+    /// Identifies this version of the object's bytes: the provider's own hash of them, or, if it reports none, a hash
     /// of the object's revision and size, 64 hexadecimal digits.
     public var providerHash: String
     /// In the format of the storage; the checksum that clients compare.
@@ -69,9 +69,9 @@ extension StoreSession {
             """, values)
     }
 
-    /// Records that the bytes of an object do not have the checksum with which versions of it were uploaded: what they are
-    /// follows from ``knownContent(of:in:)`` from now on, as for an object that its owner has changed. Call in a transaction;
-    /// may be repeated.
+    /// Records that the bytes of an object do not have the checksum with which versions of it were uploaded: from now
+    /// on, ``knownContent(of:in:)`` determines their hashes, as for an object that its owner has changed. Call in a
+    /// transaction; may be repeated.
     public mutating func refute(
         _ checkSum: CheckSum, of objectID: String, in owner: OwningUser
     ) throws(StoreError) {
@@ -94,12 +94,12 @@ extension StoreSession {
             """, values)
     }
 
-    /// Forgets what an object's bytes were found to be, since others came: either of them may have been damaged on the way.
-    /// May be repeated.
+    /// Deletes the recorded hashes of an object, because a later read returned different bytes: either read may have
+    /// been damaged in transit. May be repeated.
     public mutating func doubt(
         _ checkSum: CheckSum, of objectID: String, in owner: OwningUser
     ) throws(StoreError) {
-        // No object has this mark. Those who download may not delete rows; this one is deleted when it is old.
+        // No object has this mark. The role that downloads may not delete rows; this one is deleted when it is old.
         try execute(
             "UPDATE content_hashes SET provider_hash = '' WHERE user_id = ? AND object_id = ? AND check_sum = ?",
             [.int(owner.userID.rawValue), .text(objectID), .text(checkSum.rawValue)])

@@ -1,14 +1,14 @@
 internal import MariaDB
 public import SyncProtocol
 
-// Users who were removed while our objects, never committed or no longer needed, were in their storage. The outbox
-// deletes these objects with the tokens that are kept here until it is done, for at most ``accessSeconds``.
+// Users who were removed while their storage contained our objects, never committed or no longer needed. The outbox
+// deletes these objects with the tokens that are kept here until it has finished, for at most ``accessSeconds``.
 extension StoreSession {
     /// For how many seconds after a removal the outbox may use the tokens.
     static let accessSeconds: Int64 = 3_600
 
-    /// Keeps access to a user's storage if there is something to clear in it; all other outbox work for them is
-    /// dropped. Call before the user's row is deleted.
+    /// Keeps access to a user's storage if it contains something to clear; drops all other outbox work for them. Call
+    /// before the user's row is deleted.
     mutating func keepAccessForClearing(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue)]
         try execute("DELETE FROM outbox WHERE user_id = ? AND kind <> 'deleteObject'", user)
@@ -27,7 +27,7 @@ extension StoreSession {
             _ = try execute("DELETE FROM outbox WHERE user_id = ?", user)
             return
         }
-        // Postponed work, perhaps for a day, gets its last chance now.
+        // Postponed work, perhaps for a day, is attempted a last time now.
         try execute("UPDATE outbox SET available_at = ? WHERE user_id = ? AND lease_owner IS NULL", [.date(now)] + user)
     }
 
@@ -46,7 +46,7 @@ extension StoreSession {
         }
     }
 
-    /// The sealed tokens of a removed user, locked until the transaction ends; `nil` if they are not needed any more.
+    /// The sealed tokens of a removed user, locked until the transaction ends; `nil` if they are no longer needed.
     public mutating func lockCredentials(ofDeparted userID: UserID) throws(StoreError) -> [UInt8]? {
         try first(
             "SELECT credentials FROM departed_users WHERE user_id = ? FOR UPDATE", [.int(userID.rawValue)]
@@ -69,7 +69,7 @@ extension StoreSession {
             """, [.int(userID.rawValue)])
     }
 
-    /// Deletes the records of removed users whose time is over, and the outbox work that could not be done for them.
+    /// Deletes the records of removed users whose time is over, and the unfinished outbox work for them.
     /// - Returns: how many users were deleted, at most `limit`.
     public mutating func forgetDepartedUsers(at now: WireDate, limit: Int) throws(StoreError) -> Int {
         let users = try all(
@@ -89,8 +89,8 @@ extension StoreSession {
         return users.count
     }
 
-    /// Transfers the clearing that is still to be done for a removed user to the user who signs up with the same
-    /// account: from now on the objects are theirs, and protected as theirs if new files refer to them.
+    /// Transfers the remaining clearing for a removed user to the user who signs up with the same account: from now on
+    /// the objects are theirs, and are protected if new files refer to them.
     mutating func takeOverClearing(
         of accountType: AccountType, _ providerUserID: String, by userID: UserID
     ) throws(StoreError) {

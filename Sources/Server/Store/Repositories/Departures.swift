@@ -5,12 +5,12 @@ extension StoreSession {
     /// Removes a user and everything that belongs to them, from all their groups; each group's master version rises by
     /// one.
     ///
-    /// Committed files in the user's own storage stay: they belong to the user. Uncommitted objects there are deleted
-    /// by the outbox, which keeps the tokens for a short while if it has to (``departedUser(_:)``) and then informs the
-    /// provider that they are no longer needed; all its other work for the user is dropped. Objects that the user
-    /// staged into the storage of others are deleted there. Call first in a transaction: it locks the groups in the
-    /// order of their UUIDs, then the user.
-    /// - Returns: `false` if there is no such user; then nothing was changed.
+    /// Committed files in the user's own storage stay: they belong to the user. The outbox deletes uncommitted objects
+    /// there; if necessary, it keeps the tokens for a short while (``departedUser(_:)``), and then informs the provider
+    /// that they are no longer needed. All its other work for the user is dropped. Objects that the user staged into
+    /// the storage of others are deleted there. Call first in a transaction: it locks the groups in the order of their
+    /// UUIDs, then the user.
+    /// - Returns: `false` if no such user exists; then nothing was changed.
     public mutating func removeUser(_ userID: UserID, at now: WireDate) throws(StoreError) -> Bool {
         for groupID in try groupsConcerning(userID) {
             let version: MasterVersion
@@ -92,7 +92,7 @@ extension StoreSession {
     /// Locks a user against changes and removal until the end of the transaction.
     ///
     /// A transaction that also locks a group must lock the group first.
-    /// - Returns: whether there is such a user.
+    /// - Returns: whether the user exists.
     public mutating func lockUser(_ userID: UserID) throws(StoreError) -> Bool {
         try first("SELECT 1 FROM users WHERE user_id = ? FOR UPDATE", [.int(userID.rawValue)]) { _ in true } ?? false
     }
@@ -100,7 +100,7 @@ extension StoreSession {
     /// Locks a user against removal until the end of the transaction; others may hold the same lock.
     ///
     /// A transaction that also locks a group must lock the group first.
-    /// - Returns: whether there is such a user.
+    /// - Returns: whether the user exists.
     public mutating func holdUser(_ userID: UserID) throws(StoreError) -> Bool {
         try first("SELECT 1 FROM users WHERE user_id = ? LOCK IN SHARE MODE", [.int(userID.rawValue)]) { _ in true }
             ?? false

@@ -3,38 +3,39 @@ public import SyncProtocol
 
 /// Which device grants may begin a switch of accounts.
 public enum GrantStanding: Equatable, Sendable {
-    /// It may: the account was proved when it was issued, or its device has signed in since it is old enough.
+    /// It may: the account was proved when the grant was issued, or its device has signed in since the grant became old
+    /// enough.
     case established
     /// It may not yet: it was issued for an access token alone.
-    /// - Parameter until: when it is old enough; its device has to sign in once more after that.
+    /// - Parameter until: when it is old enough; after that its device has to sign in once more.
     case young(until: WireDate)
 }
 
-/// What is known of a grant that was issued lately.
+/// A recently issued grant.
 public struct RecentGrant: Equatable, Sendable {
     public var device: DeviceUUID
     public var createdAt: WireDate
     public var standing: GrantStanding
 }
 
-/// Device grants, of which only hashes are stored.
+/// Device grants; only their hashes are stored.
 ///
-/// A grant that was revoked is kept for a while, since it may undo a switch; everywhere else it counts as none.
+/// A revoked grant is kept for a while, because it may undo a switch; everywhere else it is invalid.
 extension StoreSession {
     /// For how many seconds an unused grant remains valid: 400 days.
     static let grantLifetimeSeconds: Int64 = 400 * 86_400
-    /// How many a device may have at once: those whose reply was lost are never used, and give way.
+    /// How many a device may have at once: grants whose reply was lost are never used, and are replaced.
     static let maximumGrantsPerDevice = 8
     private static let daySeconds: Int64 = 86_400
 
     /// Adds a grant of a device, unless the user no longer exists. Call in a transaction.
     ///
-    /// Nobody can displace older grants by asking for new ones: of those that are too many, the youngest that were never shown
-    /// give way first.
+    /// New grants cannot displace older ones: beyond the maximum, the youngest grants that were never presented are
+    /// deleted first.
     /// - Parameters:
     ///   - hash: SHA-256 of the secret.
     ///   - isProved: whether the account was proved by more than an access token.
-    /// - Returns: whether there is such a user.
+    /// - Returns: whether the user exists.
     public mutating func addGrant(
         _ hash: [UInt8], of device: DeviceUUID, _ userID: UserID, isProved: Bool, at now: WireDate
     ) throws(StoreError) -> Bool {
@@ -91,10 +92,11 @@ extension StoreSession {
             [.int(userID.rawValue), .date(time)])
     }
 
-    /// Whether a device of the user has that grant; a valid one counts as used now, to the day.
+    /// Whether a device of the user has that grant; records the day of use of a valid one.
     /// - Parameters:
     ///   - hash: SHA-256 of the secret.
-    ///   - minimumAge: not `nil` if the request signs in with the user's account: how old, in seconds, a grant has to be.
+    ///   - minimumAge: the required age of a grant, in seconds, if the request signs in with the user's account;
+    ///     otherwise `nil`.
     public mutating func useGrant(
         _ hash: [UInt8], of device: DeviceUUID, _ userID: UserID, signingInAt minimumAge: Int64?, at now: WireDate
     ) throws(StoreError) -> Bool {
@@ -123,7 +125,7 @@ extension StoreSession {
                AND (g.last_used_at < ? OR g.account_epoch <> u.account_epoch OR g.created_at IS NULL)
             """, [.date(now), .bytes(hash), .date(yesterday)])
         guard let minimumAge else { return true }
-        // Besides once a day, at once when it has become old enough.
+        // Written at most once a day, and at once when the grant has become old enough.
         try execute(
             """
             UPDATE device_grants
@@ -137,8 +139,8 @@ extension StoreSession {
         return true
     }
 
-    /// Whether a grant may begin a switch; `nil` if it is not a valid one of that device and user.
-    /// - Parameter minimumAge: how old one has to be that was issued for an access token alone, in seconds.
+    /// Whether a grant may begin a switch; `nil` if it is not a valid grant of that device and user.
+    /// - Parameter minimumAge: the required age, in seconds, of a grant that was issued for an access token alone.
     public mutating func standing(
         ofGrant hash: [UInt8], of device: DeviceUUID, _ userID: UserID, minimumAge: Int64, at now: WireDate
     ) throws(StoreError) -> GrantStanding? {
@@ -157,9 +159,9 @@ extension StoreSession {
         try row.flag("is_established") ? .established : .young(until: try row.date("usable_from"))
     }
 
-    /// The grants of a user that are younger than the one of the caller, the newest first, at most `limit` of them: those that
-    /// the caller could revoke.
-    /// - Parameter time: not those that were issued before.
+    /// The grants of a user that the caller could revoke, because they are younger than the caller's grant: the newest
+    /// first, at most `limit` of them.
+    /// - Parameter time: grants issued earlier are not included.
     public mutating func grants(
         of userID: UserID, youngerThan hash: [UInt8], since time: WireDate, minimumAge: Int64, limit: Int
     ) throws(StoreError) -> [RecentGrant] {
@@ -189,9 +191,9 @@ extension StoreSession {
 
     /// Revokes the grants of one of the user's devices, or of all except one.
     ///
-    /// - Parameter older: SHA-256 of the grant on whose word they are revoked: only itself, and younger ones; `nil` if the
-    ///   account was proved, for all of them.
-    /// - Returns: how many were revoked, and how many stay though the request names them, since they are older.
+    /// - Parameter older: SHA-256 of the grant that authorizes the revocation: only that grant and younger ones are
+    ///   revoked; `nil` if the account was proved: all of them are.
+    /// - Returns: how many were revoked, and how many stay although the request names them, because they are older.
     public mutating func revokeGrants(
         of userID: UserID, onDevice device: DeviceUUID?, exceptOn kept: DeviceUUID, onTheWordOf older: [UInt8]?,
         at now: WireDate
@@ -223,7 +225,7 @@ extension StoreSession {
         return (revoked, all - revoked)
     }
 
-    /// Deletes grants that are no longer valid, and those that were revoked before `time`.
+    /// Deletes invalid grants, and those that were revoked before `time`.
     /// - Returns: how many were deleted, at most `limit` of either kind.
     public mutating func forgetGrants(
         revokedBefore time: WireDate, at now: WireDate, limit: Int

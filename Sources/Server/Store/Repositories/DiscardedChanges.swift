@@ -46,12 +46,12 @@ extension StoreSession {
         }
     }
 
-    /// Withdraws what is staged in one area, and hands the objects to the outbox.
+    /// Withdraws the staged changes of one area, and hands the objects to the outbox.
     ///
     /// Call in a transaction that locks the group's master version, so that no commit takes the rows in the meantime.
     /// - Parameters:
     ///   - files: only changes of these files; `nil`: of any file.
-    ///   - batch: only changes of this batch; `nil`: of any batch, and those in none.
+    ///   - batch: only changes of this batch; `nil`: of any batch or none.
     /// - Returns: how many changes were withdrawn.
     public mutating func discardStaged(
         in area: StagingArea, files: Set<FileUUID>?, batch: BatchUUID?, at now: WireDate

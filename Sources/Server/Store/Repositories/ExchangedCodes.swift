@@ -1,16 +1,16 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Who may exchange an authorization code, or the outcome.
+/// Who may exchange an authorization code, or the result of the exchange.
 public enum CodeReservation: Equatable, Sendable {
-    /// The caller, and nobody else, may send the code to its provider.
+    /// Only the caller may send the code to its provider.
     case reserved
     /// Another request is exchanging the code now.
     case underWay
     /// The code was exchanged; the sealed result.
     case exchanged([UInt8])
-    /// The code was sent to the provider, and there is no result: it was rejected, its result was lost, or the user it
-    /// was for has been removed.
+    /// The code was sent to the provider, and there is no result: it was rejected, its result was lost, or its user has
+    /// been removed.
     case spent
 }
 
@@ -25,9 +25,9 @@ extension StoreSession {
 
     /// Reserves the exchange of an account's code for `owner`, unless another request has exchanged it or is doing so.
     ///
-    /// Call in a transaction of its own: the committed row is the lease. If `owner` dies, it is unknown whether the
-    /// code was used, so it counts as spent: a client must not use a code more than once (RFC 6749, section 4.1.2).
-    /// Timed by the database's clock.
+    /// Call in a separate transaction: the committed row is the lease. If `owner` dies, it is unknown whether the code
+    /// was used, so it counts as spent: a client must not use a code more than once (RFC 6749, section 4.1.2). Times
+    /// are from the database's clock.
     public mutating func reserveCode(
         _ hash: [UInt8], of accountType: AccountType, _ providerUserID: String, for owner: String, seconds: Int,
         at now: WireDate
@@ -59,7 +59,7 @@ extension StoreSession {
 
     /// Stores the sealed result of a code and ends the lease; without a result the code is spent.
     ///
-    /// - Returns: `false` if the lease is no longer `owner`'s, which happens if the user is removed in the meantime;
+    /// - Returns: `false` if `owner` no longer holds the lease, which happens if the user is removed in the meantime;
     ///   then nothing was stored.
     @discardableResult
     public mutating func endCodeExchange(
@@ -75,7 +75,7 @@ extension StoreSession {
             [.bytes(orNull: credentials), .bytes(hash), .text(owner)]) == 1
     }
 
-    /// Ends a lease when it is certain that the provider has not seen the code: it may still be exchanged.
+    /// Ends a lease when the provider certainly has not received the code: it may still be exchanged.
     public mutating func releaseCode(_ hash: [UInt8], by owner: String) throws(StoreError) {
         try execute(
             "DELETE FROM exchanged_codes WHERE code_hash = ? AND lease_owner = ?", [.bytes(hash), .text(owner)])

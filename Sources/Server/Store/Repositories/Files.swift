@@ -29,12 +29,12 @@ public struct StoredContent: Equatable, Sendable {
     }
 }
 
-/// Whether the owner's present account has the bytes of a file.
+/// Whether the owner's present account contains the bytes of a file.
 public enum ContentState: String, Sendable, Hashable, Codable {
     case stored
-    /// The owner has switched accounts since; somebody has to upload them again.
+    /// The owner has switched accounts since; a device has to upload the bytes again.
     case awaiting
-    /// The owner has given up on that; somebody may do it nevertheless.
+    /// The owner has given up on the bytes; a device may still upload them.
     case missing
 }
 
@@ -60,8 +60,8 @@ public struct FileRecord: Equatable, Sendable {
     public var providerHash: String?
     /// Changes with the object's contents, if the provider reports it.
     public var objectRevision: String?
-    /// If not ``ContentState/stored``: there is no object, and ``checkSum`` is in the flavour of an earlier storage. Of
-    /// deleted files without meaning.
+    /// If not ``ContentState/stored``: there is no object, and ``checkSum`` is in the flavour of an earlier storage.
+    /// Meaningless for deleted files.
     public var contentState = ContentState.stored
 
     /// The name under which this server stores the object; an older one may have stored types that this one does not
@@ -97,7 +97,7 @@ extension StoredContent {
         providerHash = try row.optionalString("provider_hash")
     }
 
-    /// What a statement writes into the ``columns``.
+    /// The values that a statement writes into the ``columns``.
     var columnValues: ColumnValues {
         [
             "owning_user_id": .int(owningUser.userID.rawValue), "storage_type": .text(owningUser.storageType.rawValue),
@@ -143,7 +143,7 @@ extension FileRecord {
         contentState = try row.word("content_state")
     }
 
-    /// What a statement writes into the row of a file that is deleted: its bytes are no longer the file's.
+    /// The values that a statement writes into the row of a deleted file: its bytes no longer belong to it.
     package static let deletion: ColumnValues = [
         "is_deleted": .bool(true), "object_id": .null, "object_revision": .null,
         "content_state": .text(ContentState.stored.rawValue),
@@ -284,7 +284,7 @@ extension StoreSession {
     /// Whether a file with that UUID is live in another group: a file belongs to one group forever.
     ///
     /// - Parameter locked: whether to wait for and lock other groups' rows of that UUID, so that changes that another
-    ///   transaction is about to commit are seen too.
+    ///   transaction is about to commit are seen as well.
     public mutating func isLiveElsewhere(
         _ file: FileUUID, otherThan groupID: SharingGroupID, locked: Bool = false
     ) throws(StoreError) -> Bool {
@@ -318,7 +318,7 @@ extension StoreSession {
     /// to be deleted. Call in a transaction.
     ///
     /// An older server allowed a file in two groups, with one object for both: if it is found for one, it is recorded
-    /// for the other too, or it would be deleted as soon as the first no longer needs it.
+    /// for the other as well; otherwise it would be deleted as soon as the first no longer needs it.
     /// - Returns: whether the object was adopted.
     public mutating func adopt(
         objectID: String, revision: String?, as file: FileRecord, in groupID: SharingGroupID

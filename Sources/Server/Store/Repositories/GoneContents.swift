@@ -2,7 +2,7 @@ internal import MariaDB
 public import SyncProtocol
 
 extension StoreSession {
-    /// Records that a phone has been told that a file's contents are gone. Call in a transaction.
+    /// Records that a phone has been informed that a file's contents are gone. Call in a transaction.
     ///
     /// - Parameter reason: ``GoneReason/fileRemovedOrRenamed`` or ``GoneReason/authTokenExpiredOrRevoked``.
     public mutating func noteGone(
@@ -27,7 +27,7 @@ extension StoreSession {
             ])
     }
 
-    /// Deletes what phones were last told before `time`.
+    /// Deletes records of replies sent to phones before `time`.
     /// - Returns: how many rows were deleted, at most `limit`.
     public mutating func forgetGoneContents(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(

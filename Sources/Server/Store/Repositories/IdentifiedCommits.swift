@@ -5,7 +5,7 @@ public import SyncProtocol
 public struct IdentifiedCommit: Equatable, Sendable {
     /// SHA-256 of all parameters of the request.
     public var requestHash: [UInt8]
-    /// The master version that the commit led to.
+    /// The master version after the commit.
     public var masterVersion: MasterVersion
     public var transferred: Int32
 
@@ -86,7 +86,7 @@ extension StoreSession {
         }
     }
 
-    /// Stores the data that a later repetition of a batch's requests must be compared with. Call when the files are
+    /// Stores the data with which a later repetition of a batch's requests must be compared. Call when the files are
     /// committed and the staged rows still exist.
     mutating func recordMembers(
         of batch: BatchUUID, in area: StagingArea, at now: WireDate

@@ -1,6 +1,6 @@
 public import SyncProtocol
 
-/// A sharing group of an older server, in our terms: what ``StoreSession/takeOver(_:_:digest:at:)`` writes.
+/// A sharing group of an older server, in this server's terms: the input of ``StoreSession/takeOver(_:_:digest:at:)``.
 public struct ImportedGroup: Equatable, Sendable, Codable {
     public struct Member: Equatable, Sendable, Codable {
         public var userID: UserID
@@ -15,7 +15,7 @@ public struct ImportedGroup: Equatable, Sendable, Codable {
         }
     }
 
-    /// A committed file; its object is known by name only.
+    /// A committed file, with an object known by name only.
     public struct File: Equatable, Sendable, Codable {
         public var fileUUID: FileUUID
         public var fileGroupUUID: FileGroupUUID?
@@ -54,7 +54,7 @@ public struct ImportedGroup: Equatable, Sendable, Codable {
 
     public var groupUUID: SharingGroupUUID
     public var name: String?
-    /// The minimum version that members see.
+    /// The minimum version that members must see.
     public var masterVersion: MasterVersion
     public var isDeleted: Bool
     public var members: [Member]
@@ -73,7 +73,7 @@ public struct ImportedGroup: Equatable, Sendable, Codable {
     }
 }
 
-/// Work in progress of an older server for a group: not visible to members, so it does not count as a change.
+/// An older server's work in progress for a group: not visible to members, so it does not count as a change.
 public struct ImportedWork: Equatable, Sendable {
     public struct Invitation: Equatable, Sendable {
         public var invitation: SharingInvitationUUID

@@ -30,10 +30,11 @@ extension StoreSession {
         Self.takeover(try known(group, locked: false), digest)
     }
 
-    /// Imports a group of an older server, unless it has changed here since the last import.
+    /// Imports a group from an older server, unless it has changed here since the last import.
     ///
-    /// Call in a transaction of its own: the whole group or nothing. Objects that have been found here remain known as
-    /// long as their file's version is the same. The master version never decreases, and rises with each change.
+    /// Call in a separate transaction: it imports the whole group or nothing. Objects that have been found here remain
+    /// known as long as their file's version is the same. The master version never decreases, and rises with each
+    /// change.
     /// - Parameter digest: SHA-256 that identifies the group's content.
     /// - Returns: what was done, and how many staged changes and invitations were added.
     public mutating func takeOver(
@@ -98,7 +99,7 @@ extension StoreSession {
 
     private mutating func known(_ group: SharingGroupUUID, locked: Bool) throws(StoreError) -> KnownGroup? {
         if locked {
-            // The group's row first, as in every transaction that writes.
+            // Lock the group's row first, as in every transaction that writes.
             _ = try first(
                 "SELECT 1 FROM sharing_groups WHERE sharing_group_uuid = ? FOR UPDATE", [.text(group.rawValue)]
             ) { _ in }
@@ -209,7 +210,8 @@ extension StoreSession {
         return added
     }
 
-    /// Only those created since the last import: an earlier one that no longer exists here was used up or revoked here.
+    /// Only invitations created since the last import: an earlier one that no longer exists here was used up or revoked
+    /// here.
     private mutating func addInvitations(
         _ invitations: [ImportedWork.Invitation], _ groupID: SharingGroupID, after last: WireDate?, at now: WireDate
     ) throws(StoreError) -> Int {

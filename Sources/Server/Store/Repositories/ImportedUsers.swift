@@ -1,7 +1,7 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What is stored about a user imported from an older server.
+/// The record of a user imported from an older server.
 public struct ImportedUserMemory: Equatable, Sendable {
     /// The number here; the user may have left since then.
     public var userID: UserID
@@ -10,7 +10,7 @@ public struct ImportedUserMemory: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// What is stored about the user whom an older server knew as number `source`; `nil` if they were never imported.
+    /// The record of the user whom an older server knew as number `source`; `nil` if they were never imported.
     public mutating func importedUser(_ source: Int64) throws(StoreError) -> ImportedUserMemory? {
         try first(
             "SELECT user_id, credentials_version FROM imported_users WHERE source_user_id = ?", [.int(source)]
@@ -38,7 +38,7 @@ extension StoreSession {
         }
     }
 
-    /// Adds a user under the number that their phone has stored, or under another one if that is taken.
+    /// Adds a user under the number that their phone has stored, or under a different one if that is taken.
     public mutating func addImportedUser(
         _ accountType: AccountType, _ providerUserID: String, displayName: String, cloudFolderName: String?,
         preferred: UserID, at now: WireDate

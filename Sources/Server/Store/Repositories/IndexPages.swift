@@ -1,12 +1,12 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What is known of the page in an owner's folder that lists their files.
+/// The state of the page in an owner's folder that lists their files.
 public struct IndexPageRecord: Equatable, Sendable {
     /// The name of every page.
     public static let objectName = "index.html"
 
-    /// The object that is the page; `nil` if there is none that we know of.
+    /// The object of the page; `nil` if none is known.
     public var objectID: String?
     /// SHA-256 of its bytes.
     public var contentHash: [UInt8]?
@@ -18,10 +18,10 @@ public struct IndexPageRecord: Equatable, Sendable {
         self.contentHash = contentHash
     }
 
-    /// How the object of an interrupted attempt is recognised.
+    /// How to recognise the object of an interrupted attempt.
     public struct Intent: Equatable, Sendable {
-        /// `nil` for a storage that identifies objects only afterwards: then it is found by its name, and recognised by the
-        /// provider's hash or its bytes.
+        /// `nil` for a storage that identifies objects only afterwards: then the object is found by its name, and
+        /// recognised by the provider's hash or its bytes.
         public var objectID: String?
         /// SHA-256 of its bytes.
         public var contentHash: [UInt8]
@@ -53,7 +53,7 @@ extension StoreSession {
     // MARK: Scheduling
 
     /// Schedules new pages for the owners of the files that a group's master version `version` has changed, except for
-    /// those for whom one is scheduled already.
+    /// owners whose page is already scheduled.
     public mutating func scheduleIndexPages(
         ofChangesIn groupID: SharingGroupID, as version: MasterVersion, availableAt: WireDate, at now: WireDate
     ) throws(StoreError) {
@@ -97,8 +97,8 @@ extension StoreSession {
         try add(.writeIndexPage, of: owner, availableAt: availableAt, at: now)
     }
 
-    /// Schedules the deletion of the pages of a user who is being removed, and forgets them. Call before the user's row
-    /// is deleted. The name in the work says that the object may be something else by now.
+    /// Schedules the deletion of the pages of a user who is being removed, and deletes their records. Call before the
+    /// user's row is deleted. The work includes the name, because the object may have become something else.
     mutating func removeIndexPages(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user = Value.int(userID.rawValue)
         for column: ColumnList in [["object_id"], ["next_object_id"]] {
@@ -117,8 +117,8 @@ extension StoreSession {
 
     // MARK: Writing
 
-    /// Makes sure that nobody else writes an owner's page for some time.
-    /// - Returns: `false` if somebody does, or the user is gone.
+    /// Leases an owner's page, so that no other process writes it for some time.
+    /// - Returns: `false` if another process holds the lease, or the user is gone.
     public mutating func takeIndexPage(
         of userID: UserID, by leaseOwner: String, seconds: Int
     ) throws(StoreError) -> Bool {
@@ -139,14 +139,14 @@ extension StoreSession {
             """, [.text(leaseOwner), .int(Int64(seconds)), .int(userID.rawValue)]) == 1
     }
 
-    /// Lets others write an owner's page again.
+    /// Releases the lease of an owner's page.
     public mutating func releaseIndexPage(of userID: UserID, by leaseOwner: String) throws(StoreError) {
         try execute(
             "UPDATE index_pages SET lease_owner = NULL, lease_until = NULL WHERE user_id = ? AND lease_owner = ?",
             [.int(userID.rawValue), .text(leaseOwner)])
     }
 
-    /// What is known of an owner's page.
+    /// The state of an owner's page.
     public mutating func indexPage(of userID: UserID) throws(StoreError) -> IndexPageRecord? {
         try first(
             """
@@ -167,13 +167,13 @@ extension StoreSession {
         }
     }
 
-    /// Stores what is known of an owner's page.
-    /// - Returns: `false` if the lease is no longer `leaseOwner`'s, or the user is gone; then nothing was stored.
+    /// Stores the state of an owner's page.
+    /// - Returns: `false` if `leaseOwner` no longer holds the lease, or the user is gone; then nothing was stored.
     public mutating func store(
         _ page: IndexPageRecord, of userID: UserID, by leaseOwner: String
     ) throws(StoreError) -> Bool {
         let owned: [Value] = [.int(userID.rawValue), .text(leaseOwner)]
-        // Asked separately, since a page that is stored again changes no row.
+        // A separate query, because storing the same page again changes no row.
         guard
             try first(
                 "SELECT 1 FROM index_pages WHERE user_id = ? AND lease_owner = ? FOR UPDATE", owned, { _ in true })

@@ -6,7 +6,7 @@ public struct InvitationRecord: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var groupUUID: SharingGroupUUID
     public var invitingUserID: UserID
-    /// The owner of new files of a redeemer without storage.
+    /// The owner of new files of an invitee without storage.
     public var owningUserID: UserID
     public var permission: Permission
     public var allowsSocialAcceptance: Bool
@@ -104,8 +104,8 @@ extension StoreSession {
 
     /// Uses one acceptance; the last one removes the invitation.
     ///
-    /// The decision is made in SQL: if two users redeem the last acceptance, only one gets `true`. Call in a
-    /// transaction that has locked the group.
+    /// SQL makes the decision: if two users redeem the last acceptance, only one gets `true`. Call in a transaction
+    /// that has locked the group.
     public mutating func useAcceptance(
         of invitation: SharingInvitationUUID, at now: WireDate
     ) throws(StoreError) -> Bool {

@@ -1,17 +1,17 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// A running process of the server, with the identifiers of the sealing keys that it has.
+/// A running process of the server, with the identifiers of its sealing keys.
 public struct KeyHolder: Equatable, Sendable {
     /// Chosen by the process at its start.
     public var processUUID: String
     public var hostName: String
     public var role: ServerRole
-    /// Its number on its host.
+    /// Its process number on its host.
     public var processID: Int32
-    /// Of the key that seals.
+    /// The identifier of the key that seals.
     public var sealingKey: String
-    /// Of the keys that open besides, sorted.
+    /// The identifiers of the additional keys that open, sorted.
     public var openingKeys: [String]
 
     public init(
@@ -26,14 +26,14 @@ public struct KeyHolder: Equatable, Sendable {
         self.openingKeys = openingKeys
     }
 
-    /// Seconds between two signs of life.
+    /// Seconds between two renewals.
     public static let renewalSeconds: Int64 = 30
-    /// Seconds after the last sign of life for which a process counts as running: several signs may fail.
+    /// How many seconds after the last renewal a process counts as running: several renewals may fail.
     public static let lifetimeSeconds: Int64 = 120
 }
 
 extension StoreSession {
-    /// Records that a process runs and which keys it has; a sign of life. May be repeated.
+    /// Records that a process runs and which keys it has. May be repeated.
     public mutating func renew(_ holder: KeyHolder, at now: WireDate) throws(StoreError) {
         try execute(
             """
@@ -72,7 +72,7 @@ extension StoreSession {
         }
     }
 
-    /// Deletes the rows of processes that gave no sign of life since `time`.
+    /// Deletes the rows of processes without a renewal since `time`.
     /// - Returns: how many, at most `limit`.
     public mutating func forgetKeyHolders(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(

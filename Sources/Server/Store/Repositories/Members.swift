@@ -2,9 +2,9 @@ internal import MariaDB
 public import SyncProtocol
 
 extension StoreSession {
-    /// The members of a group, the earliest first.
+    /// The members of a group, ordered by when they joined.
     ///
-    /// Call in a transaction that has locked the group, so that nobody joins or leaves in the meantime.
+    /// Call in a transaction that has locked the group, so that its members do not change in the meantime.
     public mutating func members(of groupID: SharingGroupID) throws(StoreError) -> [GroupMember] {
         try all(
             """
@@ -33,14 +33,14 @@ extension StoreSession {
 
     /// Removes a member from a group that has just been advanced to master version `version` and is locked.
     ///
-    /// Files that the member owns are marked deleted; their bytes stay in place, since they belong to the member, and
-    /// from now on the server has no record of them. Members who used this member's storage no longer have any. The
+    /// Files that the member owns are marked deleted; their bytes stay in place, because they belong to the member, and
+    /// the server keeps no record of them from now on. Members who used this member's storage no longer have any. The
     /// member's staged changes are withdrawn, and so are changes of the member's files that others staged: nobody could
     /// commit them. New files that others staged into this member's storage lose their contents; their rows stay, so
-    /// that the commit is rejected, until the phone has been informed (``withdrawWithoutContent(_:in:)``). Uploads in pieces
-    /// by the member, or into their storage, end. If no member
-    /// is left the group ends; if no admin is left a member is promoted (``Succession``).
-    /// - Throws: ``StoreError/notFound`` if the user is no member.
+    /// that the commit is rejected, until the phone has been informed (``withdrawWithoutContent(_:in:)``). Resumable
+    /// uploads by the member, or into their storage, end. If no member is left, the group ends; if no admin is left, a
+    /// member is promoted (``Succession``).
+    /// - Throws: ``StoreError/notFound`` if the user is not a member.
     public mutating func removeMember(
         _ userID: UserID, from groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
     ) throws(StoreError) {

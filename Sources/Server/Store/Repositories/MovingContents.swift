@@ -1,12 +1,12 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Where the bytes of a file are that waits for them: in the account that its owner has left.
+/// The location, in its owner's former account, of the bytes that a file waits for.
 public struct MovingContent: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var fileUUID: FileUUID
     public var fileVersion: FileVersion
-    /// `nil` if an older server stored it, and its object was never looked up: then it is known by name alone.
+    /// `nil` if an older server stored it, and its object was never looked up: then only its name is known.
     public var objectID: String?
     public var objectRevision: String?
     public var providerHash: String?
@@ -29,10 +29,10 @@ extension MovingContent {
         attempts = Int(try row.number("attempts"))
     }
 
-    /// The file as it was before the switch.
+    /// The file before the switch.
     ///
-    /// - Parameter file: the file now; it keeps the checksum of the storage that it was in until it has bytes again.
-    /// - Returns: `nil` if it does not wait for this version any more.
+    /// - Parameter file: the file now; it keeps the checksum of its former storage until it has bytes again.
+    /// - Returns: `nil` if it no longer waits for this version.
     public func formerFile(of file: FileRecord?, in former: UserRecord) -> FileRecord? {
         guard var file, !file.isDeleted, file.contentState == .awaiting, file.fileVersion == fileVersion,
             file.owningUser.userID == former.userID, let storageType = former.accountType.cloudStorageType
@@ -47,10 +47,10 @@ extension MovingContent {
 }
 
 extension StoreSession {
-    /// The next file of a move that is due, and still waits; files that do not wait any more are dropped from the move.
-    /// Call in a transaction.
+    /// The next due file of a move that still waits; removes files that no longer wait from the move. Call in a
+    /// transaction.
     ///
-    /// - Parameter limit: how many files are looked at.
+    /// - Parameter limit: how many files to examine.
     public mutating func nextMovingContent(
         of id: AccountSwitchID, former: UserRecord, at now: WireDate, limit: Int = 500
     ) throws(StoreError) -> (content: MovingContent, file: FileRecord)? {
@@ -85,7 +85,7 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.optionalDate(0) } ?? nil
     }
 
-    /// Puts off a file of a move, behind all others that are due before.
+    /// Postpones a file of a move, after all others that are due earlier.
     public mutating func postpone(
         _ content: MovingContent, of id: AccountSwitchID, until time: WireDate
     ) throws(StoreError) {
@@ -127,7 +127,7 @@ extension StoreSession {
                 [.text(id.rawValue)]))
     }
 
-    /// Where the bytes of a file that waits can still be read; `nil` if nowhere.
+    /// Where the bytes of a waiting file can still be read; `nil` if nowhere.
     public mutating func movingContent(
         of file: FileRecord, in groupID: SharingGroupID
     ) throws(StoreError) -> (move: AccountMove, file: FileRecord)? {

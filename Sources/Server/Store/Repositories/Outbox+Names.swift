@@ -1,11 +1,12 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Where names are unique and objects are identified only afterwards, two uploads could refer to the same object; these
-/// queries prevent it from being deleted for one of them while the other relies on it.
+/// If names are unique and objects are identified only afterwards, two uploads could refer to the same object; these
+/// queries prevent its deletion for one of them while the other relies on it.
 extension StoreSession {
-    /// Whether another row of the outbox has the same first name, or is about a version that an object of that name held.
-    /// Call after the own row was committed: of two uploads that begin at once at least one detects the other.
+    /// Whether another row of the outbox has the same first name, or concerns a version whose object had that name.
+    /// Call after the upload's own row was committed: of two uploads that begin at once, at least one detects the
+    /// other.
     public mutating func isNamedElsewhere(
         _ name: String, of owner: OwningUser, than item: OutboxID
     ) throws(StoreError) -> Bool {
@@ -40,8 +41,8 @@ extension StoreSession {
             [.text(name), .int(item.rawValue), .text(leaseOwner)])
     }
 
-    /// The identifiers of an owner's objects that are about to be deleted, at most `limit` of them; first those that somebody
-    /// is deleting just now.
+    /// The identifiers of an owner's objects that are about to be deleted, at most `limit` of them; objects that a
+    /// process is deleting right now come first.
     public mutating func doomedObjects(of owner: OwningUser, limit: Int) throws(StoreError) -> Set<String> {
         Set(
             try all(
@@ -66,14 +67,15 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Whether an upload without an identifier, begun before `item` was recorded, may still find the object that `item` deletes.
+    /// Whether an upload without an identifier, begun before `item` was recorded, may still refer to the object that
+    /// `item` deletes.
     ///
-    /// One that comes in pieces may only while a request sends them. Between two requests it can wait for days, or for ever:
-    /// whoever goes on with it sees `item`, and an object that it has found already is not deleted without it
-    /// (``unstagedUploads(in:)``). Neither is a request waited for without end, whose process may have died: after a while it
-    /// loses the upload, and can record nothing that it finds. What clients send to an address themselves comes under a name
-    /// of its own.
-    /// - Parameter patience: how long after `item` was recorded such a request is waited for, in seconds.
+    /// A resumable upload counts only while a request sends its bytes. Between two requests it can wait for days, or
+    /// forever: the request that continues it sees `item`, and the deletion considers objects that it has already found
+    /// (``unstagedUploads(in:)``). The wait for a request is limited as well, because its process may have died: after
+    /// a while it loses the upload, and can no longer record an object. Bytes that clients send to an address directly
+    /// are stored under a unique name.
+    /// - Parameter patience: how long to wait for such a request after `item` was recorded, in seconds.
     public mutating func hasOlderUpload(
         than item: OutboxID, of owner: OwningUser, patience: Int64, at now: WireDate
     ) throws(StoreError) -> Bool {

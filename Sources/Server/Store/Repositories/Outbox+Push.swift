@@ -36,8 +36,8 @@ extension StoreSession {
             ])
     }
 
-    /// Schedules a notification of a user's own devices. A push is about a group: users without one are not notified.
-    /// - Parameter device: one that is not notified; with a topic of SNS it is.
+    /// Schedules a notification of a user's own devices. A push concerns a group: users without one are not notified.
+    /// - Parameter device: a device to exclude; an SNS topic notifies it nevertheless.
     public mutating func addPush(
         _ text: String, toDevicesOf userID: UserID, except device: DeviceUUID? = nil, at now: WireDate
     ) throws(StoreError) {
@@ -72,7 +72,7 @@ extension StoreSession {
     /// separately: a notification that was delivered is never delivered again because another one failed. The rows
     /// belong to the same request.
     ///
-    /// - Returns: how many rows were inserted; `nil` if the row is no longer `leaseOwner`'s, and nothing was done.
+    /// - Returns: how many rows were inserted; `nil` if `leaseOwner` no longer holds the row; then nothing was done.
     public mutating func fanOut(
         _ item: OutboxItem, _ order: PushOrder, by leaseOwner: String, at now: WireDate
     ) throws(StoreError) -> Int? {
@@ -109,7 +109,7 @@ extension StoreSession {
 }
 
 extension PushOrder {
-    /// `nil` if a row of the outbox lacks something.
+    /// `nil` if a row of the outbox is incomplete.
     init?(_ row: borrowing Row) throws(StoreError) {
         guard let groupID = try row.optionalNumber("sharing_group_id"), let text = try row.optionalString("message")
         else { return nil }

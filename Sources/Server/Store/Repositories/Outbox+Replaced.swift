@@ -1,11 +1,11 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// The outbox knows the versions whose objects wait for their deletion: those that newer versions replaced, and those of
+/// The outbox records the versions whose objects wait for their deletion: versions replaced by newer ones, and those of
 /// deleted files.
 extension StoreSession {
-    /// Schedules the deletion of the object of a file's current version from `availableAt` on, unless a row refers to it
-    /// by then; call when the file no longer does. Until then ``replacedVersion(_:of:in:)`` finds it.
+    /// Schedules the deletion of the object of a file's current version from `availableAt` on, unless a row refers to
+    /// it by then; call when the file no longer refers to it. Until then ``replacedVersion(_:of:in:)`` finds it.
     mutating func addDeletion(
         ofContentOf file: FileRecord, in groupID: SharingGroupID, availableAt: WireDate, at now: WireDate
     ) throws(StoreError) {
@@ -25,9 +25,9 @@ extension StoreSession {
 
     /// An earlier version of a file, as long as its object waits for its deletion.
     ///
-    /// - Parameter current: the file's row; from it comes what is not stored of an earlier version.
-    /// - Returns: version and contents are those of the earlier version, all else is current; `nil` if the object is gone,
-    ///   or was never identified.
+    /// - Parameter current: the file's row, the source of what is not stored for an earlier version.
+    /// - Returns: the earlier version with its contents, and everything else as in `current`; `nil` if the object is
+    ///   gone, or was never identified.
     public mutating func replacedVersion(
         _ version: FileVersion, of current: FileRecord, in groupID: SharingGroupID
     ) throws(StoreError) -> FileRecord? {

@@ -1,13 +1,13 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// The outcome of ending the lease of work.
+/// The outcome of ending a lease of work.
 public enum LeaseEnd: Equatable, Sendable {
     /// It was completed or postponed.
     case asAsked
     /// It now belongs to another user, for whom it is due at once.
     case passedOn
-    /// The lease had already ended: the work belongs to another worker, or is done.
+    /// The lease had already ended: the work belongs to another worker, or is finished.
     case lostBefore
 }
 
@@ -69,8 +69,8 @@ extension StoreSession {
         }
     }
 
-    /// Schedules the deletion of an object that nothing refers to, unless a row does by then, by its identifier or as the
-    /// object that an older server gave that name.
+    /// Schedules the deletion of an unreferenced object, unless a row refers to it by then: by its identifier, or by
+    /// the name that an older server gave it.
     package mutating func addDeletion(
         ofOrphan objectID: String, named name: CloudFileName, in owner: OwningUser, at now: WireDate
     ) throws(StoreError) {
@@ -79,14 +79,14 @@ extension StoreSession {
             at: now)
     }
 
-    /// Records an upload before its first byte is sent: if it dies, the object it may have created is deleted once the
-    /// lease has expired. For a provider that identifies objects only afterwards, `objectID` is `nil` and the names are
-    /// used.
+    /// Records an upload before its first byte is sent: if it dies, the outbox deletes the object it may have created
+    /// once the lease has expired. For a provider that identifies objects only afterwards, `objectID` is `nil` and the
+    /// names are used.
     ///
-    /// A single statement that waits for a removal of the owner, and for a switch of their account: either that finds the
-    /// row, or there is no upload.
+    /// A single statement that waits for a removal of the owner, and for a switch of their account: either that
+    /// transaction finds the row, or the upload does not begin.
     /// - Parameter epoch: the owner's account that the storage was opened with.
-    /// - Throws: ``StoreError/notFound`` if the owner no longer exists, or has another account.
+    /// - Throws: ``StoreError/notFound`` if the owner no longer exists, or has a different account.
     public mutating func addIntent(
         toStore objectID: String?, named names: [String], in owner: OwningUser, at epoch: AccountEpoch,
         leaseOwner: String, until: WireDate, at now: WireDate
@@ -108,11 +108,11 @@ extension StoreSession {
         return OutboxID(id)
     }
 
-    /// Removes the intent of an upload to whose object a row now refers.
+    /// Removes the intent of an upload when a row refers to its object.
     ///
     /// - Parameter epoch: the owner's account that the storage was opened with. The removal of the row by a switch may be
     ///   committed on another node of a cluster at the same moment, so the account is compared as well.
-    /// - Returns: `false` if the lease is no longer `leaseOwner`'s, or the owner has another account.
+    /// - Returns: `false` if `leaseOwner` no longer holds the lease, or the owner has a different account.
     public mutating func completeIntent(
         _ item: OutboxID, at epoch: AccountEpoch, by leaseOwner: String
     ) throws(StoreError) -> Bool {
@@ -132,7 +132,7 @@ extension StoreSession {
     }
 
     /// Renews a lease.
-    /// - Returns: `false` if it is no longer `leaseOwner`'s; then the object may be deleted at any moment.
+    /// - Returns: `false` if `leaseOwner` no longer holds it; then the object may be deleted at any moment.
     public mutating func renewLease(
         of item: OutboxID, by leaseOwner: String, until: WireDate
     ) throws(StoreError) -> Bool {
@@ -144,7 +144,7 @@ extension StoreSession {
         return true
     }
 
-    /// Whether a lease is still `leaseOwner`'s.
+    /// Whether `leaseOwner` still holds a lease.
     public mutating func isLeased(_ item: OutboxID, by leaseOwner: String) throws(StoreError) -> Bool {
         try first(
             "SELECT 1 FROM outbox WHERE outbox_id = ? AND lease_owner = ?",
@@ -161,8 +161,8 @@ extension StoreSession {
             [.date(now), .int(item.rawValue), .text(leaseOwner)])
     }
 
-    /// Removes a row whose work is done, or has become unnecessary.
-    /// - Returns: `false` if it is no longer `leaseOwner`'s.
+    /// Removes a row whose work is finished or has become unnecessary.
+    /// - Returns: `false` if `leaseOwner` no longer holds it.
     @discardableResult
     public mutating func complete(_ item: OutboxID, by leaseOwner: String) throws(StoreError) -> Bool {
         try execute(
@@ -170,10 +170,10 @@ extension StoreSession {
             [.int(item.rawValue), .text(leaseOwner)]) == 1
     }
 
-    /// Removes a row whose work is done, if it still belongs to the user for whom it was leased.
+    /// Removes a row whose work is finished, if it still belongs to the user for whom it was leased.
     ///
-    /// The account of a removed user may have a new user, who has taken the work over; work that was done with the
-    /// former user's tokens, or with none, does not count for them.
+    /// A new user may have signed up with a removed user's account and taken the work over; work that was done with the
+    /// former user's tokens, or with none, does not count for the new user.
     public mutating func complete(
         _ item: OutboxItem, by leaseOwner: String, at now: WireDate
     ) throws(StoreError) -> LeaseEnd {
@@ -192,7 +192,7 @@ extension StoreSession {
         return .passedOn
     }
 
-    /// Records which object leased work is about to create.
+    /// Records the object that leased work is about to create.
     public mutating func record(objectID: String, in item: OutboxID, by leaseOwner: String) throws(StoreError) {
         try execute(
             "UPDATE outbox SET object_id = ? WHERE outbox_id = ? AND lease_owner = ?",
@@ -202,7 +202,7 @@ extension StoreSession {
     /// Postpones work; work that another user has taken over since it was leased is due for them at once.
     /// - Parameters:
     ///   - error: a short word for the operator; never a token or a provider's text.
-    ///   - isAttempt: whether it was tried, and not only looked at.
+    ///   - isAttempt: whether it was attempted, and not only examined.
     @discardableResult
     public mutating func postpone(
         _ item: OutboxItem, by leaseOwner: String, until: WireDate, error: String, isAttempt: Bool = true,
@@ -224,9 +224,9 @@ extension StoreSession {
         return changed == 1 ? .asAsked : try passOn(item, by: leaseOwner, at: now)
     }
 
-    /// Leases due work, the oldest first; rows that another process is leasing are skipped.
+    /// Leases due work, the oldest first; skips rows that another process is leasing.
     ///
-    /// Call in a transaction of its own: only the committed UPDATE is a lease, since row locks are local to a node of a
+    /// Call in a separate transaction: only the committed UPDATE is a lease, because row locks are local to a node of a
     /// cluster.
     public mutating func leaseDue(
         by leaseOwner: String, limit: Int, until: WireDate, at now: WireDate
@@ -302,7 +302,7 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// How much work is due, and since when the oldest of it.
+    /// How much work is due, and since when the oldest has been due.
     public mutating func outboxStatistics(at now: WireDate) throws(StoreError) -> (due: Int, oldest: WireDate?) {
         try first(
             "SELECT COUNT(*), MIN(created_at) FROM outbox WHERE available_at <= ?", [.date(now)]

@@ -7,7 +7,7 @@ public struct OutboxID: Hashable, Sendable {
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// Work that is still to be done in a cloud or at a push service.
+/// Pending work in a cloud or at a push service.
 public struct OutboxItem: Equatable, Sendable {
     public enum Kind: String, Equatable, Sendable, CaseIterable {
         case deleteObject
@@ -16,30 +16,30 @@ public struct OutboxItem: Equatable, Sendable {
         case hashObject
         case sendPush
         case removePushTopic
-        /// Revoke at the provider what the person had granted.
+        /// Revoke the person's grant at the provider.
         case revokeGrant
-        /// Write the page that shows what is in an owner's folder.
+        /// Write the page that lists the contents of an owner's folder.
         case writeIndexPage
     }
 
-    /// What is to be done.
+    /// The work to do.
     public enum Work: Equatable, Sendable {
         case inStorage(StorageWork, of: OwningUser)
         case sendPush(PushOrder)
         /// Remove a topic at SNS.
         case removePushTopic(String)
         case revokeGrant(AbandonedGrant)
-        /// Nothing can be done: the row lacks something that its kind requires.
+        /// The work cannot be done: a column that its kind requires is missing.
         case incomplete(Kind)
     }
 
     public var id: OutboxID
-    /// The user for whom it is done; of a push for a group, its sender.
+    /// The user for whom the work is done; for a push to a group, its sender.
     public var userID: UserID
     public var work: Work
-    /// The request that caused the work; `nil` if none did, or an older release recorded it.
+    /// The request that caused the work; `nil` if no request did, or an earlier release recorded it.
     public var requestID: String?
-    /// How often it has been tried.
+    /// How often it has been attempted.
     public var attempts: Int
 
     public var kind: Kind {
@@ -55,7 +55,7 @@ public struct OutboxItem: Equatable, Sendable {
         }
     }
 
-    /// The owner of the storage concerned; `nil` if the work concerns no storage.
+    /// The owner of the affected storage; `nil` if the work affects no storage.
     public var owner: OwningUser? {
         if case .inStorage(_, let owner) = work { owner } else { nil }
     }
@@ -64,7 +64,7 @@ public struct OutboxItem: Equatable, Sendable {
 /// Work in the storage of a person.
 public enum StorageWork: Equatable, Sendable {
     case deleteObject(ObjectReference)
-    /// With the identifier that an earlier attempt has recorded for the file.
+    /// Has the identifier that an earlier attempt recorded for the file.
     case writeWarningFile(objectID: String?)
     case hashObject(objectID: String)
     case writeIndexPage
@@ -111,7 +111,7 @@ extension OutboxItem {
 }
 
 extension OutboxItem.Work {
-    /// `nil` if the row lacks something that the kind requires.
+    /// `nil` if a column that the kind requires is missing.
     fileprivate init?(_ kind: OutboxItem.Kind, for userID: UserID, _ row: borrowing Row) throws(StoreError) {
         switch kind {
         case .deleteObject, .writeWarningFile, .hashObject, .writeIndexPage:
@@ -133,7 +133,7 @@ extension OutboxItem.Work {
 }
 
 extension StorageWork {
-    /// `nil` if the row lacks something that the kind requires, or is other work.
+    /// `nil` if a column that the kind requires is missing, or if the row contains other work.
     fileprivate init?(_ kind: OutboxItem.Kind, _ row: borrowing Row) throws(StoreError) {
         let objectID = try row.optionalString("object_id")
         switch kind {
@@ -153,7 +153,7 @@ extension StorageWork {
         }
     }
 
-    /// What a statement writes into the columns of the outbox that this kind of work uses.
+    /// The values that a statement writes into the outbox columns that this kind of work uses.
     var columnValues: ColumnValues {
         switch self {
         case .deleteObject(let object):

@@ -1,24 +1,24 @@
 internal import MariaDB
 
-/// A limit on passwords that servers which people name refuse: such a server slows down, or locks out, everybody who comes from
-/// an address with wrong passwords, and all people of this server come from one.
+/// A limit on passwords rejected by servers whose addresses users enter: such a server slows down or locks out everyone
+/// behind an address that sends wrong passwords, and all users of this server share one address.
 public struct PasswordTryLimit: Sendable {
-    /// Where it is counted; part of the key.
+    /// What the limit counts; part of the key.
     public enum Scope: String, Sendable {
         /// Of one user name at one server.
         case userName = "passwordsOfUserName"
-        /// Of user names at one server that are no users here.
+        /// Of user names at one server that do not belong to users here.
         case strangers = "passwordsOfStrangers"
-        /// Of user names at one server that are users here.
+        /// Of user names at one server that belong to users here.
         case users = "passwordsOfUsers"
-        /// Passwords that this server has made up, at one server.
+        /// Passwords that this server invented, at one server.
         case madeUp = "passwordsMadeUp"
     }
 
     public let scope: Scope
-    /// SHA-256 of what is counted.
+    /// SHA-256 of the counted subject.
     public let key: [UInt8]
-    /// Tries at once; one more with each ``intervalSeconds``.
+    /// Attempts allowed at once; one more is allowed after each ``intervalSeconds``.
     public let burst: Int64
     public let intervalSeconds: Int64
 
@@ -30,17 +30,19 @@ public struct PasswordTryLimit: Sendable {
     }
 }
 
-/// The outcome of taking tries.
+/// The outcome of reserving attempts.
 public enum PasswordTry: Equatable, Sendable {
     case granted
     /// One of the limits is reached; roll back the transaction.
     case exhausted(retryAfter: Duration)
 }
 
-// The rows are those of quotas: a hash, a word, and a time. The time is when all tries would be there again (GCRA, ITU-T
-// I.371), so that no half hour, wherever it begins, has more than the burst and what comes back within it.
+// The rows are those of quotas: a hash, a word, and a time. The time is when all attempts are available again (GCRA,
+// ITU-T I.371), so that no half hour, wherever it begins, has more than the burst and the attempts that become
+// available within it.
 extension StoreSession {
-    /// Takes a try of each of `limits`, in this order. Rows that were looked at stay locked until the transaction ends.
+    /// Reserves an attempt of each of `limits`, in this order. The examined rows stay locked until the transaction
+    /// ends.
     public mutating func take(_ limits: [PasswordTryLimit]) throws(StoreError) -> PasswordTry {
         for limit in limits {
             let seconds = try secondsUntilFull(limit, locked: true)
@@ -61,7 +63,7 @@ extension StoreSession {
         return .granted
     }
 
-    /// Gives tries back: the password was right, or nobody has judged it.
+    /// Returns attempts: the password was right, or no server has checked it.
     public mutating func giveBack(_ limits: [PasswordTryLimit]) throws(StoreError) {
         for limit in limits {
             try execute(
@@ -74,7 +76,7 @@ extension StoreSession {
         }
     }
 
-    /// How many tries of a limit have been taken and have not come back.
+    /// How many attempts of a limit are used and not available again yet.
     public mutating func triesTaken(of limit: PasswordTryLimit) throws(StoreError) -> Int64 {
         (try secondsUntilFull(limit, locked: false) + limit.intervalSeconds - 1) / limit.intervalSeconds
     }
@@ -93,7 +95,7 @@ extension StoreSession {
         return max(0, seconds ?? 0)
     }
 
-    /// Whether a server was recently found to refuse passwords that nobody has.
+    /// Whether a server was recently found to reject invalid passwords.
     public mutating func checksPasswords(_ key: [UInt8]) throws(StoreError) -> Bool {
         try first(
             "SELECT 1 FROM quota_windows WHERE account_hash = ? AND quota = ? AND window_end > UTC_TIMESTAMP()",
@@ -101,8 +103,8 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Records that a server refuses passwords that nobody has.
-    /// - Parameter seconds: for how long that is believed.
+    /// Records that a server rejects invalid passwords.
+    /// - Parameter seconds: for how long the record is valid.
     public mutating func recordPasswordCheck(_ key: [UInt8], seconds: Int64) throws(StoreError) {
         try execute(
             """

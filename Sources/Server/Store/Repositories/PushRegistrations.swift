@@ -14,7 +14,7 @@ public struct PushRegistration: Equatable, Sendable {
     public enum Kind: String, Equatable, Sendable {
         case apns
         case fcm
-        /// Amazon's service, which forwards to Apple's, as the predecessor did.
+        /// Amazon's service, which forwards to Apple's; SyncServerII used it.
         case sns
     }
 
@@ -54,7 +54,7 @@ extension PushRegistration {
         subscriptionARN = try row.optionalString("subscription_arn")
     }
 
-    /// What a statement writes into the ``columns``.
+    /// The values that a statement writes into the ``columns``.
     var columnValues: ColumnValues {
         [
             "kind": .text(kind.rawValue), "environment": .text(orNull: environment?.rawValue),
@@ -111,7 +111,8 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.string(0) }
     }
 
-    /// A registration, if it still belongs to that user and they are still a member of the group that a push is about.
+    /// A registration, if it still belongs to that user and they are still a member of the group that the push
+    /// concerns.
     public mutating func pushRegistration(
         _ id: PushRegistrationID, of userID: UserID, memberOf groupID: SharingGroupID
     ) throws(StoreError) -> PushRegistration? {
@@ -127,7 +128,7 @@ extension StoreSession {
             [.int(id.rawValue), .int(userID.rawValue), .int(groupID.rawValue)], PushRegistration.init(_:))
     }
 
-    /// Records which APNs environment and app a token turned out to belong to, if the device still has that token.
+    /// Records the APNs environment and app to which a token was found to belong, if the device still has that token.
     public mutating func record(
         _ environment: PushNotificationEnvironment, _ topic: String, of id: PushRegistrationID, withToken token: String
     ) throws(StoreError) {

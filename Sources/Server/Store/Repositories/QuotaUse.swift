@@ -12,8 +12,8 @@ extension StoreSession {
     /// Counts an action of an account in the current hour; the first one after the end of an hour begins another hour.
     ///
     /// Call in the transaction that performs the action: if it is rolled back, the action is not counted. The account's
-    /// row is locked from here on, so that of two concurrent actions only one gets the last permit. One row is read and
-    /// written, whatever others do.
+    /// row is locked from here on, so that of two concurrent actions only one gets the last permit. Reads and writes
+    /// one row, independently of other accounts.
     public mutating func use(
         _ quota: Quota, by accountType: AccountType, _ providerUserID: String, limit: Int
     ) throws(StoreError) -> QuotaUse {
@@ -39,7 +39,7 @@ extension StoreSession {
         return .exhausted(retryAfter: .seconds(max(1, standing.seconds)))
     }
 
-    /// Deletes hours that are over, at most `limit` of them.
+    /// Deletes counters of past hours, at most `limit` of them.
     /// - Returns: how many were deleted.
     public mutating func forgetQuotaWindows(limit: Int) throws(StoreError) -> Int {
         try execute(
@@ -47,7 +47,7 @@ extension StoreSession {
             [.int(Int64(limit))])
     }
 
-    // MARK: What a user has
+    // MARK: Current use
 
     /// How many groups the user is a member of.
     public mutating func groupCount(of userID: UserID) throws(StoreError) -> Int {

@@ -2,11 +2,10 @@ internal import MariaDB
 public import SyncProtocol
 
 extension StoreSession {
-    /// Acquires the lease for renewing a user's tokens for `owner`; in a transaction of its own, so that it is visible
-    /// to all.
+    /// Acquires the lease for renewing a user's tokens for `owner`; in a separate transaction, so that all see it.
     ///
     /// The holder of the lease asks the provider, the others wait for the result. It expires by itself, so that the
-    /// death of its holder only costs time. Timed by the database's clock.
+    /// death of its holder only costs time. Times are from the database's clock.
     /// - Returns: whether `owner` has the lease now.
     public mutating func takeRefreshLease(
         of userID: UserID, for owner: String, seconds: Int

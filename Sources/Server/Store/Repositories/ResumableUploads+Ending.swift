@@ -1,15 +1,16 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// How uploads in pieces end without a file: their device gives them up, their group or owner goes, or they expire.
+/// How resumable uploads end without a file: their device abandons them, their group or owner is removed, or they
+/// expire.
 extension StoreSession {
-    /// For how long a request may be sending the last part of an upload that has been ended, in seconds: as long as the lease of
-    /// an upload in one request lasts.
+    /// For how long a request may still be sending the last part of an upload that has been ended, in seconds: as long
+    /// as the lease of an upload in one request.
     private static let lastPartSeconds: Int64 = 105
 
-    /// Ends an upload of a user's device; what it has left in storage is deleted through the outbox.
-    /// - Parameter lastBytes: until when bytes may come in spite of that: then it is deleted.
-    /// - Returns: `false` if there is no such upload.
+    /// Ends an upload of a user's device; the outbox deletes its remains in storage.
+    /// - Parameter lastBytes: until when bytes may still arrive; the remains are deleted then.
+    /// - Returns: `false` if no such upload exists.
     public mutating func abandonUpload(
         _ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID, at now: WireDate,
         lastBytes: WireDate? = nil
@@ -22,8 +23,8 @@ extension StoreSession {
         return true
     }
 
-    /// Removes an upload that has ended. At S3 it would stay for ever, and be billed: its row remains, out of sight of the client,
-    /// until the jobs role has ended it by the identifier in its session (``upload(of:in:)``).
+    /// Removes an upload that has ended. At S3 it would stay forever, and be billed: its row remains, invisible to the
+    /// client, until the jobs role has ended it by the identifier in its session (``upload(of:in:)``).
     private mutating func remove(_ uploadUUID: UploadUUID, at now: WireDate) throws(StoreError) {
         try execute(
             """
@@ -42,12 +43,12 @@ extension StoreSession {
             """, [.text(uploadUUID.rawValue)])
     }
 
-    /// Ends the uploads of a group that a member who leaves it has begun, and those of others into this member's storage: a
-    /// request that is sending bytes of one can record nothing any more.
+    /// Ends the uploads of a group that a departing member has begun, and those of others into this member's storage: a
+    /// request that is sending bytes of one can no longer record anything.
     ///
-    /// The outbox deletes what they have left: at once, or at the end of the lease if a request may be sending a last part.
-    /// The rows stay until then, because they hold the addresses by which bytes can still come (``upload(of:in:)``), and
-    /// because they tell a client that goes on with an upload why it has ended.
+    /// The outbox deletes their remains: at once, or at the end of the lease if a request may be sending a last part.
+    /// The rows stay until then, because they hold the addresses to which bytes can still be sent (``upload(of:in:)``),
+    /// and because they tell a client that continues an upload why it has ended.
     mutating func endUploads(
         concerning userID: UserID, in groupID: SharingGroupID, at now: WireDate
     ) throws(StoreError) {
@@ -74,7 +75,7 @@ extension StoreSession {
             """, uploads)
     }
 
-    /// The upload whose remains a piece of work deletes.
+    /// The upload whose remains an outbox item deletes.
     public mutating func upload(
         of intent: OutboxID, in owner: OwningUser
     ) throws(StoreError) -> ResumableUpload? {
@@ -83,8 +84,8 @@ extension StoreSession {
             [.int(owner.userID.rawValue), .int(intent.rawValue)], ResumableUpload.init(_:))
     }
 
-    /// The uploads into an owner's storage all of whose bytes have come, and that are not staged. They are locked until the
-    /// transaction ends.
+    /// The uploads into an owner's storage that are complete but not staged. They are locked until the transaction
+    /// ends.
     public mutating func unstagedUploads(in owner: OwningUser) throws(StoreError) -> [ResumableUpload] {
         try all(
             """
@@ -96,7 +97,7 @@ extension StoreSession {
             """, [.int(owner.userID.rawValue)], ResumableUpload.init(_:))
     }
 
-    /// Ends an upload; what it has left in storage is deleted through the outbox.
+    /// Ends an upload; the outbox deletes its remains in storage.
     public mutating func end(_ upload: ResumableUpload, at now: WireDate) throws(StoreError) {
         if let destination = upload.destination {
             try releaseLease(of: destination.intent, by: upload.uploadUUID.rawValue, at: now)
@@ -104,15 +105,15 @@ extension StoreSession {
         try execute("DELETE FROM resumable_uploads WHERE upload_uuid = ?", [.text(upload.uploadUUID.rawValue)])
     }
 
-    /// Forgets the upload whose remains a piece of work has deleted.
+    /// Deletes the row of an upload after an outbox item has deleted its remains.
     public mutating func forgetUpload(of intent: OutboxID, in owner: OwningUser) throws(StoreError) {
         try execute(
             "DELETE FROM resumable_uploads WHERE owning_user_id = ? AND outbox_id = ?",
             [.int(owner.userID.rawValue), .int(intent.rawValue)])
     }
 
-    /// Ends the uploads by a user who is being removed, and those into their storage, in the same way: rows stay only if there
-    /// is an address by which bytes can come, or something of them at S3.
+    /// Ends the uploads by a user who is being removed, and those into their storage, in the same way: rows stay only
+    /// if bytes can still be sent to an address, or if the upload exists at S3.
     mutating func endUploads(ofRemoved userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue), .int(userID.rawValue)]
         try execute(
@@ -133,8 +134,8 @@ extension StoreSession {
         try execute("UPDATE resumable_uploads SET writer = NULL WHERE user_id = ? OR owning_user_id = ?", user)
     }
 
-    /// Removes the uploads by a user who switches accounts, and those into their storage; what they have left in the storage of
-    /// somebody else is deleted through the outbox, once nothing more can come.
+    /// Removes the uploads by a user who switches accounts, and those into their storage; the outbox deletes their
+    /// remains in other users' storage once no more bytes can arrive.
     mutating func removeResumableUploads(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue), .int(userID.rawValue)]
         try execute(
@@ -146,7 +147,7 @@ extension StoreSession {
              WHERE r.user_id = ?
                 OR r.owning_user_id = ?
             """, [.int(userID.rawValue), .date(now), .date(now), .date(now)] + user)
-        // What is begun at somebody else's S3 is ended there first.
+        // Uploads begun at another user's S3 are ended there first.
         try execute(
             """
             UPDATE resumable_uploads
@@ -166,7 +167,8 @@ extension StoreSession {
             """, user + [.int(userID.rawValue)])
     }
 
-    /// Deletes expired uploads; the lease of their intents ends at the same time. What is begun at S3 is ended there first.
+    /// Deletes expired uploads; the lease of their intents ends at the same time. Uploads begun at S3 are ended there
+    /// first.
     /// - Returns: how many were deleted, at most `limit`.
     public mutating func forgetResumableUploads(at now: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(

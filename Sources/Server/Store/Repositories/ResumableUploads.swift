@@ -1,37 +1,37 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// An upload that goes on in another request.
+/// An upload that can continue in another request.
 public struct ResumableUpload: Equatable, Sendable {
     public var uploadUUID: UploadUUID
     /// The parameters of UploadFile, as a query.
     public var request: String
     public var lengthBytes: Int64
     public var progress: UploadProgress
-    /// Where the bytes go; `nil` as long as none have come.
+    /// Where the bytes go; `nil` until the first have arrived.
     public var destination: UploadDestination?
-    /// The object that holds all of the bytes, until it is staged, in the form in which the endpoint keeps it.
+    /// The object that holds all of the bytes, until it is staged, in the endpoint's encoding.
     public var content: String?
     /// The reply to UploadFile, once the upload is staged.
     public var reply: String?
     public var writer: Writer?
     public var expiresAt: WireDate
-    /// Until when an address works, at most, by which a client can send the bytes to the storage itself; `nil` if it has got
-    /// none.
+    /// When the last address expires by which a client can send the bytes directly to the storage; `nil` if the client
+    /// has received none.
     public var directUntil: WireDate?
 
-    /// When the lease of its intent ends: bytes may come until then.
+    /// When the lease of its intent ends: bytes may arrive until then.
     public var leaseEnd: WireDate { max(expiresAt, directUntil ?? expiresAt) }
 }
 
 extension ResumableUpload {
-    /// The request that sends bytes, or that did when its process died.
+    /// The request that sends bytes, or that sent them before its process died.
     public struct Writer: Equatable, Sendable {
-        /// What the names of requests begin with whose bytes may come, but have not been waited for yet.
+        /// The prefix of the names of requests whose bytes may arrive, but that have not started yet.
         private static let mark = "?"
 
         public let name: String
-        /// Whether it is only known that it may send bytes: the role that gets them has not heard of it yet.
+        /// Whether it only may send bytes: the role that receives them has not seen it yet.
         public let isAnnounced: Bool
 
         public init(_ name: String, isAnnounced: Bool) {
@@ -48,15 +48,15 @@ extension ResumableUpload {
     }
 }
 
-/// How far an upload has come.
+/// The progress of an upload.
 public struct UploadProgress: Equatable, Sendable {
-    /// How many bytes the provider has, and are hashed.
+    /// How many bytes the provider has and the hashes cover.
     public var storedBytes: Int64
-    /// Whether the provider is known to have no more.
+    /// Whether the provider is known to have no more bytes.
     public var isCertain: Bool
-    /// Where the hashes of those bytes stand.
+    /// The intermediate state of the hashes of those bytes.
     public var hashState: [UInt8]
-    /// Sealed; `nil` if the provider has nothing yet.
+    /// Sealed; `nil` if the provider has no bytes yet.
     public var session: [UInt8]?
 
     public init(storedBytes: Int64, isCertain: Bool, hashState: [UInt8], session: [UInt8]?) {
@@ -66,18 +66,18 @@ public struct UploadProgress: Equatable, Sendable {
         self.session = session
     }
 
-    /// Nothing has come yet, or everything must come again.
+    /// Nothing has arrived yet, or everything must be sent again.
     public static let none = UploadProgress(storedBytes: 0, isCertain: true, hashState: [], session: nil)
 }
 
-/// The storage and the object that an upload goes to.
+/// The storage and the object that receive an upload.
 public struct UploadDestination: Equatable, Sendable {
     public var owner: OwningUser
     public var objectName: String
     public var spareName: String?
     public var objectID: String?
     public var folderID: String?
-    /// The record of the upload, which the upload's identifier leases.
+    /// The outbox record of the upload, leased under the upload's identifier.
     public var intent: OutboxID
 
     public init(
@@ -123,15 +123,15 @@ extension ResumableUpload {
 }
 
 extension StoreSession {
-    /// Begins an upload, or finds the same one of the same device, which was begun before.
+    /// Begins an upload, or returns the same upload that the same device has begun before.
     /// - Parameters:
-    ///   - hash: SHA-256 of what makes it the same one.
+    ///   - hash: SHA-256 of the data that identifies the same upload.
     ///   - expiresAt: of a new upload.
     public mutating func beginUpload(
         _ uploadUUID: UploadUUID, asking request: String, hash: [UInt8], lengthBytes: Int64, by userID: UserID,
         on device: DeviceUUID, until expiresAt: WireDate, at now: WireDate
     ) throws(StoreError) -> ResumableUpload {
-        // One that has expired would be given out again until the jobs role removes it.
+        // An expired upload would be returned again until the jobs role removes it.
         let expired: [Value] = [.int(userID.rawValue), .text(device.rawValue), .bytes(hash), .date(now)]
         try execute(
             """
@@ -185,9 +185,9 @@ extension StoreSession {
         ) { row throws(StoreError) in Int(try row.number(0)) } ?? 0
     }
 
-    /// Takes an upload over from whoever was sending its bytes: they can record nothing from now on, and how far they got is
-    /// not certain.
-    /// - Returns: the upload; `nil` if there is no such one.
+    /// Takes an upload over from the request that was sending its bytes: that request can no longer record anything,
+    /// and its progress is uncertain.
+    /// - Returns: the upload; `nil` if it does not exist.
     public mutating func takeOver(_ uploadUUID: UploadUUID, as writer: String) throws(StoreError) -> ResumableUpload? {
         // From left to right: the certainty is that of the former writer (UPDATE, MariaDB's documentation).
         try execute(
@@ -201,7 +201,7 @@ extension StoreSession {
             [.text(uploadUUID.rawValue)], ResumableUpload.init(_:))
     }
 
-    /// Announces that a request may send bytes, unless another one does.
+    /// Announces that a request may send bytes, unless another request does.
     public mutating func announce(
         _ writer: ResumableUpload.Writer, of uploadUUID: UploadUUID
     ) throws(StoreError) {
@@ -218,15 +218,15 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Ends the sending of bytes, at its end.
+    /// Records that a request has finished sending bytes.
     public mutating func endWriting(to uploadUUID: UploadUUID, by writer: String) throws(StoreError) {
         try execute(
             "UPDATE resumable_uploads SET writer = NULL WHERE upload_uuid = ? AND writer = ?",
             [.text(uploadUUID.rawValue), .text(writer)])
     }
 
-    /// Records where the bytes go, and that none of them are there.
-    /// - Returns: `false` if somebody else has taken the upload over.
+    /// Records where the bytes go, and that none have been stored.
+    /// - Returns: `false` if another request has taken the upload over.
     public mutating func record(
         _ destination: UploadDestination, of uploadUUID: UploadUUID, by writer: String
     ) throws(StoreError) -> Bool {
@@ -246,8 +246,8 @@ extension StoreSession {
         return try record(.none, of: uploadUUID, by: writer)
     }
 
-    /// Records how far an upload has come.
-    /// - Returns: `false` if somebody else has taken the upload over.
+    /// Records the progress of an upload.
+    /// - Returns: `false` if another request has taken the upload over.
     public mutating func record(
         _ progress: UploadProgress, of uploadUUID: UploadUUID, by writer: String
     ) throws(StoreError) -> Bool {
@@ -265,11 +265,11 @@ extension StoreSession {
         return try isWriter(writer, of: uploadUUID)
     }
 
-    /// Records that a client may send bytes to an address itself.
+    /// Records that a client may send bytes directly to an address.
     /// - Parameters:
     ///   - session: what the provider's adapter needs to recognize the address, sealed; `nil` if it is not known yet.
-    ///   - until: when the address ends, at the latest; the lease of the intent is put off until then.
-    /// - Returns: `false` if somebody else has taken the upload over.
+    ///   - until: the latest expiry of the address; the lease of the intent is extended until then.
+    /// - Returns: `false` if another request has taken the upload over.
     public mutating func record(
         directSession session: [UInt8]?, until: WireDate, of uploadUUID: UploadUUID, by writer: String
     ) throws(StoreError) -> Bool {
@@ -293,7 +293,7 @@ extension StoreSession {
     }
 
     /// Records that an object holds all of the bytes.
-    /// - Returns: `false` if somebody else has taken the upload over.
+    /// - Returns: `false` if another request has taken the upload over.
     public mutating func record(
         content: String, of uploadUUID: UploadUUID, by writer: String
     ) throws(StoreError) -> Bool {

@@ -1,7 +1,7 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What a removed user had granted, until it is revoked at the provider.
+/// The grant of a removed user, until it is revoked at the provider.
 public struct AbandonedGrant: Equatable, Sendable {
     public var accountType: AccountType
     /// The sealed credentials, as they were stored with the user.
@@ -23,8 +23,8 @@ public enum PendingRevocation: Equatable, Sendable {
 /// keep its grant; that, and the start of the revocation, are committed changes of the same row, so they are
 /// serialized.
 extension StoreSession {
-    /// Schedules the revocation of a user's grant at the provider, for when nothing else is to be done with it anymore:
-    /// ``accessSeconds`` from now. Until then the account may sign up again as if nothing had happened.
+    /// Schedules the revocation of a user's grant at the provider for ``accessSeconds`` from now, when nothing else
+    /// needs the grant any more. Until then the account may sign up again as if nothing had happened.
     mutating func addRevocation(of userID: UserID, at now: WireDate) throws(StoreError) {
         try execute(
             """
@@ -64,8 +64,8 @@ extension StoreSession {
     /// Cancels the revocations of an account that has a user again. Call in the transaction that adds the user.
     ///
     /// - Parameter isGrantKept: whether the user continues with a grant that was waiting to be revoked.
-    /// - Returns: `false` if the provider is being asked, or has been asked to revoke the grant that was to be kept:
-    ///   then the new user's tokens are invalid or about to become so.
+    /// - Returns: `false` if the provider is being asked, or has been asked, to revoke the grant to be kept: then the
+    ///   new user's tokens are invalid or about to become so.
     public mutating func cancelRevocations(
         of accountType: AccountType, _ providerUserID: String, isGrantKept: Bool
     ) throws(StoreError) -> Bool {
@@ -80,10 +80,10 @@ extension StoreSession {
         return try pendingRevocation(of: accountType, providerUserID) == .none
     }
 
-    /// Records that the provider is about to be asked; in a transaction of its own, so that it is visible to all.
+    /// Records that the provider is about to be asked; in a separate transaction, so that all see it.
     ///
-    /// - Parameter seconds: how long that may take at most, timed by the database's clock.
-    /// - Returns: `false` if the work is no longer `leaseOwner`'s, or was dropped.
+    /// - Parameter seconds: the maximum duration, by the database's clock.
+    /// - Returns: `false` if `leaseOwner` no longer holds the work, or it was dropped.
     public mutating func beginRevocation(
         _ item: OutboxID, by leaseOwner: String, seconds: Int
     ) throws(StoreError) -> Bool {
@@ -99,7 +99,7 @@ extension StoreSession {
 }
 
 extension AbandonedGrant {
-    /// `nil` if a row of the outbox lacks something.
+    /// `nil` if a row of the outbox is incomplete.
     init?(_ row: borrowing Row) throws(StoreError) {
         guard let accountType: AccountType = try row.optionalWord("account_type"),
             let record = try row.optionalData("credentials")

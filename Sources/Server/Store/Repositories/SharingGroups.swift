@@ -7,7 +7,7 @@ public struct SharingGroupID: Hashable, Sendable {
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// The user whose storage takes a member's new files.
+/// The user whose storage receives a member's new files.
 public struct OwningUser: Equatable, Sendable {
     public var userID: UserID
     public var storageType: CloudStorageType
@@ -26,19 +26,19 @@ public struct Membership: Equatable, Sendable {
     public var groupName: String?
     public var masterVersion: MasterVersion
     public var permission: Permission
-    /// The user whose storage takes the member's new files: the member, or the user who invited them; `nil` if that
+    /// The user whose storage receives the member's new files: the member, or the user who invited them; `nil` if that
     /// user has left.
     public var owningUser: OwningUser?
     /// The invitation through which the member joined; `nil` for the group's creator.
     public var invitation: SharingInvitationUUID?
-    /// How often bytes of the group's files were uploaded again after a switch of their owner's account.
+    /// How often bytes of the group's files were uploaded again after their owner switched accounts.
     public var reuploads: Int64 = 0
 }
 
 /// The outcome of an attempt to advance a group's master version.
 public enum MasterVersionAdvance: Equatable, Sendable {
     case advanced(to: MasterVersion)
-    /// Another change was faster; nothing was changed.
+    /// Another change was committed first; nothing was changed.
     case stale(current: MasterVersion)
 }
 
@@ -71,7 +71,7 @@ extension Membership {
 }
 
 extension Membership {
-    /// The tables of ``columns``: group `g`, membership `m`, its user `u`, and the owner `o` of what they upload.
+    /// The tables of ``columns``: group `g`, membership `m`, its user `u`, and the owner `o` of their uploads.
     fileprivate static let tables: SQL = """
         sharing_groups g
         JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
@@ -97,7 +97,8 @@ extension StoreSession {
             [.text(group.rawValue), .int(userID.rawValue)], Membership.init(_:))
     }
 
-    /// The same, together with a file if the group has it, deleted or not: read in one statement, and so at one moment.
+    /// The same, together with a file if the group has it, deleted or not: read in one statement, so at the same
+    /// moment.
     public mutating func membership(
         of userID: UserID, in group: SharingGroupUUID, with file: FileUUID
     ) throws(StoreError) -> (membership: Membership, file: FileRecord?)? {
@@ -122,7 +123,7 @@ extension StoreSession {
     public mutating func groups(of userID: UserID) throws(StoreError) -> [SharingGroupInfo] {
         var groups: [SharingGroupInfo] = []
         var last: Int64?
-        // One query, since Index waits for it: the group's columns come with each of its members.
+        // One query, because Index waits for it: each member's row includes the group's columns.
         try connection.query(
             """
             SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, g.restore_mark,
@@ -199,7 +200,7 @@ extension StoreSession {
             creator, to: SharingGroupID(groupID), permission: .admin, owningUserID: nil, invitation: nil, at: now)
     }
 
-    /// - Parameter owningUserID: the user whose storage takes the member's new files, for members without storage.
+    /// - Parameter owningUserID: the user whose storage receives the member's new files, for members without storage.
     /// - Throws: ``StoreError/alreadyExists(key:)`` if the user is a member.
     public mutating func addMember(
         _ userID: UserID, to groupID: SharingGroupID, permission: Permission, owningUserID: UserID?,
@@ -245,15 +246,14 @@ extension StoreSession {
     /// Advances a group's master version by one, if it still equals `expected`, and keeps its row locked.
     ///
     /// Compare, increment and lock are one statement: of two concurrent commits exactly one succeeds, and the other
-    /// gets
-    /// the current version. Call first in a transaction.
-    /// - Throws: ``StoreError/notFound`` if there is no such group.
+    /// gets the current version. Call first in a transaction.
+    /// - Throws: ``StoreError/notFound`` if no such group exists.
     public mutating func advanceMasterVersion(
         of groupID: SharingGroupID, from expected: MasterVersion
     ) throws(StoreError) -> MasterVersionAdvance {
         if try raiseMasterVersion(of: groupID, from: expected) { return .advanced(to: expected.next) }
         let current = try lockMasterVersionExclusive(of: groupID)
-        // It may have become the expected one while waiting for the lock; from now on it does not change.
+        // It may have reached the expected version during the wait for the lock; from now on it does not change.
         guard current == expected, try raiseMasterVersion(of: groupID, from: expected) else {
             return .stale(current: current)
         }
@@ -275,7 +275,7 @@ extension StoreSession {
     }
 
     /// The current master version; the group's row stays locked until the end of the transaction.
-    /// - Throws: ``StoreError/notFound`` if there is no such group, or it is deleted.
+    /// - Throws: ``StoreError/notFound`` if the group does not exist or is deleted.
     public mutating func lockMasterVersionExclusive(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
         let version = try first(
             "SELECT master_version FROM sharing_groups WHERE sharing_group_id = ? AND NOT is_deleted FOR UPDATE",
@@ -286,7 +286,7 @@ extension StoreSession {
     }
 
     /// The current master version, which cannot advance before the transaction ends; others may read and stage.
-    /// - Throws: ``StoreError/notFound`` if there is no such group, or it is deleted.
+    /// - Throws: ``StoreError/notFound`` if the group does not exist or is deleted.
     public mutating func lockMasterVersionShared(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
         let version = try first(
             """

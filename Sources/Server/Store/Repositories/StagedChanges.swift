@@ -78,7 +78,7 @@ extension StagedChange {
         content = try row.isNull("owning_user_id") ? nil : StoredContent(row)
     }
 
-    /// What a statement writes into the row of the change, its key and its batch aside.
+    /// The values that a statement writes into the row of the change, except its key and its batch.
     fileprivate func columnValues(at now: WireDate) -> ColumnValues {
         let change: ColumnValues = [
             "kind": .text(kind.rawValue), "file_group_uuid": .text(orNull: fileGroupUUID?.rawValue),
@@ -108,7 +108,7 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)], StagedChange.init(_:))
     }
 
-    /// All staged changes of one area, in the order of their files' UUIDs, those of batches included.
+    /// All staged changes of one area, including those in batches, in the order of their files' UUIDs.
     public mutating func stagedChanges(in area: StagingArea) throws(StoreError) -> [StagedChange] {
         try all(
             """
@@ -121,8 +121,8 @@ extension StoreSession {
             """, area.values, StagedChange.init(_:))
     }
 
-    /// The changes of an area that one commit takes, in the order of the files' UUIDs. The rows stay locked until the
-    /// end of the transaction, so that changes staged after the transaction's first read are seen too.
+    /// The changes of an area that one commit applies, in the order of the files' UUIDs. The rows stay locked until the
+    /// end of the transaction, so that changes staged after the transaction's first read are seen as well.
     ///
     /// - Parameter batch: a batch and the master version that it is committed from; `nil`: what DoneUploads commits.
     public mutating func changesToCommit(
@@ -163,8 +163,8 @@ extension StoreSession {
             """, row.values) == 1
     }
 
-    /// Makes sure that a row for the file exists and is locked until the end of the transaction; returns what was
-    /// staged.
+    /// Ensures that a row for the file exists and is locked until the end of the transaction; returns the change staged
+    /// before.
     ///
     /// Two uploads of one file by one device are serialized here. Inserting the row first avoids a lock on the gap
     /// around it, which would block other files. Follow with ``stage(_:in:at:)``, or roll back the transaction if `nil`
@@ -237,7 +237,7 @@ extension StoreSession {
             """, area.values, StagedChange.init(_:))
     }
 
-    /// Removes the changes that one commit has taken from an area, as returned by ``changesToCommit(in:of:)``.
+    /// Removes the changes that one commit has applied from an area, as returned by ``changesToCommit(in:of:)``.
     /// - Returns: how many changes were removed.
     mutating func unstageCommitted(
         in area: StagingArea, of batch: (uuid: BatchUUID, masterVersion: MasterVersion)?

@@ -4,7 +4,7 @@ public import SyncProtocol
 /// The state that determines whether a file may be uploaded.
 public struct UploadSituation: Equatable, Sendable {
     public var membership: Membership
-    /// What the device has staged for the file.
+    /// The device's staged change of the file.
     public var staged: StagedChange?
     /// The committed file, if the group has it, deleted or not.
     public var current: FileRecord?
@@ -13,8 +13,8 @@ public struct UploadSituation: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Reads in one statement, and so at one moment, the data that decides about an upload; `nil` if the caller is not
-    /// a member of the group, or it is deleted or does not exist.
+    /// Reads in one statement, so at the same moment, the data that decides about an upload; `nil` if the caller is not
+    /// a member of the group, or if the group is deleted or does not exist.
     ///
     /// Membership and committed file change only together with the group's master version: they are still the same as
     /// when they were read if ``lockMasterVersionShared(of:)`` finds the same version.

@@ -12,30 +12,30 @@ public struct SealedCredentials: Equatable, Sendable {
 public struct CredentialRow: Equatable, Sendable {
     /// The sealed tokens; `nil` if none are stored.
     public var record: [UInt8]?
-    /// A record that could not be opened when the present one, without a refresh token, replaced it.
+    /// An earlier record that could not be opened when the present one, without a refresh token, replaced it.
     public var formerRecord: [UInt8]?
-    /// Increases with each change, also from no tokens to some.
+    /// Increases with each change, including the first tokens.
     public var version: Int64
     /// When the person was last found to have withdrawn consent at the provider.
     public var consentWithdrawnAt: WireDate?
-    /// Which of the identity's accounts they belong to.
+    /// The identity's account to which they belong.
     public var accountEpoch: AccountEpoch
 }
 
-/// What replaces a user's stored tokens.
+/// The replacement of a user's stored tokens.
 public struct NewCredentials: Equatable, Sendable {
-    /// What happens to the record that is replaced.
+    /// What happens to the replaced record.
     public enum Replaced: String, Sendable {
         /// It is deleted; a record that was set aside before stays.
         case forgotten
-        /// It is set aside, unless an older one already is.
+        /// It is set aside, unless an older one is already set aside.
         case setAside
         /// It is deleted, and so is a record that was set aside.
         case obsolete
     }
 
     public var record: [UInt8]
-    /// Whether the storage can be used with it while its owner is away; `nil` if that is unknown.
+    /// Whether the storage can be used while its owner is away; `nil` if that is unknown.
     public var hasOfflineAccess: Bool?
     public var replaced: Replaced
     /// Set if the person has withdrawn consent; otherwise the stored value stays.
@@ -87,12 +87,12 @@ extension StoreSession {
         try storeCredentials(NewCredentials(record, hasOfflineAccess: nil), of: userID, ifVersion: version)
     }
 
-    /// The same, together with what is to be known about the tokens without opening them.
+    /// The same, together with the facts about the tokens that must be known without opening them.
     @discardableResult
     public mutating func storeCredentials(
         _ new: NewCredentials, of userID: UserID, ifVersion version: Int64? = nil
     ) throws(StoreError) -> Bool {
-        // Assignments are evaluated from left to right: the first one sees the record that is replaced.
+        // Assignments are evaluated from left to right: the first one sees the replaced record.
         try execute(
             """
             UPDATE users

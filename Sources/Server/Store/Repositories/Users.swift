@@ -9,14 +9,14 @@ public struct UserRecord: Equatable, Sendable {
     public var displayName: String
     /// Google only: the name that the person gave the folder in their drive.
     public var cloudFolderName: String?
-    /// The object id of the folder, once it is known; of storages whose folders have one.
+    /// The object id of the folder, once it is known; for storages whose folders have one.
     public var cloudFolderID: String?
-    /// How often the identity has switched accounts: the tokens of another epoch are those of another account.
+    /// How often the identity has switched accounts: tokens of a different epoch belong to a different account.
     public var accountEpoch: AccountEpoch
 }
 
 extension UserRecord {
-    /// What of a user is kept after their removal, in `departed_users`.
+    /// The columns of a user that are kept after their removal, in `departed_users`.
     static let keptColumns: ColumnList = [
         "user_id", "account_type", "provider_user_id", "cloud_folder_name", "cloud_folder_id",
     ]
@@ -88,8 +88,8 @@ extension StoreSession {
         return userID
     }
 
-    /// Replaces the stored folder `old` with `new` if it still is `old`, and the user's account that of `epoch`; returns
-    /// the folder stored now.
+    /// Replaces the stored folder `old` with `new` if it still is `old`, and the user's account is still that of
+    /// `epoch`; returns the folder stored now.
     public mutating func replaceCloudFolder(
         of userID: UserID, at epoch: AccountEpoch, _ old: String?, by new: String
     ) throws(StoreError) -> String? {

@@ -1,7 +1,7 @@
 public import MariaDB
 public import SyncProtocol
 
-/// The rights that a role's database account has, compared with those that it should have (``RoleRights``).
+/// The rights that a role's database account has, compared with its required rights (``RoleRights``).
 public struct AccountRights: Equatable, Sendable {
     /// One right on one table.
     public struct Grant: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -22,7 +22,7 @@ public struct AccountRights: Equatable, Sendable {
 
     /// The account as the database knows it, such as `syncd_api@localhost`.
     public var account: String
-    /// Rights without which some statement of the role fails.
+    /// Missing rights, without which some statement of the role fails.
     public var missing: [Grant]
     /// Rights on tables that the role does not need.
     public var surplus: [Grant]
@@ -31,7 +31,7 @@ public struct AccountRights: Equatable, Sendable {
 
     public var areExact: Bool { missing.isEmpty && surplus.isEmpty && wider.isEmpty }
 
-    /// Queries the database, with that very account, for its rights.
+    /// Queries the database, with that account, for its rights.
     /// - Throws: ``StoreError``.
     public init(of role: ServerRole, _ settings: ConnectionSettings) throws(StoreError) {
         do throws(MariaDBError) {
@@ -87,7 +87,7 @@ public struct AccountRights: Equatable, Sendable {
 
     /// Grants missing rights and revokes surplus ones, table by table; may be repeated.
     ///
-    /// Rights beyond tables stay: they must be revoked by whoever granted them.
+    /// Rights beyond tables stay: the administrator who granted them must revoke them.
     /// - Parameter owner: an account that may grant rights in this database.
     /// - Returns: whether anything was changed.
     /// - Throws: ``StoreError``.

@@ -10,12 +10,12 @@ public enum TableRight: String, CaseIterable, Comparable, Sendable {
     public static func < (left: TableRight, right: TableRight) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The rights of each server role on each table, if the roles have accounts of their own: only those that some
-/// statement of the role needs. `syncctl migrate` grants them, `syncctl doctor` compares them, and the test stack runs
-/// with nothing else.
+/// The rights of each server role on each table, if the roles have separate accounts: only those that some statement of
+/// the role needs. `syncctl migrate` grants them, `syncctl doctor` compares them, and the test stack runs with nothing
+/// else.
 ///
 /// Only reading columns, locking rows (`FOR UPDATE`) and `INSERT … ON DUPLICATE KEY UPDATE` need attention: the first
-/// two require SELECT, the last one INSERT and UPDATE.
+/// two require SELECT, the last requires INSERT and UPDATE.
 public enum RoleRights {
     /// The rights of one role on one table; none if the role does not use it.
     public static func rights(of role: ServerRole, to table: String) -> Set<TableRight> {
@@ -46,15 +46,15 @@ public enum RoleRights {
         // All roles renew tokens and find folders; users are added and removed by the api.
         ("users", api: all, transfer: change, jobs: change),
         ("departed_users", api: all, transfer: none, jobs: [.select, .update, .delete]),
-        // Each role that knows callers tells those with a retired account.
+        // Each role that recognizes callers informs those with a retired account.
         ("retired_accounts", api: all, transfer: read, jobs: expire),
         ("device_grants", api: all, transfer: none, jobs: expire),
-        // The jobs role finishes a switch whose files it has moved.
+        // The jobs role finishes a switch after it has moved its files.
         ("account_switches", api: all, transfer: none, jobs: [.select, .update, .delete]),
-        // Where files were before a switch: for its undo, and until it is final.
+        // Where files were before a switch: for its undo, until the switch is final.
         ("former_contents", api: [.select, .insert, .delete], transfer: none, jobs: expire),
         ("former_owners", api: append, transfer: none, jobs: expire),
-        // Downloads read in accounts that were left, and renew their tokens; a file that has bytes again leaves its move.
+        // Downloads read from former accounts, and renew their tokens; a file that has bytes again leaves its move.
         ("account_moves", api: all, transfer: change, jobs: [.select, .update, .delete]),
         ("moving_contents", api: all, transfer: expire, jobs: [.select, .update, .delete]),
         ("devices", api: all, transfer: write, jobs: none),
@@ -75,7 +75,7 @@ public enum RoleRights {
         ("apple_notices", api: append, transfer: none, jobs: expire),
         ("push_registrations", api: all, transfer: none, jobs: [.select, .update, .delete]),
         ("content_hashes", api: expire, transfer: write, jobs: all),
-        // The jobs role writes pages, the api forgets them with their users.
+        // The jobs role writes pages, the api deletes their records with their users.
         ("index_pages", api: expire, transfer: none, jobs: all),
         // Downloads write it, the jobs role removes old rows.
         ("gone_contents", api: none, transfer: write, jobs: expire),

@@ -45,7 +45,8 @@ struct AppTests {
         ])
     func badNames(name: String) {
         #expect(HostedApp(name) == nil)
-        #expect(HostedApp.objection(to: name)?.hasPrefix("an app's name has 1 to 16 small letters and digits") == true)
+        let rule = "an app's name must have 1 to 16 lowercase letters and digits"
+        #expect(HostedApp.objection(to: name)?.hasPrefix(rule) == true)
     }
 
     @Test("No app is called like a thing of the package's app")
@@ -85,9 +86,9 @@ struct AppTests {
     @Test(
         "A command about an app that cannot be is refused, wherever the option stands",
         arguments: [
-            (["--app", "My-App", "status"], 64, "small letters and digits"),
+            (["--app", "My-App", "status"], 64, "lowercase letters and digits"),
             (["status", "--app=api"], 64, "cannot be called api"), (["status", "--app"], 64, "Missing value"),
-            (["apps", "create", "a/b"], 64, "small letters and digits"),
+            (["apps", "create", "a/b"], 64, "lowercase letters and digits"),
             (["apps", "remove", "default"], 64, "apt installs and removes it"),
             (["status", "--app", "nobodyhasit"], 1, "there is no app nobodyhasit on this host"),
             (["--app", "nobodyhasit", "status", "--help"], 0, "EXAMPLES:"),
