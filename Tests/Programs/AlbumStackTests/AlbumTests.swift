@@ -171,7 +171,7 @@ struct AlbumTests {
         for sent in [3, 0] {
             let command = try run("phone", "sync")
             #expect(
-                command.status != 0 && command.output.contains("not sent: The lake: larger than the server takes; "),
+                command.status != 0 && command.output.contains("not sent: The lake: larger than the server accepts; "),
                 "\(command.output)")
             #expect(command.output.contains("\(sent) changes sent, 0 received"), "\(command.output)")
         }
