@@ -106,9 +106,9 @@ struct AlbumTests {
         try adaWithPhoto()
         #expect(try complaint("show", "2").contains("There is no photo 2"))
         #expect(try complaint("list", "--album", "Winter").contains("no album called Winter"))
-        #expect(try complaint("add", "/etc/passwd").contains("/etc/passwd is no JPEG picture"))
+        #expect(try complaint("add", "/etc/passwd").contains("/etc/passwd is not a JPEG picture"))
         #expect(try complaint("add", "/nowhere/a.jpg").contains("There is no file /nowhere/a.jpg"))
-        #expect(try complaint("join", "nonsense").contains("no invitation's code"))
+        #expect(try complaint("join", "nonsense").contains("not an invitation code"))
     }
 
     @Test("Albums of one name are made on purpose, and told apart")
