@@ -46,9 +46,9 @@ final class SyncDriver: Sendable {
     private let performer = Mutex<(any RequestPerformer)?>(nil)
     private let delegateBox = Mutex(WeakDelegate())
     let grants: any DeviceGrantStore
-    /// As the server reported them at the last sign-in.
+    /// The newer grants that the server reported at the last sign-in.
     let newerGrants = Mutex<[AccountIdentity.NewerGrant]>([])
-    /// What requests say about the identity; changes with the state.
+    /// The identity that requests name; changes with the state.
     let identity: Mutex<KnownIdentity>
 
     let events = Broadcast<SyncEvent>()
@@ -157,7 +157,7 @@ final class SyncDriver: Sendable {
 
     // MARK: Changes
 
-    /// Changes the state, stores the change, and starts the resulting actions: all of it, or nothing.
+    /// Changes the state, stores the change, and starts the resulting actions, all or nothing.
     func change<Value: Sendable>(
         _ body: (inout SyncStateMachine) throws(SyncError) -> (Value, [EngineAction])
     ) throws(SyncError) -> Value {
@@ -256,7 +256,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Sets what is known in advance about a user and a server without a connection.
+    /// Sets the user's storage and the server's capabilities, for a client without a connection.
     func use(accountStorage: CloudStorageType?, _ capabilities: ServerCapabilities) {
         state.withLock { state in
             state.machine.use(accountStorage: accountStorage)
@@ -264,7 +264,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Drops what is pending, or everything that is stored, including the user.
+    /// Drops pending changes, or the whole store, including the user.
     func reset(_ type: ResetType) throws(SyncError) {
         try inboxTurn.withLock { _ throws(SyncError) in
             try resetState(type)
@@ -285,7 +285,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    // MARK: Telling
+    // MARK: Reports
 
     func report(_ error: SyncError, _ state: inout State) {
         logger.info("Error", metadata: ["error": "\(error)"])
@@ -334,7 +334,7 @@ final class SyncDriver: Sendable {
         lock.release()
     }
 
-    /// The same without waiting, for an instance that is released without being closed.
+    /// Like ``close()`` without waiting, for an instance that is released without being closed.
     func abandon() {
         state.withLock { state in
             guard !state.isClosed else { return }

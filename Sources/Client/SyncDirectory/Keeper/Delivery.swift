@@ -15,7 +15,7 @@ package struct Delivery: Sendable, Hashable {
 
     package var fileUUID: FileUUID
     package var kind: Kind
-    /// The text with the file; nil if it has none, or it is not known.
+    /// The file's text; nil if it has none, or it is unknown.
     package var appMetaData: String?
     package var mimeType: MIMEType?
     /// When the contents were uploaded, by the server's clock.
