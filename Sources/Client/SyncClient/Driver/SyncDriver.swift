@@ -110,7 +110,7 @@ final class SyncDriver: Sendable {
             let status = SyncStatus.atRest(machine)
             state = Mutex(State(machine: machine, status: status, sharingGroups: groups, userID: userID))
         } catch {
-            configuration.logger.error("The store cannot be opened", metadata: ["error": "\(error)"])
+            configuration.logger.error("Could not open the store", metadata: ["error": "\(error)"])
             throw SyncError(.storeError)
         }
     }
@@ -177,7 +177,7 @@ final class SyncDriver: Sendable {
         do {
             try database.write(changes)
         } catch {
-            logger.error("The store cannot be written", metadata: ["error": "\(error)"])
+            logger.error("Could not write to the store", metadata: ["error": "\(error)"])
             // The machine is ahead of its store. It is reset to the stored state; an active sync ends.
             state.isSpoilt = true
             try? reload(&state)

@@ -127,7 +127,7 @@ extension Simulation {
             let state = device.engine?.state, state.directory[file]?.fileVersion == known.version,
             state.directory[file]?.goneReason == nil, state.pendingItems(of: file).isEmpty
         else { return }
-        violation("device \(device.index) has the contents of \(file), and does not upload them again")
+        violation("device \(device.index) has the contents of \(file), but does not upload them again")
     }
 
     /// Checks that, after a sync of some groups, a device has all of their files that the server has again.

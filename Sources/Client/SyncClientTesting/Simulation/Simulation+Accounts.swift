@@ -189,7 +189,7 @@ extension Simulation {
             server.groups[upload.attributes.sharingGroupUUID]?.files[upload.attributes.fileUUID]?.owner == user,
             identity.switches.contains(where: { $0.move == .moving }), identity.switches.last?.state != .proposed
         else { return }
-        violation("device \(request.device) uploads again what the server moves")
+        violation("device \(request.device) uploads a file that the server is moving")
     }
 
     // MARK: The app's part

@@ -187,7 +187,7 @@ extension Simulation {
             switch operation.kind {
             case .file(let location, let contentsChanged):
                 guard let contents = device.storage[location] else {
-                    violation("device \(device.index) gets a file that is not there")
+                    violation("device \(device.index) receives a file that does not exist")
                     continue
                 }
                 checkDelivered(contents, operation, contentsChanged, device)

@@ -15,7 +15,7 @@ extension Simulation {
             if change.isDeleted, earlier.last?.isDeleted == true { continue }
             if change.undeletes {
                 if !device.seenDeletions.contains(file) {
-                    violation("device \(device.index) brings \(file) back without having been told of its end")
+                    violation("device \(device.index) restores \(file) without having been shown its deletion")
                 }
                 continue
             }
@@ -64,15 +64,15 @@ extension Simulation {
                     && (group.restored == nil || contentsChanged || $0.contents == contents)
             })
         else {
-            violation("device \(device.index) gets \(file) in a version that never was")
+            violation("device \(device.index) receives \(file) in a version that never existed")
             return
         }
         if contentsChanged {
             if changedInCloud[file]?.contains(contents) != true {
-                violation("device \(device.index) gets contents of \(file) that nobody made")
+                violation("device \(device.index) receives contents of \(file) that nobody created")
             }
         } else if change.contents != contents {
-            violation("device \(device.index) gets other contents of \(file) than its version has")
+            violation("device \(device.index) receives contents of \(file) that differ from its version")
         }
         // Versions before a restoration cannot be compared.
         guard group.restored == nil, let state = device.engine?.state,
@@ -85,7 +85,7 @@ extension Simulation {
                 continue
             }
             let has = downloads.first { $0.fileUUID == other }?.fileVersion ?? state.directory[other]?.fileVersion
-            if has != then.version { violation("device \(device.index) gets file group \(fileGroup) torn") }
+            if has != then.version { violation("device \(device.index) receives file group \(fileGroup) torn") }
         }
     }
 
@@ -93,7 +93,7 @@ extension Simulation {
     func checkDeleted(_ file: FileUUID, in group: SharingGroupUUID, _ device: SimulatedDevice) {
         let history = server.groups[group].map { $0.formerHistory[file, default: []] + $0.history[file, default: []] }
         if history?.contains(where: \.isDeleted) != true {
-            violation("device \(device.index) is told that \(file) is deleted, which it never was")
+            violation("device \(device.index) is informed of a deletion of \(file) that never happened")
         }
     }
 
@@ -128,7 +128,7 @@ extension Simulation {
             violation("device \(device.index) does not know \(id)")
             return
         }
-        if entry.name != group.name { violation("device \(device.index) calls \(id) \(entry.name ?? "nothing")") }
+        if entry.name != group.name { violation("device \(device.index) has the name \(entry.name ?? "-") for \(id)") }
         for (file, known) in group.files {
             let own = device.files[file]
             if known.isDeleted {
@@ -136,7 +136,7 @@ extension Simulation {
                 continue
             }
             guard let own, let row = state.directory[file] else {
-                violation("device \(device.index) lacks \(file)")
+                violation("device \(device.index) is missing \(file)")
                 continue
             }
             if row.fileVersion != known.version {
@@ -244,7 +244,7 @@ extension Simulation {
             let isSetAside = state.queues[item.queueID]?.state == .dead
             let waits = failure.code == .permissionDenied || (failure.storage != nil && failure.recovery != .retryLater)
             if isSetAside || waits, !device.toldFiles.contains(file) {
-                violation("device \(device.index) was not told that a change of \(file) is not sent")
+                violation("device \(device.index) was not informed that a change of \(file) is not sent")
             }
         }
     }

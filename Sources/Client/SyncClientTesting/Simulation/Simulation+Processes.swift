@@ -59,7 +59,7 @@ extension Simulation {
         try device.store.write(changes)
         #if DEBUG
             if device.store.state != device.engine?.state {
-                violation("device \(device.index) has stored something else")
+                violation("device \(device.index) has stored a different state")
             }
         #endif
         // A state that has not changed has been examined before.
@@ -111,7 +111,7 @@ extension Simulation {
         case .askForContents(let token, let attributes, _): supply(attributes.fileUUID, token, device)
         case .deliver(let token, let operations, let containsGone):
             if containsGone != operations.contains(where: { $0.kind == .fileGone }) {
-                violation("a delivery says wrongly whether something is gone")
+                violation("a delivery reports incorrectly whether a file is gone")
             }
             let isTaken = isSettling || !random.once(in: 60)
             if isTaken { take(operations, device) }
@@ -124,7 +124,7 @@ extension Simulation {
                 .tell(device: device.index, process: device.process, .waited(token)), at: time + Double(wait))
         case .removeFile(let location):
             if device.storage.removeValue(forKey: location) == nil, device.process == 1 {
-                violation("device \(device.index) removes \(location), which is not there")
+                violation("device \(device.index) removes \(location), which does not exist")
             }
         case .report(let event): note(event, device)
         case .reportError(let error): note(error, device)
@@ -178,7 +178,7 @@ extension Simulation {
         var contents: String?
         if case .uploadFile(let upload) = request {
             contents = device.storage[upload.source]
-            if contents == nil { violation("device \(device.index) uploads a file that is not there") }
+            if contents == nil { violation("device \(device.index) uploads a file that does not exist") }
         }
         guard !offline.contains(device.index) else {
             queue.plan(
