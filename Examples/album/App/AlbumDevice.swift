@@ -2,8 +2,10 @@ import Foundation
 import SyncAccounts
 import SyncClient
 
-/// A person's device with the app: the files that the app shows, and the client library. The app keeps everything that
-/// it shows in its own folder, by the files' UUIDs. The library knows which files exist and which belong together.
+/// A person's device with the app: the files that the app shows, and the client library.
+///
+/// The app keeps everything that it shows in its own folder, by the files' UUIDs. The library knows which files exist
+/// and which belong together.
 final class AlbumDevice: SyncServerDelegate {
     let settings: Settings
     let client: SyncServer

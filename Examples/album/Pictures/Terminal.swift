@@ -11,8 +11,10 @@ enum Terminal {
     /// Time limit for an answer, in milliseconds; every terminal answers the second query immediately.
     private static let patience: Int32 = 500
 
-    /// Queries the terminal for its picture format. The first query tests for kitty's protocol, the second requests the
-    /// device attributes (DA1): a terminal without kitty's protocol answers only the second; attribute 4 is sixel.
+    /// Queries the terminal for its picture format.
+    ///
+    /// The first query tests for kitty's protocol, the second requests the device attributes (DA1): a terminal without
+    /// kitty's protocol answers only the second; attribute 4 is sixel.
     static func pictureFormat() -> PictureFormat {
         guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else { return .link }
         let answer = ask("\u{1B}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1B}\\\u{1B}[c")

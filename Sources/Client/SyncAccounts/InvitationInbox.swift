@@ -3,6 +3,7 @@ public import SyncProtocol
 import Synchronization
 
 /// Keeps the invitation from a link that opened the app, until the app can ask the user about it.
+///
 /// The server knows the details of the invitation. A new invitation replaces one that is still waiting.
 public final class InvitationInbox: Sendable {
     private struct State {

@@ -94,6 +94,7 @@ extension SyncServer {
     /// ``SyncServerDelegate/contentForReupload(of:fileVersion:)`` supplies, group by group, before other uploads. The
     /// uploads survive the process, and end with the event ``SyncEvent/accountSwitchFinished`` once no file waits any
     /// more on any device.
+    ///
     /// May be repeated: if the reply was lost, ``accountSwitch`` has the phase `confirming`.
     /// - Throws: `noAccountSwitch` if no proposal exists, or if it has expired; `accountInUse`; others.
     public func confirmAccountSwitch() async throws(SyncError) {
@@ -148,9 +149,11 @@ extension SyncServer {
 
     /// Undoes a switch of accounts that another person has made: the account that is signed in now, which the switch
     /// had replaced, belongs to the user again. Possible for 14 days, unless the server's operator has chosen another
-    /// period; see ``SyncError/undoUntil``. Files have their bytes again immediately, except those that were changed or
-    /// added since; as after any switch, the server moves them or devices upload them. Devices that were added with the
-    /// switch, or after it, must sign in again. May be repeated.
+    /// period; see ``SyncError/undoUntil``.
+    ///
+    /// Files have their bytes again immediately, except those that were changed or added since; as after any switch,
+    /// the server moves them or devices upload them. Devices that were added with the switch, or after it, must sign in
+    /// again. May be repeated.
     /// - Throws: `freshSignInRequired` unless the credentials contain a new authorization code of the account, or its
     ///   password; `deviceGrantInvalid` if this device is no older than the one that switched; `undoExpired`;
     ///   `accountInUse` if another person has signed up with the account; others.

@@ -3,8 +3,10 @@ public import Foundation
 // Queue calls: local, fast, and durable once they return. Each is one transaction; if it throws, nothing has changed.
 extension SyncServer {
     /// Queues a file for upload, as a new file or as the next version of one. Replaces queued changes of the file that
-    /// no sync has closed yet. The file must not change until its upload is committed, withdrawn or set aside; a
-    /// changed file is not sent, but set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
+    /// no sync has closed yet.
+    ///
+    /// The file must not change until its upload is committed, withdrawn or set aside; a changed file is not sent, but
+    /// set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
     /// - Throws: `fileManagerError` if the file does not exist; `noMimeType`, `mimeTypeOfFileChanged`,
     ///   `fileGroupUUIDChanged`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `fileIsGone`,
     ///   `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`;
@@ -64,8 +66,8 @@ extension SyncServer {
 
     /// Queues the changes of a file that were set aside: those that the server does not accept
     /// (``SyncEvent/singleFileUploadFailed(_:_:)``), and those that could not be sent before its group was lost.
-    /// Contents and texts that were queued later take precedence. A file that the app owns is uploaded in its
-    /// current state.
+    /// Contents and texts that were queued later take precedence. A file that the app owns is uploaded in its current
+    /// state.
     /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only the text of a file that the server does not
     ///   have; `fileManagerError` if the contents no longer exist; and as
     ///   ``uploadImmutable(localFile:withAttributes:)``.

@@ -2,10 +2,11 @@ import Synchronization
 
 // Syncs and their progress.
 extension SyncServer {
-    /// Requests a sync, and returns at once. With a group, its queue is closed first, even while another sync is
-    /// active; then the sync downloads changes made by others, and uploads the app's. Without a group, only
-    /// ``sharingGroups`` is updated. During a sync the request waits (``SyncEvent/syncDelayed``); while a sync is about
-    /// to stop, nothing happens.
+    /// Requests a sync, and returns at once.
+    ///
+    /// With a group, its queue is closed first, even while another sync is active; then the sync downloads changes made
+    /// by others, and uploads the app's. Without a group, only ``sharingGroups`` is updated. During a sync the request
+    /// waits (``SyncEvent/syncDelayed``); while a sync is about to stop, nothing happens.
     /// - Parameters:
     ///   - reAttemptGoneDownloads: Whether to retry files of the group that were out of reach.
     ///   - pushNotificationMessage: The push notification text for the other members if something is committed.

@@ -5,6 +5,7 @@ import Logging
 extension SyncServer {
     /// Accepts a transfer that an earlier process started and that ended while no process was waiting for it, such as a
     /// background session's. The library uses its result when its turn comes, and does not transfer the file again.
+    ///
     /// If the transfer failed, or is no longer needed, discards it and removes its file.
     /// - Throws: `storeError`; `fileManagerError`.
     public func take(_ transfer: UnattendedTransfer) async throws(SyncError) {

@@ -16,8 +16,8 @@ public final class SyncServer: Sendable {
     let credentialProvider: (any CredentialProvider)?
     private let launchTask = Mutex<Task<Void, Never>?>(nil)
 
-    /// Opens the store, repairs the last process's interrupted work, and sends its unsent queues
-    /// (see ``Configuration/syncsPendingUploadsAtLaunch``).
+    /// Opens the store, repairs the last process's interrupted work, and sends its unsent queues (see
+    /// ``Configuration/syncsPendingUploadsAtLaunch``).
     /// - Parameters:
     ///   - delegate: Held weakly. Without one, downloads and conflicts wait.
     ///   - executor: Performs the requests; nil: `PlatformExecutor` does, with ``Configuration/maximumTransfers``. An

@@ -7,11 +7,12 @@ public import SyncProtocol
 ///
 /// Each request is retried as far as it is safe (``RetryPolicy``), with new credentials once if the server refuses the
 /// old ones; requests that are refused concurrently share one refresh. Concurrent changes by other devices produce an
-/// outcome, such as ``Outcome/stale(current:)``; all other failures are a ``ServerConnectionError``. If a server
-/// accepts requests and does not reply, calls end after a bounded time: a request without a reply is repeated once, and
-/// later requests are not repeated until the server replies again. So each call, and even a whole sync of the client
-/// library, ends at the latest ``RetryPolicy/baseDelay`` after twice the ``ServerConnectionConfiguration/idleTimeout``:
-/// 121 s by default.
+/// outcome, such as ``Outcome/stale(current:)``; all other failures are a ``ServerConnectionError``.
+///
+/// If a server accepts requests and does not reply, calls end after a bounded time: a request without a reply is
+/// repeated once, and later requests are not repeated until the server replies again. So each call, and even a whole
+/// sync of the client library, ends at the latest ``RetryPolicy/baseDelay`` after twice the
+/// ``ServerConnectionConfiguration/idleTimeout``: 121 s by default.
 ///
 /// Requests run concurrently, without a limit. Cancelling the calling task ends the transfer.
 public actor ServerConnection {

@@ -7,9 +7,10 @@ import SyncServerConnection
 #endif
 
 /// Signs a user in at their Nextcloud with the browser on their machine: login flow version 2 (Nextcloud Developer
-/// Manual, "Login Flow"). The user grants the app access on a page of their own server, which then issues a password
-/// for this app only. The app never sees the user's own password, and the user can revoke the app's password in their
-/// settings.
+/// Manual, "Login Flow").
+///
+/// The user grants the app access on a page of their own server, which then issues a password for this app only. The
+/// app never sees the user's own password, and the user can revoke the app's password in their settings.
 public struct NextcloudSignIn: Sendable {
     /// How long a Nextcloud keeps a flow open.
     public static let longestFlow: Duration = .seconds(1_200)

@@ -1,9 +1,10 @@
 public import Foundation
 public import SyncProtocol
 
-/// The sign-in for one kind of account: its endpoints, and its OAuth clients. The sign-in requests two codes in turn:
-/// the program's own, which identifies the user, and the server's, which gives the server access to the storage even
-/// when the user is away.
+/// The sign-in for one kind of account: its endpoints, and its OAuth clients.
+///
+/// The sign-in requests two codes in turn: the program's own, which identifies the user, and the server's, which gives
+/// the server access to the storage even when the user is away.
 public struct AccountScheme: Sendable, Hashable {
     public var accountType: AccountType
     /// The user's own server; `nil` for a commercial provider.

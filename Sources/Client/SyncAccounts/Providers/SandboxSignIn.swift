@@ -7,6 +7,7 @@ public import SyncServerConnection
 #endif
 
 /// For development: signs in as a user of the sandbox (docs/sandbox.md), without a browser.
+///
 /// The sandbox returns currently valid headers; a refresh requests them again.
 public actor SandboxSignIn: CredentialProvider {
     private let url: URL

@@ -10,9 +10,10 @@ public import Foundation
     import Glibc
 #endif
 
-/// Stores credentials in a file that only its owner can read (mode 0600). Refuses, and does not repair, a file that
-/// others could read, that another user owns, or that is a symbolic link: others may already know its contents. New
-/// contents replace the old ones by a rename, after their bytes are on disk.
+/// Stores credentials in a file that only its owner can read (mode 0600).
+///
+/// Refuses, and does not repair, a file that others could read, that another user owns, or that is a symbolic link:
+/// others may already know its contents. New contents replace the old ones by a rename, after their bytes are on disk.
 public struct FileCredentialStore: CredentialStore {
     /// Far larger than any credentials.
     private static let maximumBytes = 262_144

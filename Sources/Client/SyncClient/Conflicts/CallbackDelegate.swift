@@ -2,6 +2,7 @@ import Synchronization
 
 /// The delegate protocol of the library's predecessor, whose answers may arrive later and from anywhere. For apps that
 /// migrate; new apps implement ``SyncServerDelegate``.
+///
 /// The methods are called one at a time, on any thread. Returning from a delivery acknowledges it.
 public protocol SyncServerCallbackDelegate: AnyObject, Sendable {
     /// Decides about a download that conflicts with local changes, by calling

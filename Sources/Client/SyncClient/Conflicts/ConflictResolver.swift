@@ -19,9 +19,11 @@ public struct ConflictResolver: Sendable {
     /// that case the deletion wins.
     public static let localWins = ConflictResolver(strategy: .localWins)
 
-    /// Both sides are merged into one file. The library records the server's version and drops the local uploads; the
-    /// merged file replaces them atomically and is sent in the same sync. Nothing is delivered for the file: `merge`
-    /// itself writes the result to the app's own data, and must tolerate being called twice.
+    /// Both sides are merged into one file.
+    ///
+    /// The library records the server's version and drops the local uploads; the merged file replaces them atomically
+    /// and is sent in the same sync. Nothing is delivered for the file: `merge` itself writes the result to the app's
+    /// own data, and must tolerate being called twice.
     /// - Parameters:
     ///   - deletionsWin: Whether a file that one side changed and the other deleted is deleted. By default its contents
     ///     win, regardless of which side deleted it; the library then asks the app for the other files of its file

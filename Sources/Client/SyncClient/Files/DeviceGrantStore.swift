@@ -1,9 +1,10 @@
 public import Foundation
 public import SyncProtocol
 
-/// Stores a device's grant, with which a user who can no longer use an account proves to be the same person. Must be
-/// readable without user interaction, even in the background, and keep the grant when the user signs out. On Apple's
-/// platforms an app's keychain wrapper should conform; elsewhere use ``FileDeviceGrantStore``.
+/// Stores a device's grant, with which a user who can no longer use an account proves to be the same person.
+///
+/// Must be readable without user interaction, even in the background, and keep the grant when the user signs out. On
+/// Apple's platforms an app's keychain wrapper should conform; elsewhere use ``FileDeviceGrantStore``.
 public protocol DeviceGrantStore: Sendable {
     /// The stored grant; nil if there is none.
     func load() throws -> DeviceGrant?

@@ -1,13 +1,15 @@
 public import Foundation
 
-/// Queues uploads for a store that another process has open, for example from a share extension. Only one process at a
-/// time may use a store, and an extension does not live long enough to sync. Instead, it leaves files with their
-/// attributes in the store's inbox, which needs no network and works alongside a running ``SyncServer``. An entry is
-/// complete on disk when the call returns. The store's ``SyncServer`` queues the entries of a group with the next sync
-/// of that group, and those of all groups when it is created and on ``SyncServer/resumePendingUploads()``; each entry
-/// exactly once, oldest first. An entry that cannot be queued stays, and ``SyncServer/errors`` reports the reason on
-/// each attempt: a group that is unknown now may be known later. The app can inspect and remove such entries with
-/// ``entries()`` and ``discard(_:)``.
+/// Queues uploads for a store that another process has open, for example from a share extension.
+///
+/// Only one process at a time may use a store, and an extension does not live long enough to sync. Instead, it leaves
+/// files with their attributes in the store's inbox, which needs no network and works alongside a running
+/// ``SyncServer``. An entry is complete on disk when the call returns. The store's ``SyncServer`` queues the entries of
+/// a group with the next sync of that group, and those of all groups when it is created and on
+/// ``SyncServer/resumePendingUploads()``; each entry exactly once, oldest first.
+///
+/// An entry that cannot be queued stays, and ``SyncServer/errors`` reports the reason on each attempt: a group that is
+/// unknown now may be known later. The app can inspect and remove such entries with ``entries()`` and ``discard(_:)``.
 public struct UploadInbox: Sendable {
     /// An upload that waits to be queued.
     public struct Entry: Sendable, Identifiable {

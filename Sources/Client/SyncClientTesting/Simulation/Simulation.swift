@@ -2,9 +2,11 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import SyncStore
 
-/// One history of some devices and a server, with every kind of fault, at times chosen by a seed. There are no real
-/// waits, and the seed is the only source of randomness: the same seed produces the same history on every machine. At
-/// the end the faults stop, and all devices must reach the same state, without having lost, torn or hidden anything.
+/// One history of some devices and a server, with every kind of fault, at times chosen by a seed.
+///
+/// There are no real waits, and the seed is the only source of randomness: the same seed produces the same history on
+/// every machine. At the end the faults stop, and all devices must reach the same state, without having lost, torn or
+/// hidden anything.
 public final class Simulation {
     /// A planned event.
     enum Event {

@@ -27,9 +27,10 @@ public struct SimulationOptions: Sendable {
     /// Whether users switch to other accounts.
     public var hasAccountSwitches = false
 
-    /// The options of a seed: each seed is a different history, under different circumstances. Four of five histories
-    /// have a server with all extensions. In every second one of these, users switch accounts; in every fourth, the
-    /// server is restored from backups, and nobody leaves. One in 32 histories uses SQLite.
+    /// The options of a seed: each seed is a different history, under different circumstances.
+    ///
+    /// Four of five histories have a server with all extensions. In every second one of these, users switch accounts;
+    /// in every fourth, the server is restored from backups, and nobody leaves. One in 32 histories uses SQLite.
     public init(seed: UInt64) {
         var random = SplitMix64(seed: seed ^ 0x5EED)
         devices = 3 + random.below(6)

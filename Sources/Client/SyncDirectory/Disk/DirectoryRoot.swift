@@ -11,9 +11,10 @@ internal import Foundation
     internal import Glibc
 #endif
 
-/// A directory that is synchronized with a sharing group, and the program's own folder in it. All access proceeds from
-/// folder to folder below the open directory and follows no links: nothing outside the directory is read or written,
-/// regardless of the paths that others choose and of concurrent changes to the folders.
+/// A directory that is synchronized with a sharing group, and the program's own folder in it.
+///
+/// All access proceeds from folder to folder below the open directory and follows no links: nothing outside the
+/// directory is read or written, regardless of the paths that others choose and of concurrent changes to the folders.
 package final class DirectoryRoot: Sendable {
     /// The absolute path of the directory.
     package let path: String
@@ -110,6 +111,7 @@ package final class DirectoryRoot: Sendable {
     }
 
     /// Reads a file to compute its digest.
+    ///
     /// Nil if it is missing, is not a regular file, or changed during the reading: then its contents are undetermined.
     package func reading(of path: RelativePath) throws(DiskError) -> Reading? {
         do {
@@ -172,8 +174,10 @@ package final class DirectoryRoot: Sendable {
     }
 
     /// Copies a file's contents at the beginning of the call into the program's folder, without bytes that others
-    /// append meanwhile. Reads the bytes twice. If both readings are equal, the file had these contents between the
-    /// readings. If the file still begins with an earlier prefix, programs only append to it.
+    /// append meanwhile.
+    ///
+    /// Reads the bytes twice. If both readings are equal, the file had these contents between the readings. If the file
+    /// still begins with an earlier prefix, programs only append to it.
     /// - Returns: The copy's digest, and the file's signature before it was read; nil, without a copy, if the file does
     ///   not begin with `earlier`, or was overwritten meanwhile.
     func copyPrefix(of path: RelativePath, as name: String, extending earlier: Prefix) throws(DiskError) -> Reading? {

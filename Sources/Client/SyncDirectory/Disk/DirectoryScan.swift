@@ -53,10 +53,11 @@ package struct DirectoryScan: Sendable {
 }
 
 extension DirectoryRoot {
-    /// Finds all regular files that are not ignored. If paths of several files differ only in Unicode normalization,
-    /// the file with the recorded spelling counts; without one, the first in the order of bytes. The others are
-    /// ``DirectoryScan/twins``, as are unchanged files that the record lists as twins, whether or not the other file
-    /// still exists.
+    /// Finds all regular files that are not ignored.
+    ///
+    /// If paths of several files differ only in Unicode normalization, the file with the recorded spelling counts;
+    /// without one, the first in the order of bytes. The others are ``DirectoryScan/twins``, as are unchanged files
+    /// that the record lists as twins, whether or not the other file still exists.
     /// - Throws: ``DiskError`` if the directory itself cannot be read.
     package func scan(_ rules: IgnoreRules, record: DirectoryRecord? = nil) throws(DiskError) -> DirectoryScan {
         var scan = DirectoryScan()

@@ -115,8 +115,10 @@ extension DirectoryKeeper {
         return path
     }
 
-    /// The path of a file after a delivery; records whether its local path must still be announced. A local move that
-    /// others do not know is kept; one that was dropped is kept only if others have not moved the file.
+    /// The path of a file after a delivery; records whether its local path must still be announced.
+    ///
+    /// A local move that others do not know is kept; one that was dropped is kept only if others have not moved the
+    /// file.
     private func wantedPath(of file: RecordedFile, isHere: Bool, _ delivery: Delivery) throws -> RelativePath {
         guard let theirs = delivery.description?.relativePath else {
             // The path is unusable or missing: the file stays where it is.

@@ -88,9 +88,10 @@ extension DirectoryKeeper {
         file.hasShrunk = false
     }
 
-    /// Decides about the copy of a file whose replacement was expected; false without such a copy. Programs write a new
-    /// file completely before they replace the old one with it. Contents that did not change until the replacement are
-    /// therefore complete.
+    /// Decides about the copy of a file whose replacement was expected; false without such a copy.
+    ///
+    /// Programs write a new file completely before they replace the old one with it. Contents that did not change until
+    /// the replacement are therefore complete.
     private func judge(_ path: RelativePath, _ file: inout RestlessFile, _ now: Date) throws -> Bool {
         guard let candidate = file.candidate else { return false }
         switch try root.isLast(candidate, of: path) {

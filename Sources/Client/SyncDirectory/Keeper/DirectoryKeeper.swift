@@ -204,6 +204,7 @@ package final class DirectoryKeeper {
 }
 
 /// Stops deletions that look like a folder whose file system is not mounted.
+///
 /// Deletions within a minute count together, since a folder does not disappear in one moment.
 package struct DeletionBrake {
     /// Fewer deletions are always passed on.

@@ -2,6 +2,7 @@ package import Foundation
 
 /// The description of a file in its app metadata: small JSON, such as
 /// `{"by":"Ada","modified":1790000000000,"path":"notes/a.txt"}`.
+///
 /// Others write it, and other programs may use the same sharing group: missing or unusable values are nil.
 package struct FileDescription: Sendable, Hashable, Codable {
     /// The file's path below the directory, as received; see ``relativePath``.

@@ -1,7 +1,8 @@
 internal import Foundation
 
-/// Decides which files of a directory are ignored: those that match `.syncdirignore`, and the program's own. One
-/// pattern per line; `#` begins a comment. `*` matches any characters except a slash, `**` any characters, `?` one
+/// Decides which files of a directory are ignored: those that match `.syncdirignore`, and the program's own.
+///
+/// One pattern per line; `#` begins a comment. `*` matches any characters except a slash, `**` any characters, `?` one
 /// character except a slash. A pattern that contains a slash before its last character is matched from the directory's
 /// root, other patterns at any depth; a pattern that ends in a slash matches only folders. `!` before a pattern defines
 /// an exception; the last match counts. Everything in an ignored folder is ignored.

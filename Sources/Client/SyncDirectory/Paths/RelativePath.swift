@@ -1,8 +1,9 @@
 internal import Foundation
 
 /// The path of a file below a directory: names separated by slashes, which never leave the directory.
-/// Compared by canonical equivalence, like Swift's strings: the same name in Unicode's composed and decomposed form
-/// is the same path. ``text`` keeps the original form, which the file system expects.
+///
+/// Compared by canonical equivalence, like Swift's strings: the same name in Unicode's composed and decomposed form is
+/// the same path. ``text`` keeps the original form, which the file system expects.
 package struct RelativePath: Sendable, Hashable, CustomStringConvertible {
     /// Maximum length of a file or folder name, in bytes of UTF-8: the common limit of ext4, APFS and NTFS.
     package static let maximumNameBytes = 255

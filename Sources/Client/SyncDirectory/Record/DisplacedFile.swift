@@ -1,8 +1,9 @@
 package import Foundation
 
-/// A file that a delivery has moved out of the directory, or is about to move. Recorded before the move, and kept for a
-/// while after it: a program may have opened the file earlier and may still write to it. Unexpected contents are
-/// restored as a separate file.
+/// A file that a delivery has moved out of the directory, or is about to move.
+///
+/// Recorded before the move, and kept for a while after it: a program may have opened the file earlier and may still
+/// write to it. Unexpected contents are restored as a separate file.
 package struct DisplacedFile: Sendable, Hashable {
     /// Its name in the folder of incoming files.
     package var name: String

@@ -1,8 +1,9 @@
 package import SyncProtocol
 
-/// A change that the library has durably accepted and that the server does not have yet. The record keeps it so that
-/// pending changes can be listed without the library's store, which another process may have open, and so that even a
-/// later process can report a change as sent.
+/// A change that the library has durably accepted and that the server does not have yet.
+///
+/// The record keeps it so that pending changes can be listed without the library's store, which another process may
+/// have open, and so that even a later process can report a change as sent.
 package struct HandedOver: Sendable, Hashable {
     package let fileUUID: FileUUID
     /// The path that it had when it was handed over.

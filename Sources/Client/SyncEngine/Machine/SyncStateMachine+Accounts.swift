@@ -5,10 +5,11 @@ extension SyncStateMachine {
     /// The identity that the store belongs to; nil until a server has reported one.
     package var account: AccountState? { state.account[AccountState.only] }
 
-    /// Adopts the identity that the server reports. A greater epoch means that another device has switched accounts, or
-    /// that the reply to this device's confirmation was lost. Versions are then unchanged, but storage types change,
-    /// and this user's staged changes are withdrawn. A smaller epoch means that the server was restored from a backup,
-    /// and has lost a switch.
+    /// Adopts the identity that the server reports.
+    ///
+    /// A greater epoch means that another device has switched accounts, or that the reply to this device's confirmation
+    /// was lost. Versions are then unchanged, but storage types change, and this user's staged changes are withdrawn. A
+    /// smaller epoch means that the server was restored from a backup, and has lost a switch.
     /// - Throws: `differentUser` for another identity; then nothing has changed.
     package mutating func adopt(_ identity: AccountIdentity) throws(SyncError) {
         guard let known = account else {
@@ -73,6 +74,7 @@ extension SyncStateMachine {
     }
 
     /// Records that the switch whose files were uploaded again is over; a proposal of a later switch stays.
+    ///
     /// Does nothing if another switch has been carried out meanwhile.
     package mutating func endAccountSwitch(_ switchID: AccountSwitchID) -> [EngineAction] {
         guard let known = account, known.reuploadingSwitchID == switchID else { return [] }

@@ -175,8 +175,10 @@ extension SyncStateMachine {
     }
 
     /// Determines the unknown outcome of a commit from the index. Runs before the comparison, which would mistake this
-    /// device's changes for those of others. A late request may also have completed a batch: after the client stopped
-    /// waiting for its reply, and even after the batch appeared incomplete.
+    /// device's changes for those of others.
+    ///
+    /// A late request may also have completed a batch: after the client stopped waiting for its reply, and even after
+    /// the batch appeared incomplete.
     mutating func settleCommit(with rows: [FileInfo], in group: SharingGroupUUID) {
         let queues = state.closedQueues(of: group)
         guard let queue = queues.first(where: { $0.commitID != nil }) ?? queues.first(where: { $0.batchUUID != nil })

@@ -108,9 +108,11 @@ extension SyncStateMachine {
         return comparison
     }
 
-    /// Creates a download for each difference between the index and the directory. Versions in the directory do not
-    /// change, because otherwise a change would count as delivered even if the process ends before the delivery.
-    /// Exceptions are files whose contents the app does not have: deleted files, and files that are out of reach.
+    /// Creates a download for each difference between the index and the directory.
+    ///
+    /// Versions in the directory do not change, because otherwise a change would count as delivered even if the process
+    /// ends before the delivery. Exceptions are files whose contents the app does not have: deleted files, and files
+    /// that are out of reach.
     private mutating func compare(_ rows: [FileInfo], in group: SharingGroupUUID) {
         var groupIDs: [FileGroupUUID: RowID<DownloadGroup>] = [:]
         for row in rows {

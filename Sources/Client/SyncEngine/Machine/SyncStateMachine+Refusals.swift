@@ -16,6 +16,7 @@ struct StorageRefusal: Sendable {
 
 // The treatment of a refused change depends on the class of the refusal (``RefusalClass``). Only a commit or the app
 // ends a change.
+//
 // - file: it is set aside, in a separate dead queue, until the app retries it, withdraws it or replaces it.
 // - storage: if the reason lasts, it waits in a separate closed queue, otherwise with its whole queue, which is
 //   committed as a unit. Each sync that the app requests retries either.

@@ -1,8 +1,9 @@
 package import SyncProtocol
 
-/// A client's whole persistent state: the contents of its store, as one value in memory. Each event changes it once;
-/// ``takeChanges()`` then returns the rows that the store must write, in one transaction, before any resulting action
-/// is performed.
+/// A client's whole persistent state: the contents of its store, as one value in memory.
+///
+/// Each event changes it once; ``takeChanges()`` then returns the rows that the store must write, in one transaction,
+/// before any resulting action is performed.
 package struct ClientState: Sendable, Equatable {
     /// The greatest id that each table has assigned to a row.
     package struct LastIDs: Sendable, Equatable {

@@ -23,6 +23,7 @@ package enum RowChange<Row: TableRow>: Sendable {
 }
 
 /// Rows by their key; tracks the changes since the last call of ``takeChanges()``.
+///
 /// Queries that run after each request of a sync use indexes, so that their time does not grow with the table.
 package struct Table<Row: TableRow>: Sendable, Equatable {
     private var rows: [Row.Key: Row] = [:]

@@ -1,4 +1,5 @@
 /// The keys of a table's rows for each of their index keys, ascending.
+///
 /// Most rows are added with the greatest key and removed with the smallest, which moves few or no keys.
 struct TableIndex<Row: TableRow>: Sendable {
     private var keys: [Row.IndexKey: [Row.Key]] = [:]

@@ -1,9 +1,10 @@
 import HTTPTypes
 public import SyncProtocol
 
-/// The credentials that a signed-in user's device sends to the server with each request. The values come from the
-/// sign-in with the account's provider; the account type determines which values are needed (docs/protocol.md, section
-/// 5).
+/// The credentials that a signed-in user's device sends to the server with each request.
+///
+/// The values come from the sign-in with the account's provider; the account type determines which values are needed
+/// (docs/protocol.md, section 5).
 public struct Credentials: Sendable, Hashable {
     /// The type of the account.
     public var accountType: AccountType
@@ -71,9 +72,10 @@ public struct Credentials: Sendable, Hashable {
     }
 }
 
-/// The spelling of header names with an underscore. Our servers accept both spellings, but Caddy and other proxies pass
-/// on only the hyphen. SyncServerII accepts only the underscore. Both in one request would repeat the token behind
-/// nginx 1.23 and later, which joins the values.
+/// The spelling of header names with an underscore.
+///
+/// Our servers accept both spellings, but Caddy and other proxies pass on only the hyphen. SyncServerII accepts only
+/// the underscore. Both in one request would repeat the token behind nginx 1.23 and later, which joins the values.
 enum TokenSpelling: Sendable, Hashable {
     case hyphenated
     case underscored

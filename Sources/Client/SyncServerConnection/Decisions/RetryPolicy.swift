@@ -1,8 +1,7 @@
 /// How often and when a failed request is retried.
 ///
 /// Exponential backoff with full jitter: before attempt n + 1 a random time between zero and `baseDelay` · 2^(n - 1),
-/// at most `maximumDelay`. A request that receives no reply in time is repeated at most once; see
-/// ``ServerConnection``.
+/// at most `maximumDelay`. A request that receives no reply in time is repeated at most once; see ``ServerConnection``.
 public struct RetryPolicy: Sendable, Hashable {
     /// Maximum number of attempts, including the first; at least 1.
     public var maximumAttempts: Int

@@ -3,14 +3,17 @@ import HTTPTypes
 public import SyncProtocol
 
 extension ServerConnection {
-    /// Downloads the current version of a file. If the connection is lost, the next attempt resumes the download, if
-    /// the server supports it; the server may by then have a newer version of the file. The complete bytes are compared
-    /// with the announced length and checksum; on a mismatch the download is retried from the beginning, and the bytes
-    /// are never returned as the file. With ``ServerConnectionConfiguration/directDownloads`` the bytes come from the
-    /// owner's storage, if possible, and are verified in the same way; on any failure, they are downloaded through the
-    /// server. Metadata that are too long for a header are read in a second request, after the bytes. A server of an
-    /// older release sends them in the header nevertheless, where proxies reject them from 4 KiB, and libcurl (7.88)
-    /// from 100 KiB.
+    /// Downloads the current version of a file.
+    ///
+    /// If the connection is lost, the next attempt resumes the download, if the server supports it; the server may by
+    /// then have a newer version of the file. The complete bytes are compared with the announced length and checksum;
+    /// on a mismatch the download is retried from the beginning, and the bytes are never returned as the file. With
+    /// ``ServerConnectionConfiguration/directDownloads`` the bytes come from the owner's storage, if possible, and are
+    /// verified in the same way; on any failure, they are downloaded through the server.
+    ///
+    /// Metadata that are too long for a header are read in a second request, after the bytes. A server of an older
+    /// release sends them in the header nevertheless, where proxies reject them from 4 KiB, and libcurl (7.88) from 100
+    /// KiB.
     /// - Parameters:
     ///   - file: The destination; an existing file is replaced. After an error, or an outcome other than success, it
     ///     does not exist.
@@ -53,8 +56,10 @@ extension ServerConnection {
         case elsewhere(RemoteFile)
     }
 
-    /// Adds the metadata that a reply has omitted. The group may have changed since the download began. That does not
-    /// matter as long as the file's metadata still have the requested version, which the server verifies.
+    /// Adds the metadata that a reply has omitted.
+    ///
+    /// The group may have changed since the download began. That does not matter as long as the file's metadata still
+    /// have the requested version, which the server verifies.
     private func completed(
         _ outcome: Outcome<DownloadedFile>, by request: DownloadFileRequest
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {

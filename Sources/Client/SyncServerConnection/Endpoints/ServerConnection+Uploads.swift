@@ -2,9 +2,11 @@ public import Foundation
 public import SyncProtocol
 
 extension ServerConnection {
-    /// Stages a new file, or the next version of one. Large files are sent in pieces if server and executor support
-    /// that: a lost connection, or a call that ended early, costs only the bytes that the storage has not kept yet.
-    /// Another call with the same request, even with another master version, continues from there.
+    /// Stages a new file, or the next version of one.
+    ///
+    /// Large files are sent in pieces if server and executor support that: a lost connection, or a call that ended
+    /// early, costs only the bytes that the storage has not kept yet. Another call with the same request, even with
+    /// another master version, continues from there.
     /// - Parameters:
     ///   - file: The file's contents, which must not change meanwhile; their checksum is part of the request (see
     ///     ``SyncProtocol/CheckSum/ofFile(at:flavour:)``).
@@ -91,8 +93,10 @@ extension ServerConnection {
         Int(try await perform(request, repetition: .always).numberUploadsDiscarded)
     }
 
-    /// Commits everything that this user has staged on this device in one group outside of batches. A request with a
-    /// ``DoneUploadsRequest/commitID`` is retried if its reply is lost, provided that the server has extensions.
+    /// Commits everything that this user has staged on this device in one group outside of batches.
+    ///
+    /// A request with a ``DoneUploadsRequest/commitID`` is retried if its reply is lost, provided that the server has
+    /// extensions.
     /// - Parameter deletions: The number of staged deletions: servers of older generations remove the objects from the
     ///   clouds before they reply, so each adds 5 s to the timeout.
     /// - Returns: The number of committed changes; the group's master version has increased by one.

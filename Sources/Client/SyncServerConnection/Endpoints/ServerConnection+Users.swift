@@ -7,6 +7,7 @@ extension ServerConnection {
     }
 
     /// Asks the server to identify the caller; signs in an existing user.
+    ///
     /// Sent only once, and its answer counts: it is retried neither unchanged nor with other credentials.
     public func checkCredentials() async throws(ServerConnectionError) -> SignInOutcome {
         do throws(ServerConnectionError) {

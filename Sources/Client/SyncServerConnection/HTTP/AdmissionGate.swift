@@ -1,8 +1,9 @@
 import Synchronization
 
-/// Admits a limited number of tasks at a time; the others wait in order of arrival. `URLSession` could do that with its
-/// limit of connections to one host. But FoundationNetworking (Swift 6.3) then leaves some waiting requests idle until
-/// they time out, and counts the waiting time.
+/// Admits a limited number of tasks at a time; the others wait in order of arrival.
+///
+/// `URLSession` could do that with its limit of connections to one host. But FoundationNetworking (Swift 6.3) then
+/// leaves some waiting requests idle until they time out, and counts the waiting time.
 final class AdmissionGate: Sendable {
     private struct State {
         var free: Int

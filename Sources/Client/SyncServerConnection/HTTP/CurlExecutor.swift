@@ -10,6 +10,7 @@
     /// At most 6 short requests, and the configured number of transfers, are in progress at once; others wait for their
     /// turn, which does not count towards any timeout. All of them share one thread, which sleeps while nothing
     /// arrives, and ends half a minute after the last exchange.
+    ///
     /// A request ends after a bounded time, regardless of the server's behavior:
     /// - name lookup, TCP and TLS together complete within 30 s (``longestConnecting``) or the exchange's idle timeout,
     ///   whichever is shorter; otherwise the failure is ``TransportFailure/Kind/notConnected``;
@@ -17,14 +18,17 @@
     /// - the head of the reply is complete one idle timeout after the last bytes were accepted, regardless of other
     ///   data;
     /// - bytes of the reply's body arrive at least once in each idle timeout;
-    /// - everything together takes at most 7 days. A request to a server that accepts connections and never answers
-    /// therefore ends after one idle timeout. Cancellation takes effect within milliseconds, even during a name lookup
-    /// or while connecting.
+    /// - everything together takes at most 7 days.
+    ///
+    /// A request to a server that accepts connections and never answers therefore ends after one idle timeout.
+    /// Cancellation takes effect within milliseconds, even during a name lookup or while connecting.
     ///
     /// Short requests use HTTP/2 if the server offers it. Files are sent and received with HTTP/1.1, each on a separate
     /// connection, so that an early refusal arrives through all common proxies. Proxies of the environment are used
-    /// (`https_proxy`, `no_proxy`). A reply in memory has at most 256 MiB; its headers have at most 256 KiB in total,
-    /// and 100 KiB each. The executor never repeats a request other than GET and HEAD.
+    /// (`https_proxy`, `no_proxy`).
+    ///
+    /// A reply in memory has at most 256 MiB; its headers have at most 256 KiB in total, and 100 KiB each. The executor
+    /// never repeats a request other than GET and HEAD.
     public final class CurlExecutor: HTTPExecutor {
         private let loop: TransferLoop
         private let caFile: String?

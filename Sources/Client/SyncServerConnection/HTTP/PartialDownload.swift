@@ -3,9 +3,10 @@ public import HTTPTypes
 import SyncProtocol
 import Synchronization
 
-/// The received bytes of a file, across several attempts to download it (RFC 9110, sections 13.1.5 and 14). An executor
-/// that supports it writes the body to ``file`` while it arrives, and leaves it there if the connection is lost; the
-/// next attempt then requests the rest of the same bytes.
+/// The received bytes of a file, across several attempts to download it (RFC 9110, sections 13.1.5 and 14).
+///
+/// An executor that supports it writes the body to ``file`` while it arrives, and leaves it there if the connection is
+/// lost; the next attempt then requests the rest of the same bytes.
 public final class PartialDownload: Sendable {
     /// The file with the bytes that have arrived; it exists only between ``begin(_:)`` and the end of the download.
     public let file: URL

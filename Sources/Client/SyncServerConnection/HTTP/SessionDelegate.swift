@@ -115,6 +115,7 @@ final class TaskRegistry: Sendable {
 }
 
 /// Collects the session's reports about its tasks.
+///
 /// `URLSession` calls it on one queue, one call at a time.
 final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
     private let tasks: TaskRegistry

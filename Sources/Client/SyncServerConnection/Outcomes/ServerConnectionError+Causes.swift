@@ -113,9 +113,10 @@ extension HTTPReply {
         }
     }
 
-    /// Whether a reply counts as the server's, and not as that of a proxy or a network's sign-in page. Servers send
-    /// their version with every reply. SyncServerII omits it from a 401, which has no body. The library accepts from
-    /// any sender that the service is closed, busy or broken.
+    /// Whether a reply counts as the server's, and not as that of a proxy or a network's sign-in page.
+    ///
+    /// Servers send their version with every reply. SyncServerII omits it from a 401, which has no body. The library
+    /// accepts from any sender that the service is closed, busy or broken.
     /// - Parameter extensions: The known extensions of the server.
     func isFromServer(of extensions: ServerExtensions) -> Bool {
         guard header(.serverVersion) == nil, header(.errorCode) == nil else { return true }

@@ -81,8 +81,8 @@ public struct ServerConnectionError: Error, Sendable {
     public var usableFrom: WireDate?
     /// Whether the same request may succeed later without any other change.
     public var isRetryable: Bool
-    /// The minimum time to wait before a retry, if the server or its stand-in specifies one; mostly with
-    /// ``Code/busy`` and ``Code/serverUnavailable``.
+    /// The minimum time to wait before a retry, if the server or its stand-in specifies one; mostly with ``Code/busy``
+    /// and ``Code/serverUnavailable``.
     public var retryAfter: Duration?
     /// The reason for ``Code/gone``.
     public var goneReason: GoneReason?

@@ -1,6 +1,7 @@
 import SyncProtocol
 
 /// The `code` of an error reply (docs/protocol.md, section 4.2): stable, machine-readable, and extensible.
+///
 /// Contains only the codes that a client acts upon.
 public struct ServerErrorCode: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
     /// The code as received.

@@ -1,9 +1,11 @@
 public import SyncProtocol
 
 /// Whether the server has the extensions that are missing from SyncServerII: `commitId`, batches, `since` and entity
-/// tags of the index, metadata in a body, and later endpoints. All of them were introduced in one release, which two
-/// signs identify: its replies to Index have an `etag`, and its errors have the header `syncserver-error-code`. A
-/// server without extensions ignores their parameters, so they may always be sent.
+/// tags of the index, metadata in a body, and later endpoints.
+///
+/// All of them were introduced in one release, which two signs identify: its replies to Index have an `etag`, and its
+/// errors have the header `syncserver-error-code`. A server without extensions ignores their parameters, so they may
+/// always be sent.
 public enum ServerExtensions: Sendable, Hashable {
     /// No reply has shown it yet.
     case unknown

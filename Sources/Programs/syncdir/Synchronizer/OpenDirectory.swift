@@ -64,8 +64,10 @@ struct OpenDirectory {
     func close() async { await server.close() }
 }
 
-/// The MIME types of files, by the extensions of their names. Servers accept text/plain, image/jpeg and
-/// application/x-url unless configured otherwise, so any other file is sent as text; its bytes are unchanged.
+/// The MIME types of files, by the extensions of their names.
+///
+/// Servers accept text/plain, image/jpeg and application/x-url unless configured otherwise, so any other file is sent
+/// as text; its bytes are unchanged.
 struct FileKinds: Sendable {
     private let table: [String: String]
 

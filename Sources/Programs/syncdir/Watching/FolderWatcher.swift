@@ -9,6 +9,7 @@ import SyncDirectory
     import Dispatch
 
     /// Reports changes in a directory: inotify(7).
+    ///
     /// Periodic scans find changes that it misses, such as those in a new folder before it is watched.
     final class FolderWatcher: Sendable {
         private let descriptor: Int32

@@ -92,6 +92,7 @@ struct TransferTally {
     }
 
     /// Such as `↑ 3 of 12 files, 12.5 of 48.0 MB, 1.2 MB/s, 30 s left, photos/a.jpg`; nil if it is too early.
+    ///
     /// The remaining time is shown only if the sizes of all files are known.
     func line(_ path: String, at now: Date, width: Int) -> String? {
         guard let begin, case let seconds = now.timeIntervalSince(begin), seconds > Self.patience else { return nil }
