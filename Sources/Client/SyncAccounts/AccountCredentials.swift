@@ -47,7 +47,7 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
     public var expires: Date?
     /// The grant that the server has not accepted yet.
     public var serverGrant: ServerGrant?
-    /// JSON. Apple: what the user disclosed to the app. WebDAV: the location of their files.
+    /// JSON. Apple: details that the user disclosed to the app. WebDAV: the location of their files.
     public var accountDetails: String?
 
     public init(

@@ -26,7 +26,7 @@ extension SyncServer {
 
     /// The progress of a switch of accounts.
     public struct AccountSwitch: Sendable, Hashable {
-        /// What is next.
+        /// The next step.
         public enum Phase: Sendable, Hashable {
             /// The user must confirm or cancel it.
             case proposed
@@ -36,7 +36,7 @@ extension SyncServer {
             case reuploading
         }
 
-        /// What is next.
+        /// The next step.
         public let phase: Phase
         /// Whether the server itself moves the files, or may be moving them; devices then upload none.
         public let isServerMoving: Bool
@@ -96,7 +96,7 @@ extension SyncServer {
     /// more on any device.
     ///
     /// May be repeated: if the reply was lost, ``accountSwitch`` has the phase `confirming`.
-    /// - Throws: `noAccountSwitch` if no proposal exists, or if it has expired; `accountInUse`; others.
+    /// - Throws: `noAccountSwitch` if no valid proposal exists; `accountInUse`; others.
     public func confirmAccountSwitch() async throws(SyncError) {
         _ = try await confirmAccountSwitch(movingContentsFrom: nil)
     }

@@ -83,7 +83,7 @@ extension SyncServer {
 
     /// Withdraws all changes of a file that the server does not have yet, with the library's copies: queued, waiting
     /// for a storage, or set aside. Cancels a transfer in progress. A file that never reached the server is forgotten.
-    /// The app's own file is not touched; ``requestDownload(forFileUUID:)`` gets the server's contents.
+    /// The app's own file is not touched; ``requestDownload(forFileUUID:)`` requests the server's contents.
     ///
     /// A batch that the server has just completed can no longer be withdrawn: the next sync delivers the file.
     /// - Throws: `couldNotFindFileUUID` if nothing is pending; `commitUnderWay`; `storeError`.

@@ -7,7 +7,7 @@ internal import Synchronization
 extension SyncServer {
     /// The server's progress in moving the files of a switch of accounts.
     public struct ServerMove: Sendable, Hashable {
-        /// Whether it goes on.
+        /// The state of the move.
         public enum State: Sendable, Hashable {
             /// The server is moving files, one at a time.
             case moving
@@ -19,7 +19,7 @@ extension SyncServer {
             case ended
         }
 
-        /// Whether it goes on.
+        /// The state of the move.
         public let state: State
         /// The number of files that were moved.
         public let numberMoved: Int

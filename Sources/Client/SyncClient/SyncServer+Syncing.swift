@@ -2,7 +2,7 @@ import Synchronization
 
 // Syncs and their progress.
 extension SyncServer {
-    /// Requests a sync, and returns at once.
+    /// Requests a sync, and returns immediately.
     ///
     /// With a group, its queue is closed first, even while another sync is active; then the sync downloads changes made
     /// by others, and uploads the app's. Without a group, only ``sharingGroups`` is updated. During a sync the request

@@ -111,7 +111,7 @@ extension SyncServer {
         }
     }
 
-    /// Asks the server what an invitation offers. Requires no sign-in.
+    /// Requests the details of an invitation. Requires no sign-in.
     public func getSharingInvitationInfo(
         invitationCode: SharingInvitationUUID
     ) async throws(SyncError) -> SharingInvitationInfo {
@@ -173,7 +173,7 @@ extension SyncServer {
         try driver.bind(user, credentials.accountType)
     }
 
-    /// Does not fail: the user is known by now, even if the groups must wait for the next sync.
+    /// Updates the groups. Ignores most errors: the user is known by now, even if the groups must wait for the next sync.
     private func refreshGroups() async throws(SyncError) {
         do { try await synced() } catch {
             if let error = error as? SyncError, error.code == .differentUser || error.code == .closed { throw error }

@@ -4,7 +4,7 @@ import SyncProtocol
 /// One authorization request to the user in the browser, which recognises its answer (RFC 6749, section 4.1.1; RFC
 /// 7636).
 struct AuthorizationAttempt: Sendable {
-    /// What the browser returned.
+    /// The answer that the browser returned.
     enum Answer: Sendable, Equatable {
         case code(String)
         /// The provider's error code (RFC 6749, section 4.1.2.1).

@@ -22,7 +22,7 @@ public struct ProviderTransport: Sendable {
         }
     }
 
-    /// Sends a request; throws any error if there is no reply.
+    /// Sends a request; throws any error if no reply arrives.
     public var send: @Sendable (_ request: URLRequest) async throws -> Reply
 
     public init(send: @escaping @Sendable (_ request: URLRequest) async throws -> Reply) { self.send = send }

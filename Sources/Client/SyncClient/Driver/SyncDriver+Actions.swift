@@ -133,7 +133,7 @@ extension SyncDriver {
         }
     }
 
-    /// Asks the app for the contents of a file to be uploaded again, then sends them.
+    /// Asks the app for the contents of a file to upload again, then sends them.
     private func send(_ upload: FileReupload, _ token: EngineToken, _ state: inout State) {
         enqueue(&state) {
             switch await self.delegate?.contentForReupload(of: upload.attributes, fileVersion: upload.fileVersion) {

@@ -61,7 +61,7 @@ final class SyncDriver: Sendable {
         weak var delegate: (any SyncServerDelegate)?
     }
 
-    /// Opens the store and repairs what the last process left behind. No request is sent before ``start(_:)``.
+    /// Opens the store and repairs the last process's interrupted work. Sends no request before ``start(_:)``.
     init(_ configuration: SyncServer.Configuration, _ environment: SyncEnvironment) throws(SyncError) {
         self.environment = environment
         logger = configuration.logger

@@ -139,7 +139,7 @@ package struct LibraryFiles: Sendable {
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// Removes all files in the folder except those that a row refers to.
+    /// Removes all files in the folder except those that a row references.
     func sweep(keeping owned: [LocalFileLocation]) {
         let kept = Set(owned.filter { $0.base == .library }.map(\.path))
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []

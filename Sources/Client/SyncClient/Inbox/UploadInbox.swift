@@ -11,7 +11,7 @@ public import Foundation
 /// An entry that cannot be queued stays, and ``SyncServer/errors`` reports the reason on each attempt: a group that is
 /// unknown now may be known later. The app can inspect and remove such entries with ``entries()`` and ``discard(_:)``.
 public struct UploadInbox: Sendable {
-    /// An upload that waits to be queued.
+    /// An upload that waits in the inbox.
     public struct Entry: Sendable, Identifiable {
         /// Identifies the entry; ids sort in the order of creation.
         public let id: String
@@ -40,7 +40,7 @@ public struct UploadInbox: Sendable {
         self.makeID = makeID
     }
 
-    /// Leaves a copy of a file to be uploaded. Uses the same attributes as
+    /// Leaves a copy of a file to upload. Uses the same attributes as
     /// ``SyncServer/uploadCopy(localFile:withAttributes:)``.
     /// - Throws: `noMimeType`; `fileManagerError` if the file cannot be read, or the inbox cannot be written.
     public func uploadCopy(of file: URL, withAttributes attributes: SyncAttributes) throws(SyncError) {
@@ -48,7 +48,7 @@ public struct UploadInbox: Sendable {
         try add(attributes) { files throws(SyncError) in try files.copy(file) }
     }
 
-    /// Leaves data to be uploaded, as ``uploadCopy(of:withAttributes:)`` does.
+    /// Leaves data to upload, like ``uploadCopy(of:withAttributes:)``.
     /// - Throws: `noMimeType`; `fileManagerError` if the inbox cannot be written.
     public func uploadData(_ data: Data, withAttributes attributes: SyncAttributes) throws(SyncError) {
         try add(attributes) { files throws(SyncError) in try files.write(data) }

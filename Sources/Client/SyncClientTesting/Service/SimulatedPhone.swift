@@ -4,7 +4,7 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import Synchronization
 
-/// What an app needs to launch on a simulated phone.
+/// The parameters for an app's launch on a simulated phone.
 public struct SimulatedLaunch: Sendable {
     /// The app's own folder, which survives the process.
     public let folder: URL

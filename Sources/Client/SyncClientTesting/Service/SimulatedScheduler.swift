@@ -98,7 +98,7 @@ final class SimulatedScheduler: Sendable {
     /// Whether a phone's process must end now; reports this once.
     func takeDeath(of phone: Int) -> Bool { state.withLock { $0.dying.remove(phone) != nil } }
 
-    /// Whether a delivery of a phone is to be repeated.
+    /// Whether a delivery to a phone must be repeated.
     func redelivers(to phone: Int) -> Bool {
         state.withLock { state in
             let chance = once(in: 12, phone, &state)

@@ -1,7 +1,7 @@
 package import Foundation
 package import SyncProtocol
 
-/// A change by others to be applied to the directory.
+/// A change by others to apply to the directory.
 package struct Delivery: Sendable, Hashable {
     /// The kinds of changes.
     package enum Kind: Sendable, Hashable {

@@ -182,7 +182,7 @@ extension DirectoryKeeper {
         var isAlias = false
     }
 
-    /// Decides which file may have a path; the loser gets a name that indicates the conflict.
+    /// Decides which file may have a path; the loser receives a name that indicates the conflict.
     ///
     /// All devices decide alike: of two files, the one with the smaller UUID stays, and a folder takes precedence over
     /// a file.

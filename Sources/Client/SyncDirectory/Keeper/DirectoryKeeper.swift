@@ -217,7 +217,7 @@ package struct DeletionBrake {
     /// Whether deletions must be held back; otherwise records them as passed on.
     /// - Parameters:
     ///   - deleted: the number of files that are missing now.
-    ///   - present: the number of recorded files, including those.
+    ///   - present: the number of recorded files, including the missing ones.
     package mutating func holds(_ deleted: Int, of present: Int, at now: Date) -> Bool {
         guard deleted > 0 else { return false }
         passed.removeAll { now.timeIntervalSince($0.date) > Self.period || $0.date > now }

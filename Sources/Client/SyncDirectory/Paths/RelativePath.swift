@@ -7,8 +7,8 @@ internal import Foundation
 package struct RelativePath: Sendable, Hashable, CustomStringConvertible {
     /// Maximum length of a file or folder name, in bytes of UTF-8: the common limit of ext4, APFS and NTFS.
     package static let maximumNameBytes = 255
-    /// Maximum length of a path, in bytes of UTF-8; far below what fits into a file's app metadata, and below PATH_MAX
-    /// of Linux.
+    /// Maximum length of a path, in bytes of UTF-8; far below the limit of a file's app metadata, and below PATH_MAX of
+    /// Linux.
     package static let maximumBytes = 2_048
     /// The folder for the program's own files in a directory; never synchronized.
     package static let stateFolder = ".syncdir"

@@ -2,7 +2,7 @@ package import SyncProtocol
 
 /// The last known state of a synchronized file.
 package struct RecordedFile: Sendable, Hashable {
-    /// The changes still to be passed to the library.
+    /// The changes that the library does not have yet.
     package struct Pending: OptionSet, Sendable, Hashable {
         package let rawValue: Int
         package init(rawValue: Int) { self.rawValue = rawValue }
@@ -42,7 +42,7 @@ package struct RecordedFile: Sendable, Hashable {
     package var by: String
     /// The path that the server was last known to have; nil if it has none.
     package var serverPath: RelativePath?
-    /// The changes still to be passed to the library.
+    /// The changes that the library does not have yet.
     package var pending: Pending = []
     /// Work dropped in favour of changes by others.
     package var conflict: Conflict = []

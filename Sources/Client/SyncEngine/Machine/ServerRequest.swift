@@ -1,6 +1,6 @@
 package import SyncProtocol
 
-/// A file to be staged. Checksum and size are determined when it is sent, since it may change until then.
+/// A file to stage. Checksum and size are determined when it is sent, since it may change until then.
 package struct FileUpload: Sendable, Equatable {
     /// The file.
     package let fileUUID: FileUUID

@@ -169,7 +169,7 @@ extension SyncStateMachine {
             }
             return
         }
-        // A version other than the server's causes a text that others have changed to be downloaded and compared.
+        // With a version other than the server's, the library downloads and compares a text that others have changed.
         let baseVersion = isChanged ? DirectoryEntry.noTextVersion : serverVersion
         state.directory.update(file) { $0.appMetaData = AppMetaData(version: baseVersion, contents: text.contents) }
         queueText(text.contents, of: known, comparedWith: isChanged ? row.appMetaDataVersion : nil)

@@ -139,7 +139,7 @@ extension ClientState {
             .sorted { ($0.closedSequence ?? 0, $0.id) < ($1.closedSequence ?? 0, $1.id) }
     }
 
-    /// The sequence number of the next queue to be closed.
+    /// The sequence number for the next queue that is closed.
     var nextClosedSequence: Int64 { (queues.all.compactMap(\.closedSequence).max() ?? 0) + 1 }
 
     /// The items of a queue, in the order in which they were queued.

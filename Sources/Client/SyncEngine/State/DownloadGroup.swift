@@ -15,7 +15,7 @@ package struct DownloadGroup: TableRow {
     package let fileGroupUUID: FileGroupUUID?
     /// The progress of the group; when downloaded, it can be delivered.
     package var status = Status.notStarted
-    /// The master version of the index that it comes from.
+    /// The master version of the index that listed it.
     package let masterVersion: MasterVersion
 
     /// Creates a group without completed downloads.
@@ -56,7 +56,7 @@ package struct DownloadGroup: TableRow {
 
 /// A change by others that the app does not have yet.
 package struct DownloadItem: TableRow {
-    /// What changed.
+    /// The kind of change.
     package enum Kind: String, Sendable {
         case file, appMetaData, deletion
     }
@@ -72,7 +72,7 @@ package struct DownloadItem: TableRow {
     package let groupID: RowID<DownloadGroup>
     /// The file.
     package let fileUUID: FileUUID
-    /// What changed.
+    /// The kind of change.
     package let kind: Kind
     /// The progress of the item; deletions need no transfer.
     package var status = Status.notStarted

@@ -95,7 +95,7 @@ public enum ContentDownloadResolution: Sendable, Hashable {
 
 /// The answer to a ``DownloadDeletionConflict``.
 public enum DownloadDeletionResolution: Sendable, Hashable {
-    /// What happens to the uploads when a deletion is rejected.
+    /// The treatment of the uploads when a deletion is rejected.
     public enum ContentUploadResolution: Sendable, Hashable {
         /// They are sent and restore the file. Not possible for app metadata alone.
         case keepContentUpload

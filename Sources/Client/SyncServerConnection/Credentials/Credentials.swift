@@ -21,7 +21,7 @@ public struct Credentials: Sendable, Hashable {
     public var accountID: String?
     /// Microsoft: the second token, for its storage.
     public var microsoftAccessToken: Secret?
-    /// Apple: what the user disclosed to the app; at the first sign-in only. WebDAV, S3: the location of the storage.
+    /// Apple: details that the user disclosed to the app, only at the first sign-in. WebDAV, S3: the storage's location.
     public var accountDetails: AccountDetails?
 
     /// Creates credentials.

@@ -5,7 +5,7 @@ public import SyncProtocol
 /// New codes may be added: switch over ``code`` with a default case, and use ``isRetryable`` there. Expected
 /// concurrency between devices, such as a stale master version, is an outcome and never an error.
 public struct ServerConnectionError: Error, Sendable {
-    /// What the app can do about it.
+    /// The kind of error, which determines the remedy.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The name of the code.
         public let rawValue: String
@@ -60,7 +60,7 @@ public struct ServerConnectionError: Error, Sendable {
         public static let invalidRequest = Self(rawValue: "invalidRequest")
     }
 
-    /// What the app can do about it.
+    /// The kind of error, which determines the remedy.
     public var code: Code
     /// The requested endpoint; nil if none.
     public var endpoint: EndpointName?

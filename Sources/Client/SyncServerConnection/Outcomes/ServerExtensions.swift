@@ -15,7 +15,7 @@ public enum ServerExtensions: Sendable, Hashable {
     case present
 }
 
-/// What a ``ServerConnection`` reports in addition to results and errors.
+/// Events that a ``ServerConnection`` reports in addition to results and errors.
 public enum ConnectionEvent: Sendable, Hashable {
     /// The server refused the credentials, and new ones are being requested.
     case refreshingCredentials

@@ -18,7 +18,7 @@ struct Account: Codable {
     var sandboxAccount: String?
 }
 
-/// The files of the account with a given name.
+/// The files of an account, by its name.
 struct AccountFiles {
     let folder: URL
     private var file: URL { folder.appending(path: "account.json") }

@@ -18,8 +18,8 @@ struct DirectoryStatus: Encodable {
     var group: String
     /// The number of recorded files.
     var files: Int
-    /// The changes to be sent: changes in the directory that are not recorded yet, recorded changes, and those queued
-    /// in the library.
+    /// The changes to send: changes in the directory that are not recorded yet, recorded changes, and those queued in
+    /// the library.
     var pending: [Pending]
     /// The number of pending changes that are sent only after a person takes action.
     var blocked: Int
