@@ -173,7 +173,8 @@ extension SyncServer {
         try driver.bind(user, credentials.accountType)
     }
 
-    /// Updates the groups. Ignores most errors: the user is known by now, even if the groups must wait for the next sync.
+    /// Updates the groups. Ignores most errors: the user is known by now, even if the groups must wait for the next
+    /// sync.
     private func refreshGroups() async throws(SyncError) {
         do { try await synced() } catch {
             if let error = error as? SyncError, error.code == .differentUser || error.code == .closed { throw error }

@@ -10,8 +10,8 @@
 public protocol SyncServerDelegate: AnyObject, Sendable {
     /// Decides about a download that conflicts with local changes of the same file. Called if the configuration's
     /// ``ConflictResolver`` is ``ConflictResolver/delegate``.
-    /// - Returns: Nil to postpone the decision to a later sync; the current one ends. The default implementation returns
-    ///   nil.
+    /// - Returns: Nil to postpone the decision to a later sync; the current one ends. The default implementation
+    ///   returns nil.
     func syncServerMustResolveContentDownloadConflict(
         _ downloadContent: ServerContentType, downloadedContentAttributes: SyncAttributes,
         conflictType: ConflictingClientOperation

@@ -21,7 +21,8 @@ public struct Credentials: Sendable, Hashable {
     public var accountID: String?
     /// Microsoft: the second token, for its storage.
     public var microsoftAccessToken: Secret?
-    /// Apple: details that the user disclosed to the app, only at the first sign-in. WebDAV, S3: the storage's location.
+    /// Apple: details that the user disclosed to the app, only at the first sign-in. WebDAV, S3: the storage's
+    /// location.
     public var accountDetails: AccountDetails?
 
     /// Creates credentials.
