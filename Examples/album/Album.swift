@@ -3,13 +3,13 @@ import Foundation
 import SyncClient
 import SyncErrorSentences
 
-/// A photo album that people share, with a discussion for each photo. An example of an app on the client library.
+/// A shared photo album with a discussion for each photo: an example app for the client library.
 @main
 struct Album: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "A shared photo album for the terminal: an example of an app on SyncServer's client library.",
+        abstract: "A shared photo album for the terminal: an example app for SyncServer's client library.",
         discussion:
-            "Changes are made here first, without the network; `album sync` sends them, and brings those of others.",
+            "Changes are stored here first, without the network; `album sync` sends them, and fetches others' changes.",
         subcommands: [
             SignIn.self, Create.self, Invite.self, Join.self, Albums.self, Add.self, Comment.self, Remove.self,
             List.self,
@@ -17,14 +17,14 @@ struct Album: AsyncParsableCommand {
         ])
 }
 
-/// What every command takes.
+/// The options of all commands.
 struct DeviceOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The device: a folder of its own for each.", valueName: "folder"))
+    @Option(help: ArgumentHelp("The device: a separate folder for each.", valueName: "folder"))
     var device = "\(NSHomeDirectory())/.local/state/album"
 
     var folder: URL { URL(filePath: device, directoryHint: .isDirectory) }
 
-    /// Opens the device for one command; for whom its settings say, unless they are about to change.
+    /// Opens the device for one command; with its stored settings, unless the command is about to replace them.
     func withDevice<Value>(
         _ settings: Settings? = nil, _ body: (AlbumDevice) async throws -> Value
     ) async throws -> Value {
@@ -44,18 +44,18 @@ struct DeviceOptions: ParsableArguments {
     }
 }
 
-/// What errors of the library mean, with the commands that help.
+/// Sentences for the library's errors, with the commands that help.
 let sentences = ErrorSentences(
     ErrorSentences.Remedies(
         signIn: "album sign-in", createGroup: "album create NAME", join: "album join CODE", listGroups: "album albums"))
 
-/// What the commands about one album take.
+/// The options of the commands for one album.
 struct AlbumOptions: ParsableArguments {
     @Option(
-        help: "The album's name, or the beginning of what album albums shows before it; needed if there are several.")
+        help: "The album's name, or the beginning of its identifier (see album albums); needed if you have several.")
     var album: String?
 
-    /// The album that is meant.
+    /// The specified album.
     func group(_ device: AlbumDevice) throws -> SharingGroupUUID {
         let groups = device.client.sharingGroups
         var meant = groups
@@ -70,7 +70,7 @@ struct AlbumOptions: ParsableArguments {
         return group.sharingGroupUUID
     }
 
-    /// An album as it is listed: as much of its UUID as tells it apart, and its name.
+    /// An album's line in a list: enough of its UUID to be unique, and its name.
     static func line(_ group: SharingGroup, among groups: [SharingGroup]) -> String {
         let identifiers = groups.map(\.sharingGroupUUID.rawValue)
         let length =
@@ -81,14 +81,14 @@ struct AlbumOptions: ParsableArguments {
     }
 }
 
-/// What the commands about one photo take.
+/// The options of the commands for one photo.
 struct PhotoOptions: ParsableArguments {
     @OptionGroup var album: AlbumOptions
 
     @Argument(help: "The photo's number or title.")
     var photo: String
 
-    /// The photo that is meant.
+    /// The specified photo.
     func photo(_ device: AlbumDevice) throws -> Photo {
         let photos = device.photos(in: try album.group(device))
         if let number = Int(photo), photos.indices.contains(number - 1) { return photos[number - 1] }

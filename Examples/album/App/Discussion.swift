@@ -1,21 +1,21 @@
 import Foundation
 
-/// What is said about a photo, beginning with its title: a file of its own, which everybody may change at any time.
+/// A photo's title and comments: a separate file, which everybody may change at any time.
 struct Discussion: Codable {
-    /// Something that somebody said.
+    /// A comment.
     struct Message: Codable, Hashable {
-        /// Tells messages apart on all devices.
+        /// Unique across all devices.
         var id: UUID
         var author: String
         var date: Date
         var text: String
     }
 
-    /// What the photo is called.
+    /// The photo's title.
     let title: String
     private(set) var messages: [Message] = []
 
-    /// A discussion in which nothing was said.
+    /// A discussion without comments.
     init(title: String) {
         self.title = title
     }
@@ -25,17 +25,17 @@ struct Discussion: Codable {
         self = try Self.decoder.decode(Self.self, from: Data(contentsOf: file))
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file atomically.
     func write(to file: URL) throws {
         try Self.encoder.encode(self).write(to: file, options: .atomic)
     }
 
-    /// Adds what somebody says now.
+    /// Adds a comment with the current date.
     mutating func say(_ text: String, author: String) {
         merge([Message(id: UUID(), author: author, date: Date(), text: text)])
     }
 
-    /// Takes over what others said. The result is the same in whatever order discussions meet, and however often.
+    /// Adds others' comments. Merging is commutative and idempotent: order and repetition do not affect the result.
     mutating func merge(_ others: [Message]) {
         let known = Set(messages.map(\.id))
         messages += others.filter { !known.contains($0.id) }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Who uses a device, and where the server is.
+/// A device's user and server.
 struct Settings: Codable {
     var server: URL
     /// The sandbox's control interface, which signs people in without a browser.
     var sandbox: URL
-    /// The person's account there.
+    /// The person's account at the sandbox.
     var accountID: String
-    /// The person's name, for what they say.
+    /// The person's name, for comments.
     var person: String
 
     private static func file(_ folder: URL) -> URL { folder.appending(path: "device.json") }

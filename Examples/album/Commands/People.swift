@@ -10,12 +10,12 @@ import SyncClient
 /// `album sign-in`.
 struct SignIn: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sign-in", abstract: "Makes a device that of a person of the sandbox.",
-        discussion: "Prints the person's account, with which a second device of theirs signs in.")
+        commandName: "sign-in", abstract: "Signs a person of the sandbox in on a device.",
+        discussion: "Prints the person's account, for signing in on a second device.")
 
     @OptionGroup var options: DeviceOptions
 
-    @Option(help: "Where the server answers.")
+    @Option(help: "The server's address.")
     var server: String
 
     @Option(help: "The sandbox's control interface.")
@@ -24,13 +24,13 @@ struct SignIn: AsyncParsableCommand {
     @Option(help: "The name of a new person.")
     var person: String?
 
-    @Option(help: "The account of a person who has one already.")
+    @Option(help: "The account of an existing person.")
     var account: String?
 
     func validate() throws {
-        guard (person == nil) != (account == nil) else { throw ValidationError("Give --person or --account.") }
-        guard URL(string: server)?.host() != nil else { throw ValidationError("--server is no address.") }
-        guard URL(string: sandbox)?.host() != nil else { throw ValidationError("--sandbox is no address.") }
+        guard (person == nil) != (account == nil) else { throw ValidationError("Specify --person or --account.") }
+        guard URL(string: server)?.host() != nil else { throw ValidationError("--server is not an address.") }
+        guard URL(string: sandbox)?.host() != nil else { throw ValidationError("--sandbox is not an address.") }
     }
 
     private struct Person: Codable {
@@ -58,7 +58,7 @@ struct SignIn: AsyncParsableCommand {
         let settings = Settings(server: server, sandbox: sandbox, accountID: person.id, person: person.name)
         try await options.withDevice(settings) { device in
             switch try await device.client.checkForExistingUser() {
-            // Also brings the list of albums to a second device.
+            // Also fetches the list of albums on a second device.
             case .user: try await device.client.synced()
             case .noUser:
                 guard device.client.syncServerUserID == nil || former?.accountID == person.id else {
@@ -66,7 +66,7 @@ struct SignIn: AsyncParsableCommand {
                 }
             }
         }
-        // Only now: whoever was signed in before still is if something fails.
+        // Last, so that a failure leaves the previous person signed in.
         try settings.save(in: options.folder)
         print(person.id)
     }
@@ -74,14 +74,14 @@ struct SignIn: AsyncParsableCommand {
 
 /// `album create`.
 struct Create: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Makes an album.")
+    static let configuration = CommandConfiguration(abstract: "Creates an album.")
 
     @OptionGroup var options: DeviceOptions
 
     @Argument(help: "The album's name.")
     var name: String
 
-    @Flag(help: "Also if you are in an album of this name already.")
+    @Flag(help: "Create it even if you already have an album of this name.")
     var another = false
 
     func run() async throws {
@@ -105,7 +105,7 @@ struct Create: AsyncParsableCommand {
 
 /// `album invite`.
 struct Invite: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Prints a code that lets somebody else join an album.")
+    static let configuration = CommandConfiguration(abstract: "Prints a code that lets another person join an album.")
 
     @OptionGroup var options: DeviceOptions
     @OptionGroup var album: AlbumOptions
@@ -121,11 +121,11 @@ struct Invite: AsyncParsableCommand {
 
 /// `album join`.
 struct Join: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Joins the album of an invitation.")
+    static let configuration = CommandConfiguration(abstract: "Joins an album with an invitation code.")
 
     @OptionGroup var options: DeviceOptions
 
-    @Argument(help: "The invitation's code.")
+    @Argument(help: "The invitation code.")
     var code: String
 
     func run() async throws {
@@ -142,7 +142,7 @@ struct Join: AsyncParsableCommand {
 /// `album albums`.
 struct Albums: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists the albums that you are in: something to tell them apart, and their names.")
+        abstract: "Lists your albums: an identifier and the name of each.")
 
     @OptionGroup var options: DeviceOptions
 

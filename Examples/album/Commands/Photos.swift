@@ -13,7 +13,7 @@ struct Add: AsyncParsableCommand {
     @Argument(help: "A JPEG picture.", completion: .file(extensions: ["jpg", "jpeg"]))
     var file: String
 
-    @Option(help: "What it is called; the file's name unless told.")
+    @Option(help: "The photo's title; by default the file's name.")
     var title: String?
 
     func run() async throws {
@@ -25,19 +25,19 @@ struct Add: AsyncParsableCommand {
         try await options.withDevice { device in
             let title = title ?? original.deletingPathExtension().lastPathComponent
             try device.add(original, title: title, to: album.group(device))
-            print("\(printable(title)) is in the album.")
+            print("Added \(printable(title)) to the album.")
         }
     }
 }
 
 /// `album comment`.
 struct Comment: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Says something about a photo.")
+    static let configuration = CommandConfiguration(abstract: "Adds a comment to a photo.")
 
     @OptionGroup var options: DeviceOptions
     @OptionGroup var photo: PhotoOptions
 
-    @Argument(help: "What you say.")
+    @Argument(help: "The comment.")
     var text: String
 
     func run() async throws {
@@ -47,7 +47,7 @@ struct Comment: AsyncParsableCommand {
 
 /// `album remove`.
 struct Remove: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Removes a photo with its discussion, for everybody.")
+    static let configuration = CommandConfiguration(abstract: "Removes a photo with its discussion for everybody.")
 
     @OptionGroup var options: DeviceOptions
     @OptionGroup var photo: PhotoOptions
@@ -59,7 +59,7 @@ struct Remove: AsyncParsableCommand {
 
 /// `album list`.
 struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Lists the photos and how much was said about them.")
+    static let configuration = CommandConfiguration(abstract: "Lists the photos with their number of comments.")
 
     @OptionGroup var options: DeviceOptions
     @OptionGroup var album: AlbumOptions
@@ -79,14 +79,14 @@ struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Shows a photo and its discussion.",
         discussion: """
-            The picture itself appears if the terminal shows pictures (sixel, or kitty's graphics protocol) and the program \
-            chafa is installed; else a link to it.
+            The picture appears if the terminal shows pictures (sixel, or kitty's graphics protocol) and the program \
+            chafa is installed; otherwise a link to it.
             """)
 
     @OptionGroup var options: DeviceOptions
     @OptionGroup var photo: PhotoOptions
 
-    @Option(help: "How the picture is shown; the terminal is asked unless told.")
+    @Option(help: "How to show the picture; by default detected from the terminal.")
     var pictures: PictureFormat?
 
     func run() async throws {
@@ -105,7 +105,7 @@ struct Show: AsyncParsableCommand {
 /// `album sync`.
 struct Sync: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Sends what you did, and brings what others did.")
+        abstract: "Sends your changes, and fetches changes by others.")
 
     @OptionGroup var options: DeviceOptions
     @OptionGroup var album: AlbumOptions
@@ -120,7 +120,7 @@ struct Sync: AsyncParsableCommand {
             await display.value
             print("\(report.uploaded + report.deleted) changes sent, \(report.delivered.count) received")
             if report.serverWasRestored {
-                print("The server was restored from a backup; what it has lost and is here is sent again.")
+                print("The server was restored from a backup; lost files that are on this device are sent again.")
             }
             let titles = Self.titles(device, group)
             let failures = device.unsent(in: group)
@@ -133,7 +133,7 @@ struct Sync: AsyncParsableCommand {
         if !isComplete { throw ExitCode.failure }
     }
 
-    /// The titles of photos, by the pictures' and the discussions' UUIDs.
+    /// The titles of photos, keyed by the UUIDs of both the pictures and the discussions.
     private static func titles(_ device: AlbumDevice, _ group: SharingGroupUUID) -> [FileUUID: String] {
         var titles: [FileUUID: String] = [:]
         for photo in device.photos(in: group) {
@@ -144,7 +144,7 @@ struct Sync: AsyncParsableCommand {
         return titles
     }
 
-    /// Shows how far each photo is, on one line of a terminal, until the task is cancelled.
+    /// Shows the progress of each photo, on one line of a terminal, until the task is cancelled.
     private static func showProgress(of device: AlbumDevice, in group: SharingGroupUUID) async {
         guard isatty(STDERR_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else { return }
         func draw(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8)) }
@@ -161,7 +161,7 @@ struct Sync: AsyncParsableCommand {
     }
 }
 
-/// Text of others without what a terminal could take for a command.
+/// Foreign text without anything that a terminal could interpret as a command.
 func printable(_ text: String) -> String {
     String(
         String.UnicodeScalarView(

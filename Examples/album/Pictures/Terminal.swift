@@ -6,22 +6,22 @@ import Foundation
     import Glibc
 #endif
 
-/// The terminal on which the program runs.
+/// The program's terminal.
 enum Terminal {
-    /// How long an answer may take, in milliseconds; each terminal answers the second question at once.
+    /// Time limit for an answer, in milliseconds; every terminal answers the second query immediately.
     private static let patience: Int32 = 500
 
-    /// Asks the terminal how it shows pictures.
+    /// Queries the terminal for its picture format.
     ///
-    /// First whether it knows kitty's protocol, then for its device attributes (DA1): what knows not the former answers
-    /// only the latter, whose attribute 4 is sixel.
+    /// The first query tests for kitty's protocol, the second requests the device attributes (DA1): a terminal without
+    /// kitty's protocol answers only the second; attribute 4 is sixel.
     static func pictureFormat() -> PictureFormat {
         guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else { return .link }
         let answer = ask("\u{1B}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1B}\\\u{1B}[c")
         return pictureFormat(answer: answer)
     }
 
-    /// What a terminal's answer means.
+    /// Interprets a terminal's answer.
     static func pictureFormat(answer: String) -> PictureFormat {
         if answer.contains("\u{1B}_Gi=31;OK") { return .kitty }
         guard let begin = answer.range(of: "\u{1B}[?"),
@@ -31,7 +31,7 @@ enum Terminal {
         return attributes.dropFirst().contains("4") ? .sixel : .link
     }
 
-    /// Sends a question; what came until the end of the device attributes.
+    /// Sends queries, and returns the answer up to the end of the device attributes.
     private static func ask(_ question: String) -> String {
         var before = termios()
         guard unsafe tcgetattr(STDIN_FILENO, &before) == 0 else { return "" }

@@ -2,13 +2,14 @@ public import Foundation
 public import SyncProtocol
 public import SyncServerConnection
 
-/// What an account's provider has issued to a program, and the part of it that the program sends to the server.
+/// The credentials that an account's provider has issued to a program, and the part that the program sends to the
+/// server.
 public struct AccountCredentials: Sendable, Hashable, Codable {
-    /// An authorization code that only the server can exchange, with what it needs for that (docs/protocol.md, section
-    /// 5.6).
+    /// An authorization code that only the server can exchange, with the values that the exchange requires
+    /// (docs/protocol.md, section 5.6).
     public struct ServerGrant: Sendable, Hashable, Codable {
         public var code: String
-        /// `nil` for codes that came without a browser.
+        /// `nil` for codes that were obtained without a browser.
         public var redirectURI: String?
         public var codeVerifier: String?
 
@@ -19,7 +20,7 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
         }
     }
 
-    /// Who the user is, according to the provider.
+    /// The user, according to the provider.
     public struct Person: Sendable, Hashable, Codable {
         /// The provider's identifier of the account; unique together with the account type.
         public var id: String
@@ -38,15 +39,15 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
     public var person: Person
     /// Google, Dropbox, Facebook: the token of `access_token`. Microsoft: the one for Graph.
     public var accessToken: String
-    /// Microsoft, Apple: the identity token, which is what goes into `access_token`.
+    /// Microsoft, Apple: the identity token, which is sent as `access_token`.
     public var idToken: String?
     /// `nil` if only the user can renew the access token.
     public var refreshToken: String?
-    /// When the access token expires, if the provider said so.
+    /// When the access token expires, if the provider reported it.
     public var expires: Date?
     /// The grant that the server has not accepted yet.
     public var serverGrant: ServerGrant?
-    /// JSON. Apple: what the user disclosed to the app. WebDAV: where their files are.
+    /// JSON. Apple: details that the user disclosed to the app. WebDAV: the location of their files.
     public var accountDetails: String?
 
     public init(
@@ -93,7 +94,7 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
             })
     }
 
-    /// The same as headers (docs/protocol.md, section 2.3), without the device's.
+    /// The credentials as headers (docs/protocol.md, section 2.3), without those of the device.
     public var headers: [RequestHeader: String] { credentials.headers }
 
     /// Whether both belong to the same account, regardless of the tokens.

@@ -1,7 +1,7 @@
 public import Foundation
 public import SyncServerConnection
 
-/// Who is signed in to a program, persisted between launches.
+/// A program's signed-in account, persisted between launches.
 ///
 /// Sign-in is sticky: neither an unreachable provider nor a refused refresh signs the user out; only ``signOut()``
 /// does. New credentials are stored before they are used, so that a refresh token is not lost.
@@ -12,7 +12,7 @@ public actor AccountSession: CredentialProvider {
     private var current: AccountCredentials?
     private var renewal: Task<AccountCredentials, any Error>?
 
-    /// A session with the user who was signed in last.
+    /// Creates a session with the user who was last signed in.
     /// - Throws: ``SignInError/Code/storageFailed``, ``SignInError/Code/storageInsecure``.
     public init(
         _ scheme: AccountScheme, store: any CredentialStore, transport: ProviderTransport = .system(),
@@ -25,7 +25,7 @@ public actor AccountSession: CredentialProvider {
         current = stored?.accountType == scheme.accountType ? stored : nil
     }
 
-    /// The signed-in account, with all that the provider issued; `nil` if nobody is signed in.
+    /// The signed-in account, with everything that the provider issued; `nil` if nobody is signed in.
     public var account: AccountCredentials? { current }
 
     public func credentials() -> Credentials? { current?.credentials }
@@ -48,8 +48,8 @@ public actor AccountSession: CredentialProvider {
         current = nil
     }
 
-    /// Forgets the code that the server has exchanged, and adopts a token that lives longer. If that cannot be stored,
-    /// nothing changes.
+    /// Discards the code that the server has exchanged, and adopts a longer-lived token. If the result cannot be
+    /// stored, nothing changes.
     public func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async {
         guard var credentials = current else { return }
         if let code = accepted.authorizationCode?.value, code == credentials.serverGrant?.code {
@@ -62,7 +62,7 @@ public actor AccountSession: CredentialProvider {
         current = credentials
     }
 
-    /// - Throws: `CredentialRefreshFailure.unreachable` if it may work later, otherwise ``SignInError``.
+    /// - Throws: `CredentialRefreshFailure.unreachable` if a retry may succeed later, otherwise ``SignInError``.
     public func refresh(_ refused: Credentials) async throws -> Credentials {
         guard let current else { throw SignInError(.signInRequired, "nobody is signed in") }
         let present = current.credentials
@@ -76,9 +76,9 @@ public actor AccountSession: CredentialProvider {
         }
     }
 
-    /// New credentials in place of `refused`. Concurrent calls result in a single request to the provider.
-    /// - Throws: ``SignInError/Code/signInRequired`` if the user has to sign in again,
-    ///   ``SignInError/Code/providerUnavailable`` if it may work later.
+    /// Replaces `refused` with new credentials. Concurrent calls result in a single request to the provider.
+    /// - Throws: ``SignInError/Code/signInRequired`` if the user must sign in again,
+    ///   ``SignInError/Code/providerUnavailable`` if a retry may succeed later.
     public func refresh(_ refused: AccountCredentials) async throws(SignInError) -> AccountCredentials {
         guard let credentials = current, credentials.isSameAccount(as: refused) else {
             throw SignInError(.signInRequired, "nobody is signed in")

@@ -8,7 +8,7 @@ public struct GivenCredentials: CredentialProvider {
 
     public func credentials() async -> Credentials? { given.credentials }
 
-    /// There is no refresh.
+    /// Always throws: these credentials cannot be refreshed.
     public func refresh(_ refused: Credentials) async throws -> Credentials {
         throw SignInError(.signInRequired, "no refresh available")
     }

@@ -2,9 +2,9 @@ public import Foundation
 public import SyncProtocol
 import Synchronization
 
-/// Keeps the invitation of a link that the app was opened with, until the app can ask the user about it.
+/// Keeps the invitation from a link that opened the app, until the app can ask the user about it.
 ///
-/// The server knows what the invitation offers. An invitation that arrives while another waits replaces it.
+/// The server knows the details of the invitation. A new invitation replaces one that is still waiting.
 public final class InvitationInbox: Sendable {
     private struct State {
         var waiting: SharingInvitationUUID?
@@ -17,8 +17,8 @@ public final class InvitationInbox: Sendable {
     /// - Parameter link: The app's link format.
     public init(_ link: InvitationLink) { self.link = link }
 
-    /// Handles a URL that the app was opened with.
-    /// - Returns: Whether it is an invitation; if not, the URL is left to other handlers.
+    /// Handles a URL that opened the app.
+    /// - Returns: Whether the URL is an invitation; if not, other handlers may use it.
     public func open(_ url: URL) -> Bool {
         guard let code = link.code(in: url) else { return false }
         let handler = state.withLock { state in

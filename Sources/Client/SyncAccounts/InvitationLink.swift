@@ -1,7 +1,7 @@
 public import Foundation
 public import SyncProtocol
 
-/// Creates and parses the links with which people invite each other: `BUNDLE-ID.invitation://?code=CODE`.
+/// Creates and parses invitation links: `BUNDLE-ID.invitation://?code=CODE`.
 public struct InvitationLink: Sendable, Hashable {
     private let scheme: String
 
@@ -11,7 +11,7 @@ public struct InvitationLink: Sendable, Hashable {
         let isScheme =
             bundleID.first.map { $0.isASCII && $0.isLetter } ?? false
             && bundleID.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
-        guard isScheme else { throw SignInError(.misconfigured, "\(bundleID) cannot be in a URL's scheme") }
+        guard isScheme else { throw SignInError(.misconfigured, "\(bundleID) is not valid in a URL scheme") }
         scheme = bundleID + ".invitation"
     }
 
@@ -26,7 +26,7 @@ public struct InvitationLink: Sendable, Hashable {
     /// The invitation code of a link; `nil` if the link is another app's, or has no code.
     ///
     /// The scheme is compared case-insensitively, as systems change its case; further query items are ignored: older
-    /// links had the permission after the code.
+    /// links contain the permission after the code.
     public func code(in url: URL) -> SharingInvitationUUID? {
         let text = url.absoluteString.prefix { $0 != "#" }
         guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == scheme.lowercased(),

@@ -2,14 +2,14 @@
 ///
 /// Safe to log: it contains no token, code or personal address.
 public struct SignInError: Error, Sendable, Hashable {
-    /// What the caller can do about it. More may be added; treat an unknown code like ``failed``.
+    /// The kind of failure, which determines the remedy. More may be added; treat an unknown code like ``failed``.
     public struct Code: RawRepresentable, Sendable, Hashable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The user denied access at the provider. Nothing to do until they try again.
+        /// The user denied access at the provider. Nothing can be done until they try again.
         public static let denied = Code(rawValue: "denied")
-        /// The browser did not return in time.
+        /// The browser did not deliver an answer in time.
         public static let timedOut = Code(rawValue: "timed_out")
         /// The task was cancelled.
         public static let cancelled = Code(rawValue: "cancelled")
@@ -17,17 +17,17 @@ public struct SignInError: Error, Sendable, Hashable {
         public static let portUnavailable = Code(rawValue: "port_unavailable")
         /// The browser could not be opened.
         public static let browserUnavailable = Code(rawValue: "browser_unavailable")
-        /// The provider is unavailable; a retry may work later.
+        /// The provider is unavailable; a later retry may succeed.
         public static let providerUnavailable = Code(rawValue: "provider_unavailable")
-        /// The user has to sign in again.
+        /// The user must sign in again.
         public static let signInRequired = Code(rawValue: "sign_in_required")
-        /// The provider refuses the program itself: client id, secret, scopes or redirect URI are wrong.
+        /// The provider refuses the program itself: its client id, secret, scopes or redirect URI are wrong.
         public static let misconfigured = Code(rawValue: "misconfigured")
         /// Stored credentials cannot be read or written.
         public static let storageFailed = Code(rawValue: "storage_failed")
         /// The credentials file is accessible to other users of the computer, or not owned by the caller.
         public static let storageInsecure = Code(rawValue: "storage_insecure")
-        /// Anything else.
+        /// Any other failure.
         public static let failed = Code(rawValue: "failed")
     }
 

@@ -2,12 +2,12 @@ public import Foundation
 public import Logging
 
 extension SyncServer {
-    /// How a ``SyncServer`` reaches its server, and where it keeps what it remembers.
+    /// The settings of a ``SyncServer``: its server, its store and its behavior.
     public struct Configuration: Sendable {
-        /// The URL at which the server answers; `https` except in tests. May have a path prefix.
+        /// The server's URL; `https` except in tests. May have a path prefix.
         public var serverURL: URL
-        /// The store's folder, created if it is missing: the database, and the files that the library owns. Only one
-        /// process at a time uses it.
+        /// The store's folder, created if missing, for the database and the files that the library owns. Only one
+        /// process may use it at a time.
         public var storeFolder: URL
         /// The folder in the user's storage, for accounts that need one (Google).
         public var cloudFolderName: String?
@@ -15,42 +15,42 @@ extension SyncServer {
         public var minimumServerVersion: ServerVersion?
         /// The URL of a text in which the operator explains why the server is down; fetched when a 503 arrives.
         public var failoverMessageURL: URL?
-        /// The UUID under which the server knows this device. Nil: the store generates one. An app that keeps it
+        /// The UUID that identifies this device to the server. Nil: the store generates one. An app that keeps the UUID
         /// elsewhere, such as in a keychain, remains the same device after a reinstallation.
         public var deviceUUID: DeviceUUID?
-        /// Where the device's grant is kept: a secret that proves, without the account, that the device belongs to the
+        /// The store of the device's grant: a secret that proves, without the account, that the device belongs to the
         /// user. Nil: a file in the store's folder that only its owner can read.
         public var deviceGrantStore: (any DeviceGrantStore)?
-        /// Whether files of other people are uploaded again, too, when they have switched accounts. Off, since that
-        /// uses this user's network for them.
+        /// Whether this device also re-uploads the files of other people who have switched accounts. Off by default,
+        /// since that uses this user's network for them.
         public var reuploadsForOthers = false
         /// How conflicts are resolved.
         public var conflictResolver = ConflictResolver.delegate
-        /// The folders of the location bases, in addition to the system's own.
+        /// The folders of location bases, in addition to the system's own.
         public var baseFolders: [LocalFileLocation.Base: URL] = [:]
-        /// Whether queues that were closed before the last process ended are sent without a request by the app, and a switch
-        /// of accounts continues.
+        /// Whether the library sends queues that were closed before the last process ended, and continues a switch of
+        /// accounts, without a request by the app.
         public var syncsPendingUploadsAtLaunch = true
-        /// How long that is delayed after launch, to allow for a sign-in without user interaction.
+        /// The delay of these uploads after launch, to allow for a sign-in without user interaction.
         public var launchGrace = Duration.seconds(2)
         /// The maximum number of concurrent uploads, and of concurrent downloads, 1 to 32; other values are clamped.
-        /// More of them hide more of a provider's latency. An executor supplied by the app has a limit of its own.
+        /// Higher values hide more of a provider's latency. An executor supplied by the app has its own limit.
         public var maximumTransfers = 4
         /// The maximum total size in bytes of the files of a queue that is sent as a batch of the protocol. A batch
-        /// needs no commit request: the server commits it when its last change arrives. If one change is refused, all the
-        /// others are sent once more, which this limits. Nil: each queue is committed by a request.
+        /// needs no commit request: the server commits it when its last change arrives. The limit bounds the cost of a
+        /// refused change, after which all other changes are sent again. Nil: every queue needs a commit request.
         public var maximumBatchBytes: Int64? = 33_554_432
-        /// Whether files of 2 MiB and more are sent to the owner's storage directly, not through the server, where server
-        /// and storage permit that. The provider then sees this device's address. Whatever goes wrong with it, the bytes
-        /// go through the server.
+        /// Whether files of 2 MiB and more are sent directly to the owner's storage, not through the server, if server
+        /// and storage permit that. The provider then sees this device's address. If a direct upload fails for any
+        /// reason, the bytes are sent through the server.
         public var directUploads = false
-        /// Whether files are downloaded from the owner's storage directly, not through the server, where server and storage
-        /// permit that. The provider then sees this device's address. The library verifies the bytes. Whatever goes wrong
-        /// with it, they come through the server.
+        /// Whether files are downloaded directly from the owner's storage, not through the server, if server and
+        /// storage permit that. The provider then sees this device's address. The library verifies the bytes. If a
+        /// direct download fails for any reason, the bytes are downloaded through the server.
         public var directDownloads = false
-        /// How requests are retried.
+        /// The policy for retrying requests.
         public var retryPolicy = RetryPolicy()
-        /// Where the library logs; without file names, tokens and contents.
+        /// The library's logger; log entries contain no file names, tokens or contents.
         public var logger = Logger(label: "SyncClient", factory: { _ in SwiftLogNoOpLogHandler() })
 
         /// Creates a configuration; the other properties can be set afterwards.

@@ -1,6 +1,6 @@
 package import SyncEngine
 
-/// What an app may show a user who asks why something has not arrived yet.
+/// Pending changes and downloads, for an app to show why something has not arrived yet.
 public struct PendingReport: Sendable, Hashable {
     /// A pending change.
     public struct Change: Sendable, Hashable {
@@ -15,11 +15,11 @@ public struct PendingReport: Sendable, Hashable {
         public let sharingGroupUUID: SharingGroupUUID
         /// The file; nil for changes of a group.
         public let fileUUID: FileUUID?
-        /// Whether a sync has closed its queue; otherwise the app has not asked for a sync since it queued the change.
+        /// Whether a sync has closed its queue; otherwise the app has not requested a sync since it queued the change.
         public let isClosed: Bool
         /// Whether the server already has it, but not yet the rest of the queue.
         public let isStaged: Bool
-        /// Whether it is no longer sent, because the group was lost or because the server does not accept it: see
+        /// Whether it is no longer sent, because the group was lost or the server does not accept it: see
         /// ``SyncServer/retryUpload(forFileUUID:)`` and ``SyncServer/withdraw(forFileUUID:)``.
         public let isDead: Bool
         /// The number of failed attempts.
@@ -29,7 +29,7 @@ public struct PendingReport: Sendable, Hashable {
 
         /// The same as text, for logs.
         public var lastError: String? { error?.description }
-        /// Whether no later sync sends it unless the app or the user does something.
+        /// Whether later syncs send it only after the app or the user takes action.
         public var isBlocked: Bool { isDead || error.map { $0.recovery != .retryLater } ?? false }
     }
 
@@ -49,7 +49,7 @@ public struct PendingReport: Sendable, Hashable {
     /// In the order in which they will be fetched.
     public let downloads: [Download]
 
-    /// How many changes are not sent unless the app or the user does something.
+    /// The number of changes that are sent only after the app or the user takes action.
     public var blocked: Int { changes.count(where: \.isBlocked) }
 
     package init(_ state: ClientState) {
@@ -84,9 +84,9 @@ extension PendingReport.Change.Kind {
     }
 }
 
-/// Everything that the library keeps track of, for bug reports to the app's developer.
+/// Everything that the library tracks, for bug reports to the app's developer.
 public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
-    /// One row each.
+    /// One line for each row.
     public let lines: [String]
     /// Violations of the library's invariants; empty if there are none.
     public let violations: [String]

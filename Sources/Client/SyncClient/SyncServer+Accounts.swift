@@ -1,34 +1,34 @@
 public import Foundation
 import Synchronization
 
-// Switching to another account. The user stays the same, with all groups, files and versions; only the bytes of the
-// files have to be uploaded again, to the storage of the new account.
+// Switching to another account. The user stays the same, with all groups, files and versions; only the contents of the
+// files must be uploaded again, to the storage of the new account.
 extension SyncServer {
-    /// What a switch of accounts means, for the user who has to confirm it. Tell them also that their other devices must
-    /// sign in with the new account, that uploading uses the network, that others cannot fetch some files meanwhile, and
-    /// that the files in the former storage stay there.
+    /// The consequences of a switch of accounts, for the user who must confirm it. Also explain that their other
+    /// devices must sign in with the new account, that uploading uses the network, that others cannot fetch some files
+    /// meanwhile, and that the files in the former storage stay there.
     public struct AccountSwitchProposal: Sendable, Hashable {
-        /// The type of the account that is to be left.
+        /// The type of the former account.
         public let fromAccountType: AccountType
         /// The type of the new account.
         public let toAccountType: AccountType
-        /// The number of files that have to be uploaded again, in all groups.
+        /// The number of files that must be uploaded again, in all groups.
         public let numberOfFiles: Int
-        /// Their size in bytes, as far as the server knows it.
+        /// Their size in bytes, as far as it is known to the server.
         public let approximateBytes: Int64
-        /// The names of those whose files are in the user's storage, and follow.
+        /// The names of people whose files are in the user's storage, and are moved as well.
         public let hostedUsers: [String]
         /// Files that this device cannot upload again: the app does not have them, or has changed them.
         public let unavailableFiles: [SyncAttributes]
-        /// When the proposal is void.
+        /// When the proposal expires.
         public let expiresAt: Date
     }
 
-    /// How far a switch of accounts is.
+    /// The progress of a switch of accounts.
     public struct AccountSwitch: Sendable, Hashable {
-        /// What is next.
+        /// The next step.
         public enum Phase: Sendable, Hashable {
-            /// The user has to confirm or cancel it.
+            /// The user must confirm or cancel it.
             case proposed
             /// The reply to the confirmation is missing: confirm it again.
             case confirming
@@ -36,17 +36,17 @@ extension SyncServer {
             case reuploading
         }
 
-        /// What is next.
+        /// The next step.
         public let phase: Phase
-        /// Whether the server moves the files by itself, or may be doing so: they are left to it.
+        /// Whether the server itself moves the files, or may be moving them; devices then upload none.
         public let isServerMoving: Bool
         /// Whether the uploads are paused.
         public let isPaused: Bool
         /// The number of files that this device has uploaded again, or found uploaded.
         public let done: Int
-        /// The number of files that it knows to have waited.
+        /// The number of files that are known to have waited.
         public let total: Int
-        /// Files that the app did not have.
+        /// Files missing from the app.
         public let unavailable: [FileUUID]
         /// Files of which the app had other contents.
         public let superseded: [FileUUID]
@@ -54,7 +54,7 @@ extension SyncServer {
         public let failed: [FileUUID]
     }
 
-    /// The switch of accounts that this device has begun, or joined; nil if there is none.
+    /// The switch of accounts that this device has begun or joined; nil if none.
     public var accountSwitch: AccountSwitch? {
         driver.state.withLock { AccountSwitch($0.machine.state) }
     }
@@ -62,13 +62,14 @@ extension SyncServer {
     /// The identity that stays when accounts are switched; nil if no server has reported one yet.
     public var userAppID: UserAppID? { driver.state.withLock { $0.machine.account?.userAppID } }
 
-    /// Proposes to the server to switch to the account that is signed in now, and that the server does not know. Nothing
-    /// changes before ``confirmAccountSwitch()``. If a switch to that account has been proposed on another device, this
-    /// one joins it.
-    /// - Parameter oldAccount: Credentials of the account that is to be left, if there are any; only some servers ask for
-    ///   them, and devices whose grant is too young need them with a new authorization code.
-    /// - Throws: `accountInUse`, `owningAccountRequired`, `deviceGrantInvalid`, `deviceGrantTooYoung`, `switchInProgress`,
-    ///   `oldAccountProofRequired`, `freshSignInRequired`; `requestRefused` if the storage cannot be written; others.
+    /// Proposes to the server to switch to the account that is signed in now and that is unknown to the server. Nothing
+    /// changes before ``confirmAccountSwitch()``. If another device has proposed a switch to that account, this device
+    /// joins it.
+    /// - Parameter oldAccount: Credentials of the former account, if available; only some servers require them, and
+    ///   devices whose grant is too young need them with a new authorization code.
+    /// - Throws: `accountInUse`, `owningAccountRequired`, `deviceGrantInvalid`, `deviceGrantTooYoung`,
+    ///   `switchInProgress`, `oldAccountProofRequired`, `freshSignInRequired`; `requestRefused` if the storage is not
+    ///   writable; others.
     public func proposeAccountSwitch(
         provingOldAccount oldAccount: Credentials? = nil
     ) async throws(SyncError) -> AccountSwitchProposal {
@@ -90,17 +91,17 @@ extension SyncServer {
     }
 
     /// Switches to the account of the proposal, and starts to upload files again: what
-    /// ``SyncServerDelegate/contentForReupload(of:fileVersion:)`` supplies, group by group, before other uploads. That
-    /// survives the process, and ends with the event ``SyncEvent/accountSwitchFinished`` once no file waits any more,
-    /// on whatever device.
+    /// ``SyncServerDelegate/contentForReupload(of:fileVersion:)`` supplies, group by group, before other uploads. The
+    /// uploads survive the process, and end with the event ``SyncEvent/accountSwitchFinished`` once no file waits any
+    /// more on any device.
     ///
-    /// May be repeated: if the reply was lost, ``accountSwitch`` is in the phase `confirming`.
-    /// - Throws: `noAccountSwitch` if there is no proposal, or none any more; `accountInUse`; others.
+    /// May be repeated: if the reply was lost, ``accountSwitch`` has the phase `confirming`.
+    /// - Throws: `noAccountSwitch` if no valid proposal exists; `accountInUse`; others.
     public func confirmAccountSwitch() async throws(SyncError) {
         _ = try await confirmAccountSwitch(movingContentsFrom: nil)
     }
 
-    /// Withdraws a proposal. Nothing has changed then; sign in with the former account again.
+    /// Withdraws a proposal, without any other change; sign in with the former account again.
     /// - Throws: `noAccountSwitch`; `switchConfirmed`; others.
     public func cancelAccountSwitch() async throws(SyncError) {
         let (connection, switchID) = (try requireConnection(), try switchID(\.switchID))
@@ -108,8 +109,8 @@ extension SyncServer {
         try forgetProposal()
     }
 
-    /// Asks the server how many files of a confirmed switch still wait for their bytes, on whatever device, and ends the
-    /// switch if none does. The library does so by itself after each sync.
+    /// Asks the server how many files of a confirmed switch still wait for their bytes, on any device, and ends the
+    /// switch if none does. The library also does so after each sync.
     /// - Throws: `noAccountSwitch`; others.
     public func settleAccountSwitch() async throws(SyncError) -> Int {
         let (connection, switchID) = (try requireConnection(), try switchID(\.reuploadingSwitchID))
@@ -120,8 +121,8 @@ extension SyncServer {
         return Int(awaiting)
     }
 
-    /// Ends a switch although files still wait: the user gives them up.
-    /// - Parameter missing: Whether these files stay known as out of reach, and can still be brought back, or are deleted
+    /// Ends a switch although files still wait: the user abandons them.
+    /// - Parameter missing: Whether these files stay listed as out of reach, and can still be restored, or are deleted
     ///   for everybody.
     /// - Throws: `noAccountSwitch`; others.
     public func finishAccountSwitch(missing: MissingFiles = .keepGone) async throws(SyncError) {
@@ -132,7 +133,7 @@ extension SyncServer {
         try forgetAccountSwitch(switchID)
     }
 
-    /// Starts no further uploads of files that wait, also not after a relaunch, until ``resumeAccountSwitch()``; such as
+    /// Starts no further uploads of waiting files, even after a relaunch, until ``resumeAccountSwitch()``, for example
     /// while the network is expensive.
     public func pauseAccountSwitch() throws(SyncError) {
         try driver.change { machine throws(SyncError) in
@@ -141,19 +142,21 @@ extension SyncServer {
         }
     }
 
-    /// Continues to upload what waits, and asks again for what the app did not have.
+    /// Continues to upload waiting files, and asks the app again for the missing ones.
     public func resumeAccountSwitch() throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), machine.resumeReuploads(at: driver.now)) }
     }
 
-    /// Undoes a switch of accounts that somebody else has made: the account that is signed in now, which the switch has left,
-    /// is the user's again. For 14 days, unless the server's operator has chosen another time; see ``SyncError/undoUntil``.
+    /// Undoes a switch of accounts that another person has made: the account that is signed in now, which the switch
+    /// had replaced, belongs to the user again. Possible for 14 days, unless the server's operator has chosen another
+    /// period; see ``SyncError/undoUntil``.
     ///
-    /// Files have their bytes again at once, but for those that were changed or added since, which the server moves, or devices
-    /// upload, as after any switch. Devices that came with the switch, or after it, have to sign in anew. May be repeated.
-    /// - Throws: `freshSignInRequired` unless the credentials have a new authorization code of the account, or its password;
-    ///   `deviceGrantInvalid` if this device is no older than the one that has switched; `undoExpired`; `accountInUse` if
-    ///   somebody has signed up with the account; others.
+    /// Files have their bytes again immediately, except those that were changed or added since; as after any switch,
+    /// the server moves them or devices upload them. Devices that were added with the switch, or after it, must sign in
+    /// again. May be repeated.
+    /// - Throws: `freshSignInRequired` unless the credentials contain a new authorization code of the account, or its
+    ///   password; `deviceGrantInvalid` if this device is no older than the one that switched; `undoExpired`;
+    ///   `accountInUse` if another person has signed up with the account; others.
     public func undoAccountSwitch() async throws(SyncError) {
         let connection = try requireConnection()
         guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
@@ -172,14 +175,14 @@ extension SyncServer {
         try await checkForExistingUser()
     }
 
-    /// The grants that the server has issued for the user lately, after that of this device: show them to the user, who knows
-    /// whether these are devices of theirs; else there is ``revokeDeviceGrants(of:)``. As of the last sign-in.
+    /// The user's grants that the server has recently issued, after this device's grant, as of the last sign-in. Show
+    /// them to the user, who can identify unfamiliar devices; revoke those with ``revokeDeviceGrants(of:)``.
     public var newerDeviceGrants: [AccountIdentity.NewerGrant] { driver.newerGrants.withLock { $0 } }
 
-    /// Revokes the grants of a device that was lost, or with nil those of all devices but this one: they cannot begin a
-    /// switch of accounts any more. Without a new authorization code in the credentials, or a password, only those that are
-    /// younger than this device's.
-    /// - Returns: How many were revoked, and how many stay since they are older.
+    /// Revokes the grants of a lost device, or with nil those of all other devices: they can no longer begin a switch
+    /// of accounts. Without a new authorization code in the credentials, or a password, only grants younger than this
+    /// device's are revoked.
+    /// - Returns: The number of grants that were revoked, and of those that remain because they are older.
     @discardableResult
     public func revokeDeviceGrants(
         of device: DeviceUUID? = nil
@@ -191,8 +194,8 @@ extension SyncServer {
 
     // MARK: Parts
 
-    /// - Parameter oldAccount: Credentials of the account that is left, if the server is to move the files.
-    /// - Returns: Whether it does.
+    /// - Parameter oldAccount: Credentials of the former account, if the server should move the files.
+    /// - Returns: Whether the server moves them.
     func confirmAccountSwitch(movingContentsFrom oldAccount: Credentials?) async throws(SyncError) -> Bool {
         let connection = try requireConnection()
         guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
@@ -267,7 +270,7 @@ extension SyncError {
             case .undoExpired: .undoExpired
             case .inProgress: .switchInProgress
             case .oldAccountProofRequired: .oldAccountProofRequired
-            // Whoever expects another epoch must look anew, too.
+            // A caller with another epoch must also check again.
             case .unknown, .staleEpoch: .noAccountSwitch
             case .confirmed: .switchConfirmed
             }

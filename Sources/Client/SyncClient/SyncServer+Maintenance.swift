@@ -3,22 +3,22 @@ import Synchronization
 
 // File queries, and repairs.
 extension SyncServer {
-    /// What the library knows about a file.
+    /// The library's information about a file.
     /// - Throws: `getAttributesForUnknownFile`, `fileAlreadyDeleted`.
     public func getAttributes(forFileUUID file: FileUUID) throws(SyncError) -> SyncAttributes {
         try driver.read { machine throws(SyncError) in try machine.attributes(of: file) }
     }
 
-    /// The files that exist in a group, as far as the library knows them.
+    /// The existing files of a group that the library knows.
     public func files(inSharingGroup group: SharingGroupUUID) -> [SyncAttributes] {
         driver.state.withLock { state in
             state.machine.state.directory.rows { $0.sharingGroupUUID == group && !$0.deletedLocally }.map(\.attributes)
         }
     }
 
-    /// Requests that the next sync of the group delivers a file again, whatever its version. The request is kept until
-    /// it is fulfilled or the file is deleted. Files that are out of reach, and files that the server does not have
-    /// yet, are ignored.
+    /// Requests that the next sync of the group delivers a file again, even in the same version. The request is kept
+    /// until it is fulfilled or the file is deleted. Ignores files that are out of reach, and files that the server
+    /// does not have yet.
     /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`; `storeError`.
     public func requestDownload(forFileUUID file: FileUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in
@@ -27,15 +27,15 @@ extension SyncServer {
         }
     }
 
-    /// Drops what is pending, or everything that the library stores, with the copies that it made. Touches neither the
-    /// app's files nor the server. Requires no sign-in.
+    /// Drops pending changes, or everything that the library stores, with its copies. Touches neither the app's files
+    /// nor the server. Requires no sign-in.
     /// - Throws: `syncIsOperating`; `storeError`.
     public func reset(type: ResetType) throws(SyncError) {
         try driver.reset(type)
     }
 
-    /// Forgets a group that the user is no longer a member of: its files, and what could not be sent to it. The app's
-    /// own data is not touched.
+    /// Forgets a group that the user is no longer a member of: its files, and its unsent changes. The app's own data is
+    /// not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member; `storeError`.
     public func forget(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.forget(sharingGroupUUID)) }
@@ -47,7 +47,7 @@ extension SyncServer {
     }
 
     /// Syncs a group, then compares the app's files of the group with the files that the library knows.
-    /// - Parameter repair: Whether files that the app lacks are downloaded again by another sync; pending changes of a
+    /// - Parameter repair: Whether another sync downloads files that are missing from the app; pending changes of a
     ///   file are not touched.
     /// - Returns: The results before any repair.
     /// - Throws: As ``synced(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)``; `syncIsOperating` if
@@ -82,13 +82,13 @@ extension SyncServer {
         return found
     }
 
-    /// What is pending, why, and how often it was tried.
+    /// The pending changes and downloads, with reasons and numbers of attempts.
     public func pendingReport() -> PendingReport {
         driver.state.withLock { PendingReport($0.machine.state) }
     }
 
-    /// Logs everything that the library keeps track of, between a first and a last line, and returns the same as a
-    /// report. Omits names, texts and contents of files.
+    /// Logs everything that the library tracks, between a first and a last line, and returns it as a report. Omits
+    /// names, texts and contents of files.
     @discardableResult
     public func logAllTracking() -> TrackingReport {
         let report = driver.state.withLock { state in

@@ -2,12 +2,12 @@ public import Foundation
 
 // Queue calls: local, fast, and durable once they return. Each is one transaction; if it throws, nothing has changed.
 extension SyncServer {
-    /// Queues a file for upload, as a new file or as the next version of one. Replaces what is queued for the file and
-    /// not yet closed by a sync.
+    /// Queues a file for upload, as a new file or as the next version of one. Replaces queued changes of the file that
+    /// no sync has closed yet.
     ///
-    /// The file must not change until its upload is committed, withdrawn or set aside; a file that changed is not sent,
-    /// but set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
-    /// - Throws: `fileManagerError` if there is no such file; `noMimeType`, `mimeTypeOfFileChanged`,
+    /// The file must not change until its upload is committed, withdrawn or set aside; a changed file is not sent, but
+    /// set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
+    /// - Throws: `fileManagerError` if the file does not exist; `noMimeType`, `mimeTypeOfFileChanged`,
     ///   `fileGroupUUIDChanged`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `fileIsGone`,
     ///   `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`;
     ///   `storeError`.
@@ -55,9 +55,9 @@ extension SyncServer {
         try driver.change { machine throws(SyncError) in ((), try machine.upload(source, attributes, at: driver.now)) }
     }
 
-    /// Queues a change of a file's text alone. Replaces what is queued for the file and not yet closed.
-    /// - Throws: `badAppMetaData` without a text, `couldNotFindFileUUID` for a file that the server will not have by
-    ///   then, and as ``uploadImmutable(localFile:withAttributes:)``.
+    /// Queues a change of a file's text alone. Replaces queued changes of the file that are not closed yet.
+    /// - Throws: `badAppMetaData` without a text, `couldNotFindFileUUID` if the server will not have the file by then,
+    ///   and as ``uploadImmutable(localFile:withAttributes:)``.
     public func uploadAppMetaData(attributes: SyncAttributes) throws(SyncError) {
         try driver.change { machine throws(SyncError) in
             ((), try machine.uploadAppMetaData(attributes, at: driver.now))
@@ -66,8 +66,8 @@ extension SyncServer {
 
     /// Queues the changes of a file that were set aside: those that the server does not accept
     /// (``SyncEvent/singleFileUploadFailed(_:_:)``), and those that could not be sent before its group was lost.
-    /// Contents and text that were queued since then take precedence. A file that the app owns is uploaded in its
-    /// current state.
+    /// Contents and texts that were queued later take precedence. A file that the app owns is uploaded in its current
+    /// state.
     /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only the text of a file that the server does not
     ///   have; `fileManagerError` if the contents no longer exist; and as
     ///   ``uploadImmutable(localFile:withAttributes:)``.
@@ -81,9 +81,9 @@ extension SyncServer {
         }
     }
 
-    /// Withdraws all changes of a file that the server does not have yet, with the library's copies: queued, waiting for a
-    /// storage, or set aside. A transfer under way is cancelled. A file that never reached the server is forgotten. The
-    /// app's own file is not touched; ``requestDownload(forFileUUID:)`` gets the server's contents.
+    /// Withdraws all changes of a file that the server does not have yet, with the library's copies: queued, waiting
+    /// for a storage, or set aside. Cancels a transfer in progress. A file that never reached the server is forgotten.
+    /// The app's own file is not touched; ``requestDownload(forFileUUID:)`` requests the server's contents.
     ///
     /// A batch that the server has just completed can no longer be withdrawn: the next sync delivers the file.
     /// - Throws: `couldNotFindFileUUID` if nothing is pending; `commitUnderWay`; `storeError`.
@@ -102,15 +102,15 @@ extension SyncServer {
         try delete(filesWithUUIDs: [file])
     }
 
-    /// Queues deletions: all of them, or none. What is queued for the files and not yet closed is dropped, and so is what
-    /// waits for a storage or was set aside; a file that never reached the server is deleted at once.
+    /// Queues deletions: all of them, or none. Drops changes of the files that are queued and not yet closed, that wait
+    /// for a storage, or that were set aside; a file that never reached the server is deleted immediately.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
     ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`; `storeError`.
     public func delete(filesWithUUIDs files: [FileUUID]) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.delete(files, at: driver.now)) }
     }
 
-    /// Queues the creation of a sharing group, which is visible locally at once; content for it may be queued after it.
+    /// Queues the creation of a sharing group, which is visible locally at once; files for it may be queued after it.
     /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`; `permissionDenied` for users without storage, and while the
     ///   user is unknown; `storeError`.
     public func createSharingGroup(
@@ -134,7 +134,7 @@ extension SyncServer {
 
     /// Queues the user's departure from a group; must be followed by a sync of the group. The app keeps its files until
     /// it calls ``forget(sharingGroupUUID:)``.
-    /// - Throws: `unknownSharingGroup`; `notAMember` also if the user is about to leave; `openQueueNotEmpty`;
+    /// - Throws: `unknownSharingGroup`; `notAMember`, even if the user is only about to leave; `openQueueNotEmpty`;
     ///   `storeError`.
     public func removeFromSharingGroup(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in
@@ -142,7 +142,7 @@ extension SyncServer {
         }
     }
 
-    /// Closes what has been queued for a group so far, without a sync: it will be sent as a whole.
+    /// Closes the changes queued for a group so far, without a sync: they will be sent as a whole.
     /// - Throws: `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`; `storeError`.
     public func closeQueue(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in

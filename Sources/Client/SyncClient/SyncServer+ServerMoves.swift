@@ -3,23 +3,23 @@ internal import SyncProtocol
 public import SyncServerConnection
 internal import Synchronization
 
-// Files that the server itself moves to the storage of the new account, while the user can still use the former one.
+// Files that the server itself moves to the new account's storage, while the user can still use the former account.
 extension SyncServer {
-    /// How far the server is with moving the files of a switch of accounts.
+    /// The server's progress in moving the files of a switch of accounts.
     public struct ServerMove: Sendable, Hashable {
-        /// Whether it goes on.
+        /// The state of the move.
         public enum State: Sendable, Hashable {
-            /// The server moves one file after the other.
+            /// The server is moving files, one at a time.
             case moving
             /// It has tried every file.
             case done
-            /// It cannot read the former account any more.
+            /// It can no longer read the former account.
             case failed
             /// The switch was finished, or another one confirmed.
             case ended
         }
 
-        /// Whether it goes on.
+        /// The state of the move.
         public let state: State
         /// The number of files that were moved.
         public let numberMoved: Int
@@ -29,13 +29,13 @@ extension SyncServer {
         public let numberFailed: Int
     }
 
-    /// As ``confirmAccountSwitch()``, and asks the server to move the files itself. While it does, the devices of the user
-    /// upload none of their files again; afterwards, they upload what it has left.
+    /// Like ``confirmAccountSwitch()``, and asks the server to move the files itself. While it moves them, the user's
+    /// devices upload none of the files; afterwards, they upload the remaining ones.
     ///
-    /// May be repeated: if the reply was lost, ``accountSwitch`` is in the phase `confirming`.
-    /// - Parameter oldAccount: Fresh credentials of the account that is left.
-    /// - Returns: Whether the server moves the files. If not, since it cannot read the former storage, or moves none at
-    ///   all, they are uploaded from here.
+    /// May be repeated: if the reply was lost, ``accountSwitch`` has the phase `confirming`.
+    /// - Parameter oldAccount: Fresh credentials of the former account.
+    /// - Returns: Whether the server moves the files. If it cannot read the former storage, or does not move files,
+    ///   this device uploads them.
     /// - Throws: `oldAccountProofRequired` if these are not credentials of that account: nothing has changed; as
     ///   ``confirmAccountSwitch()``.
     public func confirmAccountSwitch(
@@ -44,8 +44,8 @@ extension SyncServer {
         try await confirmAccountSwitch(movingContentsFrom: Optional(oldAccount))
     }
 
-    /// Asks the server how far it is with moving the files of the switch, on whatever device that was confirmed. If it is
-    /// not moving them any more, this device starts to upload what is left.
+    /// Asks the server for its progress in moving the files of the switch, regardless of which device confirmed it. If
+    /// the server is no longer moving them, this device starts to upload the remaining files.
     /// - Returns: Nil if the server has not moved files of the switch.
     /// - Throws: `networkError` and others.
     public func accountSwitchServerMove() async throws(SyncError) -> ServerMove? {

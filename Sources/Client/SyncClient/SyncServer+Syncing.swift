@@ -2,15 +2,15 @@ import Synchronization
 
 // Syncs and their progress.
 extension SyncServer {
-    /// Requests a sync, and returns at once.
+    /// Requests a sync, and returns immediately.
     ///
-    /// With a group, what was queued for it is closed first, even while another sync is active; then the sync downloads
-    /// changes made by others, and uploads those of the app. Without a group, only ``sharingGroups`` is updated. During
-    /// a sync the request waits (``SyncEvent/syncDelayed``); while a sync is about to stop, nothing happens.
+    /// With a group, its queue is closed first, even while another sync is active; then the sync downloads changes made
+    /// by others, and uploads the app's. Without a group, only ``sharingGroups`` is updated. During a sync the request
+    /// waits (``SyncEvent/syncDelayed``); while a sync is about to stop, nothing happens.
     /// - Parameters:
     ///   - reAttemptGoneDownloads: Whether to retry files of the group that were out of reach.
     ///   - pushNotificationMessage: The push notification text for the other members if something is committed.
-    /// - Throws: `sharingGroupUUIDInconsistent` if something is queued for another group; `unknownSharingGroup`;
+    /// - Throws: `sharingGroupUUIDInconsistent` if changes are queued for another group; `unknownSharingGroup`;
     ///   `notAMember`; `storeError`. Later errors are reported by ``errors``.
     public func sync(
         sharingGroupUUID: SharingGroupUUID? = nil, reAttemptGoneDownloads: Bool = false,
@@ -23,7 +23,7 @@ extension SyncServer {
     }
 
     /// Requests a sync as ``sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` does, and waits
-    /// until everything that was closed for the group by then has been processed.
+    /// until all changes of the group that were closed by then have been processed.
     ///
     /// Cancelling the task ends the wait, not the sync; to end the sync, call ``stopSync()``.
     /// - Throws: ``SyncError``; `CancellationError`.
@@ -50,9 +50,9 @@ extension SyncServer {
         }
     }
 
-    /// Ends the active sync: transfers and requests under way are cancelled, within a second, and go on where they were
-    /// with the next sync. What the app is doing, such as taking a delivery, ends first. Delayed sync requests are dropped;
-    /// completed work is kept. Does nothing if no sync is active.
+    /// Ends the active sync: cancels transfers and requests in progress within a second; they resume with the next
+    /// sync. Work of the app in progress, such as accepting a delivery, completes first. Delayed sync requests are
+    /// dropped; completed work is kept. Does nothing if no sync is active.
     public func stopSync() {
         driver.stop()
     }
@@ -66,7 +66,7 @@ extension SyncServer {
     }
 
     /// Sends closed queues that could not be sent yet, if no sync is active, and the uploads that other processes left
-    /// in the ``UploadInbox``. Call it when the network is back, or when the app comes to the foreground.
+    /// in the ``UploadInbox``. Call it when the network returns, or when the app comes to the foreground.
     public func resumePendingUploads() {
         driver.resumePendingUploads()
     }
@@ -74,7 +74,7 @@ extension SyncServer {
     /// Whether a sync is active.
     public var isSyncing: Bool { driver.state.withLock { $0.machine.isSyncing } }
 
-    /// Whether a closed queue is still to be sent. An open queue does not count.
+    /// Whether a closed queue remains to be sent. An open queue does not count.
     public var uploadsPending: Bool { driver.state.withLock { $0.machine.uploadsPending } }
 
     /// The groups that the user is a member of.

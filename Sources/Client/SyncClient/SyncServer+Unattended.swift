@@ -3,10 +3,10 @@ import Logging
 
 // Transfers that continued while no process of the app was running.
 extension SyncServer {
-    /// Takes over a transfer that an earlier process started and that ended while no process was waiting for it, such
-    /// as one of a background session. Its result is used when its turn comes, and is not transferred again.
+    /// Accepts a transfer that an earlier process started and that ended while no process was waiting for it, such as a
+    /// background session's. The library uses its result when its turn comes, and does not transfer the file again.
     ///
-    /// A transfer that failed, or that is no longer needed, is forgotten; its file is removed.
+    /// If the transfer failed, or is no longer needed, discards it and removes its file.
     /// - Throws: `storeError`; `fileManagerError`.
     public func take(_ transfer: UnattendedTransfer) async throws(SyncError) {
         defer { if let file = transfer.file { try? FileManager.default.removeItem(at: file) } }

@@ -11,7 +11,7 @@ extension SyncServer {
         case user(SignedInUser)
     }
 
-    /// What is known about an invitation.
+    /// The server's information about an invitation.
     public enum SharingInvitationInfo: Sendable, Hashable {
         /// It never existed, is used up, or expired.
         case noInvitationFound
@@ -25,7 +25,7 @@ extension SyncServer {
         public let code: SharingInvitationUUID
         /// The permission of a user who redeems it.
         public let permission: Permission
-        /// Whether people without storage of their own may redeem it.
+        /// Whether people without their own storage may redeem it.
         public let allowsSocialSharing: Bool
 
         /// Creates an invitation.
@@ -40,8 +40,8 @@ extension SyncServer {
     public var syncServerUserID: String? { driver.state.withLock { $0.userID } }
 
     /// Asks the server whether it knows the user, and updates the sharing groups if it does.
-    /// - Throws: `differentUser` if the store has files of another user; `signedOutRemotely` if the user has switched to
-    ///   another account; `networkError` and others.
+    /// - Throws: `differentUser` if the store contains files of another user; `signedOutRemotely` if the user has
+    ///   switched to another account; `networkError` and others.
     @discardableResult
     public func checkForExistingUser() async throws(SyncError) -> CheckForExistingUserResult {
         let connection = try requireConnection()
@@ -61,7 +61,7 @@ extension SyncServer {
     }
 
     /// Creates a user with a first sharing group. Requires an account with storage.
-    /// - Parameter acceptsRetired: Whether an account that a user has switched away from begins as a user of its own;
+    /// - Parameter acceptsRetired: Whether an account that another user has left by a switch may start as a new user;
     ///   otherwise it is refused (`signedOutRemotely`).
     /// - Throws: `sharingGroupExists` if the group is known locally; `requestRefused` with the server's code; others.
     @discardableResult
@@ -95,7 +95,7 @@ extension SyncServer {
 
     /// Invites people to a sharing group, for 24 hours. Requires an admin of the group.
     /// - Parameters:
-    ///   - numberAcceptors: How many may accept, 1 to 10.
+    ///   - numberAcceptors: How many people may accept, 1 to 10.
     ///   - allowSharingAcceptance: Whether people without storage may accept: the inviting user hosts their files.
     /// - Returns: The code that people pass on.
     public func createSharingInvitation(
@@ -111,7 +111,7 @@ extension SyncServer {
         }
     }
 
-    /// Asks the server what an invitation offers. Requires no sign-in.
+    /// Requests the details of an invitation. Requires no sign-in.
     public func getSharingInvitationInfo(
         invitationCode: SharingInvitationUUID
     ) async throws(SyncError) -> SharingInvitationInfo {
@@ -173,7 +173,8 @@ extension SyncServer {
         try driver.bind(user, credentials.accountType)
     }
 
-    /// The user is known by now, which counts even if the groups have to wait for the next sync.
+    /// Updates the groups. Ignores most errors: the user is known by now, even if the groups must wait for the next
+    /// sync.
     private func refreshGroups() async throws(SyncError) {
         do { try await synced() } catch {
             if let error = error as? SyncError, error.code == .differentUser || error.code == .closed { throw error }
@@ -190,7 +191,7 @@ extension SyncServer {
 }
 
 extension SyncError {
-    /// What an app has to know about a connection error.
+    /// Translates a connection error for apps.
     init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
         let code: Code =
             switch error.code {

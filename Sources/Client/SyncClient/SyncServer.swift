@@ -16,8 +16,8 @@ public final class SyncServer: Sendable {
     let credentialProvider: (any CredentialProvider)?
     private let launchTask = Mutex<Task<Void, Never>?>(nil)
 
-    /// Opens the store, repairs what the last process left behind, and sends what that process could no longer send
-    /// (see ``Configuration/syncsPendingUploadsAtLaunch``).
+    /// Opens the store, repairs the last process's interrupted work, and sends its unsent queues (see
+    /// ``Configuration/syncsPendingUploadsAtLaunch``).
     /// - Parameters:
     ///   - delegate: Held weakly. Without one, downloads and conflicts wait.
     ///   - executor: Performs the requests; nil: `PlatformExecutor` does, with ``Configuration/maximumTransfers``. An
@@ -33,7 +33,7 @@ public final class SyncServer: Sendable {
             executor: executor ?? PlatformExecutor(maximumTransfers: configuration.maximumTransfers))
     }
 
-    /// The same with an environment and an HTTP stack supplied by the caller.
+    /// Like the public initialiser, with an environment and an HTTP stack supplied by the caller.
     package init(
         _ configuration: Configuration, _ credentialProvider: any CredentialProvider,
         _ delegate: (any SyncServerDelegate)?, _ environment: SyncEnvironment, executor: any HTTPExecutor,
@@ -106,35 +106,35 @@ public final class SyncServer: Sendable {
         set { driver.delegate = newValue }
     }
 
-    /// The UUID under which the server knows this device.
+    /// The UUID that identifies this device to the server.
     public var deviceUUID: DeviceUUID { driver.deviceUUID }
 
-    /// Ends the library's work and releases the store. Operations under way count as interrupted, and are resumed by
-    /// the next instance. All later calls throw `closed`.
+    /// Ends the library's work and releases the store. Operations in progress count as interrupted; the next instance
+    /// resumes them. All later calls throw `closed`.
     public func close() async {
         launchTask.withLock { $0?.cancel() }
         await driver.close()
     }
 
-    /// The URL of a location on this device; nil if there is no such base.
+    /// The URL of a location on this device; nil if the device has no such base.
     public func url(of location: LocalFileLocation) -> URL? { driver.files.url(of: location) }
 
     /// The location of a file, as queue calls expect it.
     public func location(of url: URL) -> LocalFileLocation { driver.files.location(of: url) }
 
-    // MARK: The one of the process
+    // MARK: The shared instance
 
     private static let shared = Mutex<SyncServer?>(nil)
 
-    /// Makes an instance the shared one of the process; see ``session``.
+    /// Sets the process's shared instance; see ``session``.
     public static func bootstrap(_ server: SyncServer) {
         shared.withLock { $0 = server }
     }
 
-    /// The instance that was passed to ``bootstrap(_:)``, which must have been called before.
+    /// The instance that was passed to ``bootstrap(_:)``, which must be called first.
     public static var session: SyncServer {
         guard let server = shared.withLock({ $0 }) else {
-            preconditionFailure("SyncServer.bootstrap(_:) comes before SyncServer.session")
+            preconditionFailure("call SyncServer.bootstrap(_:) before SyncServer.session")
         }
         return server
     }

@@ -1,7 +1,7 @@
-/// Receives what the library delivers to the app, and answers its questions. The methods are called one at a time, each
-/// after the last one returned.
+/// Receives the library's deliveries to the app, and answers its questions. The methods are called one at a time, each
+/// after the previous one has returned.
 ///
-/// Returning acknowledges a delivery: only then does the library consider it complete. If the process ends before, the
+/// Returning acknowledges a delivery: only then does the library consider it complete. If the process ends earlier, the
 /// same delivery is repeated after the next launch, so implementations must be idempotent.
 ///
 /// A method must not wait for a sync
@@ -10,23 +10,24 @@
 public protocol SyncServerDelegate: AnyObject, Sendable {
     /// Decides about a download that conflicts with local changes of the same file. Called if the configuration's
     /// ``ConflictResolver`` is ``ConflictResolver/delegate``.
-    /// - Returns: Nil to be asked again in a later sync; the current one ends. The default implementation returns nil.
+    /// - Returns: Nil to postpone the decision to a later sync; the current one ends. The default implementation
+    ///   returns nil.
     func syncServerMustResolveContentDownloadConflict(
         _ downloadContent: ServerContentType, downloadedContentAttributes: SyncAttributes,
         conflictType: ConflictingClientOperation
     ) async -> ContentDownloadResolution?
 
     /// Decides about deletions by others that conflict with local changes.
-    /// - Returns: An answer for each file; the question is repeated in a later sync for files without one. The default
+    /// - Returns: An answer for each file; a later sync asks again about files without an answer. The default
     ///   implementation answers for none.
     func syncServerMustResolveDownloadDeletionConflicts(
         _ conflicts: [DownloadDeletionConflict]
     ) async -> [FileUUID: DownloadDeletionResolution]
 
-    /// Takes delivery of a file group: moves the files at ``SyncServer/url(of:)``, and replaces or deletes what the app
-    /// has.
-    /// - Throws: Any error, if the app cannot take delivery now: the sync ends, and the group is delivered again in the
-    ///   next one.
+    /// Takes delivery of a file group: moves the files from ``SyncServer/url(of:)``, and replaces or deletes the app's
+    /// own files.
+    /// - Throws: Any error, if the app cannot take delivery now: the sync ends, and the next sync delivers the group
+    ///   again.
     func syncServerFileGroupDownloadComplete(group: [DownloadOperation]) async throws
 
     /// Takes delivery of a file group in which at least one file is out of reach; the other files are delivered as
@@ -39,14 +40,14 @@ public protocol SyncServerDelegate: AnyObject, Sendable {
     ) async
 
     /// Supplies the contents of a file that must be uploaded again: its owner has switched accounts (see
-    /// ``SyncServer/confirmAccountSwitch()``), the server was restored from a backup and has lost them, or others deleted
-    /// the file while another one of its file group was kept.
-    /// - Parameter fileVersion: The version that is wanted, no other one: the one that the app has.
-    /// - Returns: The default implementation has nothing.
+    /// ``SyncServer/confirmAccountSwitch()``), the server was restored from a backup and has lost them, or others
+    /// deleted the file while another file of its file group was kept.
+    /// - Parameter fileVersion: The required version, which is the app's current one; no other version is accepted.
+    /// - Returns: The default implementation supplies nothing.
     func contentForReupload(of attributes: SyncAttributes, fileVersion: FileVersion) async -> ReuploadContent
 }
 
-/// What an app has of a version that must be uploaded again.
+/// An app's contents of a version that must be uploaded again.
 public enum ReuploadContent: Sendable, Hashable {
     /// The version's contents, which must not change before the upload has ended.
     case file(LocalFileLocation)

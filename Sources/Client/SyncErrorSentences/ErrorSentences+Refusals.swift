@@ -1,12 +1,12 @@
 internal import SyncClient
 
-// Refusals of the server: one row for each of its codes, so that a new code does not compile without a sentence.
+// Refusals by the server: one row for each code, so that a new code does not compile without a sentence.
 extension ErrorSentences {
     func refusal(_ error: SyncError) -> String {
         guard let name = error.serverCode else { return unexplained(error) }
         guard let code = ErrorCode(rawValue: name) else {
             return
-                "the server refuses this for a reason that this program does not know; update it, or ask the server's "
+                "the server refuses this for a reason unknown to this program; update it, or ask the server's "
                 + "operator (\(name))"
         }
         return "\(text(code))\(Self.earliest(error)) (\(name))"
@@ -16,10 +16,10 @@ extension ErrorSentences {
         let status = error.status ?? 0
         let text =
             switch status {
-            case 413: "larger than the server takes; make it smaller, or leave it out"
-            case 429: "the server has too many requests, of yours or in all; try again later"
-            case 500...599: "the server does not work at the moment; try again later"
-            default: "the answer is not that of a sync server; check its address, and what stands in front of it"
+            case 413: "larger than the server accepts; make it smaller, or leave it out"
+            case 429: "the server has too many requests, from you or in total; try again later"
+            case 500...599: "the server is not working at the moment; try again later"
+            default: "the answer is not that of a sync server; check its address, and any proxy in front of it"
             }
         return "\(text)\(Self.earliest(error)) (status \(status))"
     }
@@ -32,12 +32,12 @@ extension ErrorSentences {
             .commitIdReused, .uploadOffsetMismatch, .uploadNotResumable, .pieceTooSmall:
             "the server does not understand the request; update this program, and report it if that does not help"
         case .parameterTooLong, .requestTooLong, .parameterOutOfRange:
-            "a name or a text is longer than the server takes; shorten it"
+            "a name or a text is longer than the server accepts; shorten it"
         case .unknownMimeType:
-            "the server does not take files of this type; ask its operator to allow it, or leave the file out"
+            "the server does not accept files of this type; ask its operator to allow it, or leave the file out"
         case .bodyLengthMismatch, .transferTooSlow:
-            "the transfer was interrupted, or too slow; it is tried again"
-        case .checksumMismatch, .pieceChecksumMismatch: "the bytes were damaged on the way; they are sent again"
+            "the transfer was interrupted, or too slow; it will be retried"
+        case .checksumMismatch, .pieceChecksumMismatch: "the bytes were damaged in transit; they will be sent again"
         case .contentMismatch: "these are not the bytes that were uploaded before; restore the former contents"
         case .credentialsMissing, .credentialsRejected:
             "the server does not accept the account; sign in again: \(remedies.signIn)"
@@ -45,89 +45,89 @@ extension ErrorSentences {
         case .userUnknown: notYetUser
         case .accountRetired: "you have switched to another account; sign in with that one: \(remedies.signIn)"
         case .storageAccountRequired:
-            "this invitation is for accounts with storage of their own; sign in with such an account"
+            "this invitation is for accounts that include storage; sign in with such an account"
         case .serverNotAllowed: "this server does not accept storage at that address; ask its operator"
         case .serverAcceptsAnyPassword:
-            "that storage accepts any password, or shows the folder to everybody; it must ask for the password"
+            "that storage accepts any password, or shows the folder to everybody; it must require the password"
         case .storageUnusable:
-            "that storage cannot keep a file; check its address, the password, and whether you may write there"
+            "that storage cannot store a file; check its address, the password, and your permission to write there"
         case .storageTermsNotAccepted:
-            "the owner's storage wants its terms accepted; its owner does that by signing in there in a browser"
+            "the storage requires its owner to accept its terms; the owner can do so by signing in there in a browser"
         case .endpointUnknown: "the server is too old for this, or its address is wrong; check it, or ask its operator"
         case .notFound, .misdirectedRequest: "there is no sync server at this address; check it"
-        case .fileUnknown: "the server does not know this file; synchronize, and look again"
-        case .appMetaDataUnknown: "the file has no description at the server; synchronize, and look again"
+        case .fileUnknown: "the server does not know this file; synchronize, then check again"
+        case .appMetaDataUnknown: "the file has no description at the server; synchronize, then check again"
         case .invitationUnknown, .invitationGone:
-            "there is no such invitation: it was used, or it is older than a day; ask for a new one"
+            "no such invitation: it was used, or it is older than a day; ask for a new one"
         case .groupUnknown:
             "the server does not know this group, or you are not in it; \(remedies.listGroups) shows yours"
-        case .memberUnknown: "the group has no such member; look again who is in it"
-        case .uploadUnknown: "the server has forgotten a transfer that took too long; it begins again"
-        case .switchUnknown: "there is no such switch of accounts, or it has expired; begin it again"
-        case .staleEpoch: "you have switched accounts meanwhile; sign in with the present one: \(remedies.signIn)"
+        case .memberUnknown: "the group has no such member; check the list of its members"
+        case .uploadUnknown: "the server has dropped a transfer that took too long; it will begin again"
+        case .switchUnknown: "no such switch of accounts, or it has expired; begin it again"
+        case .staleEpoch: "you have switched accounts meanwhile; sign in with the current one: \(remedies.signIn)"
         case .grantInvalid:
             "this device cannot prove that it is yours; use one that was synchronized with the former account"
         case .grantTooYoung:
             "this device is too new here to switch accounts; use one that was synchronized before, or sign in with the "
                 + "former account again in a week"
         case .freshSignInRequired:
-            "for this the server wants to see that it is you; sign in with the account once more, then try again: "
+            "the server requires a fresh sign-in for this; sign in with the account once more, then try again: "
                 + remedies.signIn
-        case .undoExpired: "the switch of accounts was made too long ago; ask the server's operator"
+        case .undoExpired: "the account was switched too long ago; ask the server's operator"
         case .accountInUse: "that account is, or was, another person's on this server; sign in with one of your own"
-        case .switchInProgress: "a switch to another account is proposed; cancel it there, or wait for a day"
-        case .switchConfirmed: "the switch of accounts is confirmed already; it can no longer be cancelled"
-        case .oldAccountProofRequired: "this server wants to see the former account; sign in with it as well"
+        case .switchInProgress: "a switch to another account is pending; cancel it there, or wait for a day"
+        case .switchConfirmed: "the switch of accounts is already confirmed; it can no longer be cancelled"
+        case .oldAccountProofRequired: "this server requires proof of the former account; sign in with it as well"
         case .reuploadByOwnerOnly: "only the file's owner can upload it again; ask them to synchronize"
         case .permissionTooLow: "you are not permitted to do that in this group; ask an admin of the group"
         case .groupExists: "the server has another group with this identifier; try again"
-        case .userExists: "the server knows you already; synchronize"
-        case .owningAccountRequired: "this needs an account with storage of its own; sign in with such an account"
+        case .userExists: "the server already knows you; synchronize"
+        case .owningAccountRequired: "this requires an account that includes storage; sign in with such an account"
         case .authorizationCodeRejected: "the sign-in took too long; sign in again: \(remedies.signIn)"
         case .storagePermissionMissing:
-            "you did not permit the use of your storage; sign in again, and permit it: \(remedies.signIn)"
-        case .alreadyMember: "you are a member of this group already; \(remedies.listGroups) shows yours"
+            "you did not allow the use of your storage; sign in again, and allow it: \(remedies.signIn)"
+        case .alreadyMember: "you are already a member of this group; \(remedies.listGroups) shows yours"
         case .ownerMissing, .ownerRemoved:
-            "the member whose storage took your files has left the group; ask an admin for a new invitation"
+            "the member whose storage held your files has left the group; ask an admin for a new invitation"
         case .pushNotConfigured: "this server does not notify devices of this kind; ask its operator"
         case .tooManyDevices: "you have as many devices as this server allows; ask its operator"
         case .quotaGroups: "you are in as many groups as this server allows; leave one first"
         case .quotaInvitations: "you have as many open invitations as this server allows; they expire after a day"
         case .quotaStagedChanges, .quotaStagedBytes:
-            "more of your changes wait at the server than it allows; try again later"
+            "the server holds too many of your unfinished changes; try again later"
         case .fileVersionMismatch, .appMetaDataVersionMismatch, .uploadConflict:
             "somebody else changed the file at the same moment; synchronize again"
         case .mimeTypeChanged:
-            "a file keeps the type with which it was uploaded first; give the new contents a new name"
+            "a file keeps the type of its first upload; give the new contents a new name"
         case .fileDeleted: "others have deleted the file; add it again under a new name"
-        case .fileNotDeleted: "the file is not deleted; synchronize, and look again"
+        case .fileNotDeleted: "the file is not deleted; synchronize, then check again"
         case .fileInOtherGroup: "the file belongs to another group; add a copy of it"
-        case .lastAdmin: "the group would have no admin any more; make somebody else an admin first"
-        case .notAMember: "you are not a member of this group, or not any more; ask for an invitation"
+        case .lastAdmin: "the group would no longer have an admin; make another member an admin first"
+        case .notAMember: "you are not, or no longer, a member of this group; ask for an invitation"
         case .cloudAuthorizationRevoked:
-            "the owner's storage does not admit the server any more; its owner must sign in again"
-        case .bodyTooLarge: "larger than the server takes; make it smaller, or leave it out"
-        case .appMetaDataTooLarge: "the file's name and description are longer than the server takes; shorten them"
+            "the owner's storage no longer admits the server; its owner must sign in again"
+        case .bodyTooLarge: "larger than the server accepts; make it smaller, or leave it out"
+        case .appMetaDataTooLarge: "the file's name and description are longer than the server accepts; shorten them"
         case .tooManyRequests, .tooManySimultaneousRequests, .tooManyTransfers, .busy:
-            "the server has too many requests, of yours or in all; try again later"
-        case .tooManyFailedSignIns: "too many sign-ins from this network were refused; try again later"
+            "the server has too many requests, from you or in total; try again later"
+        case .tooManyFailedSignIns: "too many sign-ins from this network have failed; try again later"
         case .quotaGroupRate, .quotaInvitationRate, .quotaCodeExchangeRate, .quotaPushRegistrationRate,
             .quotaAccountSwitchRate:
-            "you have done this as often as the server allows within an hour; try again later"
+            "you have reached the server's hourly limit for this; try again later"
         case .internal, .serverError, .serverUnavailable, .databaseUnavailable, .serverTimeout:
-            "the server does not work at the moment; try again later, and ask its operator if it lasts"
+            "the server is not working at the moment; try again later, and ask its operator if this persists"
         case .maintenance: "the server is closed for maintenance; try again later"
         case .providerUnavailable, .providerPaused, .providerBusy, .providerCircuitOpen:
-            "the account's provider does not answer at the moment; try again later"
-        case .providerMisconfigured: "the account's provider refuses the server; tell its operator"
+            "the account's provider is not answering at the moment; try again later"
+        case .providerMisconfigured: "the account's provider refuses the server; inform the server's operator"
         case .cloudUnavailable, .cloudRateLimited, .cloudTimeout:
-            "the storage does not answer at the moment; try again later"
+            "the storage is not answering at the moment; try again later"
         case .cloudRefused:
-            "the owner's storage refuses it, for instance because of its contents or its name; rename or change it, or "
+            "the owner's storage refuses it, perhaps because of its contents or its name; rename or change it, or "
                 + "leave it out"
         case .cloudQuotaExceeded: "the owner's storage has no room for it; delete something there, or get more room"
-        case .pushUnavailable, .pushTimeout: "the service that notifies devices does not answer; try again later"
-        case .pushRefused: "the service that notifies devices refuses; tell the server's operator"
+        case .pushUnavailable, .pushTimeout: "the service that notifies devices is not answering; try again later"
+        case .pushRefused: "the service that notifies devices refuses; inform the server's operator"
         }
     }
 }

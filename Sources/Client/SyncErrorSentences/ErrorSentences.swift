@@ -1,12 +1,13 @@
 public import SyncAccounts
 public import SyncClient
 
-/// What errors mean, in English sentences for people: what is wrong, and what they can do about it.
+/// English sentences that explain errors to people: the problem, and what they can do about it.
 ///
-/// A sentence begins with a small letter and has no full stop, so that a program can put it behind a name. The stable
-/// code follows in parentheses, for people who look for help. No sentence contains names of people, contents or addresses.
+/// A sentence begins with a small letter and has no full stop, so that a program can append it to a name. The stable
+/// code follows in parentheses, for people who search for help. No sentence contains names of people, contents or
+/// addresses.
 public struct ErrorSentences: Sendable {
-    /// What the program offers against errors, such as `album sign-in`, or the name of a button.
+    /// The program's remedies for errors, such as the command `album sign-in`, or the name of a button.
     public struct Remedies: Sendable {
         /// Signs in.
         public var signIn: String
@@ -40,12 +41,12 @@ public struct ErrorSentences: Sendable {
     /// The sentence for an error of the client library.
     public func sentence(for error: SyncError) -> String {
         if error.code == .requestRefused { return refusal(error) }
-        let text = known(error) ?? "this program does not know what went wrong; a newer version may"
+        let text = known(error) ?? "unknown to this program; a newer version may explain it"
         let detail = error.serverCode.map { "\(error.code.rawValue), \($0)" } ?? error.code.rawValue
         return "\(text)\(Self.earliest(error)) (\(detail))"
     }
 
-    /// When the server expects the next attempt, as the end of a sentence; empty if it does not say that.
+    /// The server's earliest time for the next attempt, as the end of a sentence; empty if the server gives none.
     static func earliest(_ error: SyncError) -> String {
         guard error.recovery == .retryLater, let pause = error.retryAfter, pause > .zero else { return "" }
         let seconds = Int((pause / .seconds(1)).rounded(.up))
@@ -59,11 +60,11 @@ public struct ErrorSentences: Sendable {
         return ", in \(text) at the earliest"
     }
 
-    /// The longest message of a server that is repeated.
+    /// The maximum length of a server's message that is quoted, in Unicode scalars.
     private static let longestMessage = 200
 
-    /// What the server says of itself, as the middle of a sentence. It may come from anything in front of the server, so
-    /// that only one line of printable text is taken.
+    /// The server's own message, as the middle of a sentence. Its author may be any proxy in front of the server, so
+    /// the result contains only one line of printable text.
     private static func quoted(_ message: String?) -> String {
         let line = String(
             String.UnicodeScalarView(
@@ -77,17 +78,17 @@ public struct ErrorSentences: Sendable {
     /// The sentence for an error that concerns one file, which the program names.
     public func sentence(forFile error: SyncError) -> String {
         switch error.code {
-        case .couldNotFindFileUUID: "its contents could not be sent; change it, and it is sent again"
+        case .couldNotFindFileUUID: "its contents could not be sent; change it to have it sent again"
         case .fileManagerError:
-            "it cannot be read, or was changed while it was sent; it is sent again when it is readable"
+            "it cannot be read, or was changed while it was being sent; it will be sent again when it is readable"
         default: sentence(for: error)
         }
     }
 
-    /// The sentence for somebody who is signed in, but has no user at the server yet.
+    /// The sentence for a person who is signed in, but has no user at the server yet.
     public var notYetUser: String {
-        "you are signed in, but the server does not know you yet; create a group (\(remedies.createGroup)), or join one "
-            + "with an invitation (\(remedies.join))"
+        "you are signed in, but the server does not know you yet; create a group (\(remedies.createGroup)), or join "
+            + "one with an invitation (\(remedies.join))"
     }
 
     /// The sentence for an error of a sign-in.
@@ -100,98 +101,99 @@ public struct ErrorSentences: Sendable {
     /// Nil for a code that is newer than this table.
     func known(_ error: SyncError) -> String? {
         switch error.code {
-        // Mistakes of the program, as far as a person can tell.
+        // Mistakes in the program, as far as a person can judge.
         case .noMimeType: "the file has no type; \(Self.report)"
         case .mimeTypeOfFileChanged:
-            "a file keeps the type with which it was uploaded first; give the new contents a new name"
+            "a file keeps the type of its first upload; give the new contents a new name"
         case .fileAlreadyDeleted: "the file is deleted; add it again under a new name"
         case .fileGroupUUIDChanged: "a file cannot move to other files of a group; \(Self.report)"
         case .fileQueuedForDeletion: "the file is about to be deleted; add it again afterwards"
         case .deletingUnknownFile, .getAttributesForUnknownFile, .couldNotFindFileUUID:
-            "there is no such file here; synchronize, and look again"
+            "no such file exists here; synchronize, then check again"
         case .badAppMetaData: "the file's description is missing; \(Self.report)"
         case .sharingGroupUUIDInconsistent:
-            "changes of another group wait to be sent; synchronize that group first (\(remedies.listGroups))"
-        case .unknownSharingGroup: "there is no such group; \(remedies.listGroups) shows yours"
-        case .sharingGroupExists: "this group exists already; \(remedies.listGroups) shows yours"
-        case .openQueueNotEmpty: "other changes wait to be sent; synchronize first"
+            "changes of another group are waiting to be sent; synchronize that group first (\(remedies.listGroups))"
+        case .unknownSharingGroup: "no such group exists; \(remedies.listGroups) shows yours"
+        case .sharingGroupExists: "this group already exists; \(remedies.listGroups) shows yours"
+        case .openQueueNotEmpty: "other changes are waiting to be sent; synchronize first"
         case .syncIsOperating: "this is not possible while files are being synchronized; try again afterwards"
-        case .appMetaDataUploadUndeletionAttempt: "the file is deleted; only its contents can bring it back"
+        case .appMetaDataUploadUndeletionAttempt: "the file is deleted; only uploading its contents can restore it"
         case .closed: "the program is ending; start it again"
-        case .storeInUse: "another process works with this directory or account; end that one, or wait for it"
+        case .storeInUse: "another process is using this directory or account; end that process, or wait for it"
         case .notSupported: "the server is too old for this; ask its operator to update it"
         // The world.
         case .networkError:
-            "the server cannot be reached; check the network and the server's address, what waits is sent later"
+            "the server cannot be reached; check the network and the server's address; pending changes will be sent "
+                + "later"
         case .serverDown:
-            "the server is closed at the moment\(Self.quoted(error.message)); what waits is sent later"
+            "the server is closed at the moment\(Self.quoted(error.message)); pending changes will be sent later"
         case .badServerVersion: "the server is too old for this program; ask its operator to update it"
-        case .tooManyRestarts: "others are changing the group all the time; try again in a moment"
+        case .tooManyRestarts: "others keep changing the group; try again in a moment"
         case .stagedChangesCannotBeWithdrawn:
-            "the server still has something that was given up here; try again later, it forgets that by itself"
+            "the server still holds a change that was withdrawn here, and will drop it after a while; try again later"
         case .inconsistentServer:
-            "the server's answers contradict each other; try again, and if it lasts, ask its operator"
+            "the server's answers contradict each other; try again, and ask its operator if this persists"
         case .uuidCollision: "the server has another group with this identifier; try again"
         // The caller.
-        case .notAMember: "you are not a member of this group, or not any more; ask for an invitation"
+        case .notAMember: "you are not, or no longer, a member of this group; ask for an invitation"
         case .permissionDenied: "you are not permitted to do that in this group; ask an admin of the group"
         case .fileIsGone: Self.gone(error.goneReason)
         case .noUser: notYetUser
-        case .signInRequired: "the server does not accept the account any more; sign in again: \(remedies.signIn)"
+        case .signInRequired: "the server no longer accepts the account; sign in again: \(remedies.signIn)"
         case .signedOutRemotely:
             "you have switched to another account"
                 + (error.activeAccountType.map { ", of the type \($0.rawValue)" } ?? "")
                 + "; sign in with it: \(remedies.signIn)"
                 + (error.undoUntil.map {
-                    "; if that was not you, sign in with this account once more, and take it back before \($0) UTC: "
+                    "; if that was not you, sign in with this account once more, and undo the switch before \($0) UTC: "
                         + remedies.undoSwitch
                 } ?? "")
         case .serverRestored:
-            "the server was restored from a backup and has lost this file, whose contents are not here either; add it "
-                + "again, or synchronize a device that has it"
+            "the server was restored from a backup and has lost this file, and its contents are not here either; add "
+                + "it again, or synchronize a device that has it"
         case .accountInUse: "that account is, or was, another person's on this server; sign in with one of your own"
         case .owningAccountRequired:
-            "an account without storage cannot take the place of one with files; sign in with another one"
+            "an account without storage cannot replace one with files; sign in with another account"
         case .deviceGrantInvalid:
             "this device cannot prove that it is yours; use one that was synchronized with the former account"
         case .deviceGrantTooYoung:
-            "this device is too new here to switch accounts; use one that was synchronized before, sign in with the former "
-                + "account once more and say so, or sign in with it again"
+            "this device is too new here to switch accounts; use one that was synchronized before, sign in with the "
+                + "former account once more and use it as proof, or sign in with it again"
                 + (error.usableFrom.map { " after \($0) UTC" } ?? " in a week")
         case .freshSignInRequired:
-            "for this the server wants to see that it is you; sign in with the account once more, then try again: "
+            "the server requires a fresh sign-in for this; sign in with the account once more, then try again: "
                 + remedies.signIn
-        case .undoExpired: "the switch of accounts was made too long ago; ask the server's operator"
-        case .switchInProgress: "a switch to another account is proposed; cancel it there, or wait for a day"
-        case .oldAccountProofRequired: "this server wants to see the former account; sign in with it as well"
-        case .noAccountSwitch: "there is no such switch of accounts, or it has expired; begin it again"
-        case .switchConfirmed: "the switch of accounts is confirmed already; it can no longer be cancelled"
-        case .differentUser: "this belongs to another person than the one who is signed in: \(remedies.signIn)"
+        case .undoExpired: "the account was switched too long ago; ask the server's operator"
+        case .switchInProgress: "a switch to another account is pending; cancel it there, or wait for a day"
+        case .oldAccountProofRequired: "this server requires proof of the former account; sign in with it as well"
+        case .noAccountSwitch: "no such switch of accounts, or it has expired; begin it again"
+        case .switchConfirmed: "the switch of accounts is already confirmed; it can no longer be cancelled"
+        case .differentUser: "this belongs to another person; sign in with that person's account: \(remedies.signIn)"
         case .socialAcceptanceNotAllowed:
-            "this invitation is for accounts with storage of their own; sign in with such an account"
+            "this invitation is for accounts that include storage; sign in with such an account"
         case .noInvitationFound:
-            "there is no such invitation: it was used, or it is older than a day; ask for a new one"
-        // Storage, there and here.
+            "no such invitation: it was used, or it is older than a day; ask for a new one"
+        // Remote and local storage.
         case .storageFull where error.recovery == .askOwner:
-            "the storage of the member who hosts it is full; ask that member to make room, it is sent when there is some"
+            "the storage of the member who hosts it is full; ask that member to make room; it will be sent then"
         case .storageFull:
-            "your storage is full; delete something there or get more room, it is sent when there is some"
+            "your storage is full; delete something there or get more room; it will be sent then"
         case .storageUnauthorized where error.recovery == .askOwner:
-            "the storage of the member who hosts it no longer admits the server; ask that member to sign in again, it is "
-                + "sent then"
+            "the storage of the member who hosts it no longer admits the server; ask that member to sign in again; it "
+                + "will be sent then"
         case .storageUnauthorized:
-            "your storage no longer admits the server; sign in again, it is sent then: \(remedies.signIn)"
+            "your storage no longer admits the server; to have it sent, sign in again: \(remedies.signIn)"
         case .storageOwnerMissing:
-            "the member whose storage took your files has left the group; ask an admin for a new invitation"
+            "the member whose storage held your files has left the group; ask an admin for a new invitation"
         case .storageUnavailable where error.storage == .own:
-            "your storage does not answer at the moment; it is sent later"
+            "your storage is not answering at the moment; it will be sent later"
         case .storageUnavailable:
-            "the storage of the member who hosts it does not answer at the moment; it is sent later"
+            "the storage of the member who hosts it is not answering at the moment; it will be sent later"
         case .commitUnderWay:
-            "it is being published at the moment; synchronize, and try again"
+            "the server is committing it at the moment; synchronize, and try again"
         case .storeError: "the program's own data cannot be read or written; is the disk full?"
-        case .fileManagerError: "a file cannot be read or written; is it still there, and is the disk full?"
-        case .deliveryRefused: "what others changed could not be stored here; is the disk full?"
+        case .fileManagerError: "a file cannot be read or written; does it still exist, and is the disk full?"
+        case .deliveryRefused: "changes by others could not be stored here; is the disk full?"
         default: nil
         }
     }
@@ -199,17 +201,17 @@ public struct ErrorSentences: Sendable {
     /// Nil for a code that is newer than this table.
     func known(_ code: SignInError.Code) -> String? {
         switch code {
-        case .denied: "the sign-in was refused at the provider; if that was a mistake, try again: \(remedies.signIn)"
-        case .timedOut: "nobody came back from the browser in time; try again: \(remedies.signIn)"
+        case .denied: "the provider refused the sign-in; if that was a mistake, try again: \(remedies.signIn)"
+        case .timedOut: "the sign-in in the browser was not completed in time; try again: \(remedies.signIn)"
         case .cancelled: "the sign-in was interrupted; try again: \(remedies.signIn)"
         case .portUnavailable:
             "the port for the browser's answer is in use; end the program that uses it, and try again"
         case .browserUnavailable: "no browser could be opened; open the printed page yourself"
         case .providerUnavailable: "the account's provider cannot be reached; try again later"
-        case .signInRequired: "the account must be signed in anew: \(remedies.signIn)"
+        case .signInRequired: "you must sign in to the account again: \(remedies.signIn)"
         case .misconfigured: "the provider refuses this program; its registration must be corrected"
         case .storageFailed: "the credentials cannot be read or written; check their file and the disk"
-        case .storageInsecure: "the file with the credentials is open to others; take away their permissions"
+        case .storageInsecure: "others can access the file with the credentials; remove their permissions"
         case .failed: "the sign-in failed; try again: \(remedies.signIn)"
         default: nil
         }
@@ -218,12 +220,12 @@ public struct ErrorSentences: Sendable {
     private static func gone(_ reason: GoneReason?) -> String {
         switch reason {
         case .fileRemovedOrRenamed:
-            "the file's contents were removed from its owner's storage; whoever has a copy can add it again"
-        case .userRemoved: "the file's owner has left; whoever has a copy can add it again"
+            "the file's contents were removed from its owner's storage; anyone with a copy can add it again"
+        case .userRemoved: "the file's owner has left; anyone with a copy can add it again"
         case .authTokenExpiredOrRevoked, nil:
-            "the owner's storage does not admit the server to the file; the owner must sign in again"
+            "the owner's storage does not give the server access to the file; the owner must sign in again"
         }
     }
 
-    static let report = "this is a mistake of the program; report it"
+    static let report = "this is a mistake in the program; report it"
 }

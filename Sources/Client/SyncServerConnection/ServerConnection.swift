@@ -6,14 +6,13 @@ public import SyncProtocol
 /// A client's connection to a SyncServer: one typed function for each endpoint.
 ///
 /// Each request is retried as far as it is safe (``RetryPolicy``), with new credentials once if the server refuses the
-/// old ones; requests that are refused concurrently share one refresh. Concurrent changes by other devices lead to an
-/// outcome, such as ``Outcome/stale(current:)``; everything else that keeps a request from its result is a
-/// ``ServerConnectionError``.
+/// old ones; requests that are refused concurrently share one refresh. Concurrent changes by other devices produce an
+/// outcome, such as ``Outcome/stale(current:)``; all other failures are a ``ServerConnectionError``.
 ///
-/// A server that takes requests and does not reply is left after a bounded time: a request that has waited in vain is
-/// repeated once, and none that begins after that is, until the server replies to one again. So each call, and also a whole
+/// If a server accepts requests and does not reply, calls end after a bounded time: a request without a reply is
+/// repeated once, and later requests are not repeated until the server replies again. So each call, and even a whole
 /// sync of the client library, ends at the latest ``RetryPolicy/baseDelay`` after twice the
-/// ``ServerConnectionConfiguration/idleTimeout``: 121 s, unless configured otherwise.
+/// ``ServerConnectionConfiguration/idleTimeout``: 121 s by default.
 ///
 /// Requests run concurrently, without a limit. Cancelling the calling task ends the transfer.
 public actor ServerConnection {
@@ -34,9 +33,9 @@ public actor ServerConnection {
     private var hasSaidSignInRequired = false
     private var minimumClientVersion: ServerVersion?
     private var tokenSpelling = TokenSpelling.hyphenated
-    /// When a request first waited in vain for a reply; nil if the server has replied since.
+    /// When a request first received no reply in time; nil if the server has replied since.
     private var silentSince: ContinuousClock.Instant?
-    /// What is known about uploads in pieces.
+    /// The server's support for uploads in pieces, as far as known.
     var pieces = PieceSupport()
 
     /// Creates a connection; sends nothing yet.
@@ -59,7 +58,7 @@ public actor ServerConnection {
 
     // MARK: A call
 
-    /// One request to an endpoint, and how it may be retried.
+    /// One request to an endpoint, with its retry rules.
     struct Call: Sendable {
         var endpoint: EndpointName
         var query: String
@@ -81,7 +80,7 @@ public actor ServerConnection {
         }
     }
 
-    /// Sends a request, with appropriate retries, until there is a reply that `read` can turn into a value.
+    /// Sends a request, with appropriate retries, until `read` can turn a reply into a value.
     func perform<Value: Sendable>(
         _ call: Call, read: @Sendable (HTTPReply) async throws(ServerConnectionError) -> Value
     ) async throws(ServerConnectionError) -> Value {
@@ -105,7 +104,7 @@ public actor ServerConnection {
                 return value
             }
             if credentials != nil, !hasChangedSpelling, let other = spelling.alternative(after: error) {
-                // Safe for every request: nothing is done without a token.
+                // Safe for every request: the server does nothing without a token.
                 (spelling, hasChangedSpelling) = (other, true)
                 continue
             }
@@ -146,7 +145,7 @@ public actor ServerConnection {
         var newAccessToken: Secret?
     }
 
-    /// One attempt: request, reply, and what the reply reveals about the server.
+    /// One attempt: request, reply, and the reply's information about the server.
     private func attempt<Value: Sendable>(
         _ call: Call, _ credentials: Credentials?, _ spelling: TokenSpelling, number: Int,
         read: @Sendable (HTTPReply) async throws(ServerConnectionError) -> Value
@@ -184,12 +183,12 @@ public actor ServerConnection {
         }
     }
 
-    /// How long a connection may take to fail before that counts as silence, like a reply that does not arrive.
+    /// A connection that takes longer to fail counts as silence, like a missing reply.
     private static let quickFailure: Duration = .seconds(10)
 
-    /// Notes that a request has waited in vain.
-    /// - Returns: Whether one had done so before this one began. Requests that wait at the same time are not judged by each
-    ///   other: what they wait on may be a connection that is dead, while a new one is not.
+    /// Records that a request received no reply in time.
+    /// - Returns: Whether that had happened to another request before this one began. Concurrent requests do not affect
+    ///   each other: they may share a dead connection, while a new connection may work.
     private func isSilentAgain(_ kind: TransportFailure.Kind, since begin: ContinuousClock.Instant) -> Bool {
         switch kind {
         case .timedOut: break
@@ -227,13 +226,13 @@ public actor ServerConnection {
         let version = reply.header(.serverVersion).flatMap(ServerVersion.init(rawValue:))
         serverVersion = version ?? serverVersion
         // Deployed clients ignore the version when credentials are refused or the server is closed, and older servers
-        // do not always send it then. A reply without it is not from a SyncServer, and says nothing about one.
+        // do not always send it then. A reply without it is not from a SyncServer, and reveals nothing about one.
         if let minimum = configuration.minimumServerVersion, status != 401, status != 503,
             version.map({ $0 < minimum }) ?? (status == 200 && reply.header(.serverVersion) != nil)
         {
             let error = ServerConnectionError(
                 .serverVersionTooOld, endpoint: endpoint, status: status,
-                detail: "needed is \(minimum), the server has \(version?.description ?? "none")")
+                detail: "\(minimum) is required, the server has \(version?.description ?? "none")")
             blockingError = error
             throw error
         }
@@ -257,7 +256,7 @@ public actor ServerConnection {
     }
 
     /// Throws unless the reply is a success of a SyncServer.
-    /// - Parameter extensions: What is known of the server.
+    /// - Parameter extensions: The known extensions of the server.
     static func check(
         _ reply: HTTPReply, of endpoint: EndpointName, expecting statuses: Set<Int> = [],
         extensions: ServerExtensions = .unknown, now: Date = Date()
@@ -271,7 +270,8 @@ public actor ServerConnection {
         }
     }
 
-    /// The error for the caller, with the maintenance message, the operator's before the reply's own, and the events that go with it.
+    /// The error for the caller, with the maintenance message (preferably the operator's, otherwise the reply's); also
+    /// reports the corresponding events.
     private func final(_ error: ServerConnectionError, of call: Call) async -> ServerConnectionError {
         var error = error
         switch error.code {
@@ -285,7 +285,7 @@ public actor ServerConnection {
         return error
     }
 
-    /// The operator's text; nil if there is none, or if it cannot be fetched.
+    /// The operator's text; nil if it does not exist or cannot be fetched.
     private func maintenanceMessage() async -> String? {
         guard let url = configuration.maintenanceMessageURL,
             let parts = URLComponents(url: url, resolvingAgainstBaseURL: true), let authority = parts.authority
@@ -331,14 +331,14 @@ public actor ServerConnection {
         return credentials
     }
 
-    /// Waits until there are credentials other than the refused ones; all refused requests wait for the same refresh.
+    /// Waits for new credentials to replace the refused ones; all refused requests wait for the same refresh.
     /// - Parameter count: The number of refreshes at the time when the refused credentials were read.
     private func replace(
         _ refused: Credentials, from count: Int, endpoint: EndpointName
     ) async throws(ServerConnectionError) {
         guard refreshCount == count else { return }
         if refresh == nil {
-            // The app may have obtained new ones on its own.
+            // The app may already have obtained new ones.
             guard await credentialProvider.credentials() == refused, refreshCount == count else { return }
         }
         let task = refresh ?? beginRefresh(refused)
@@ -375,7 +375,7 @@ public actor ServerConnection {
 }
 
 extension EndpointName {
-    /// Where requests to the endpoint go: those to one upload have one address, and differ by their methods.
+    /// The resource of the endpoint: requests to one upload share an address, and differ by their methods.
     fileprivate var resource: String {
         switch self {
         case .getUploadOffset, .appendToUpload, .abandonUpload: "Upload"

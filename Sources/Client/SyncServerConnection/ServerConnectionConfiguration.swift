@@ -2,9 +2,9 @@ public import Foundation
 public import Logging
 public import SyncProtocol
 
-/// How a ``ServerConnection`` reaches its server.
+/// The settings of a ``ServerConnection``.
 public struct ServerConnectionConfiguration: Sendable {
-    /// The URL at which the server answers; `https` except in tests. May have a path prefix.
+    /// The server's URL; `https` except in tests. May have a path prefix.
     public var baseURL: URL
     /// The UUID of this installation of the app.
     public var deviceUUID: DeviceUUID
@@ -12,18 +12,18 @@ public struct ServerConnectionConfiguration: Sendable {
     public var minimumServerVersion: ServerVersion?
     /// The URL of a text in which the operator explains why the server is closed; fetched when a 503 arrives.
     public var maintenanceMessageURL: URL?
-    /// How requests are retried.
+    /// The policy for retrying requests.
     public var retryPolicy: RetryPolicy
-    /// Maximum time without progress, for all requests; a commit gets more for each deletion.
+    /// Maximum time without progress, for all requests; a commit has more time for each deletion.
     public var idleTimeout: Duration
-    /// Where requests are logged: endpoints, statuses, durations and the server's request ids; never parameters,
-    /// headers or bodies.
+    /// The logger for requests, which receives endpoints, statuses, durations and the server's request ids; never
+    /// parameters, headers or bodies.
     public var logger: Logger
-    /// Whether files of 2 MiB and more are sent to the owner's storage directly, where server and storage permit that.
+    /// Whether files of 2 MiB and more are sent directly to the owner's storage, if server and storage permit that.
     public var directUploads = false
-    /// Whether files are read from the owner's storage directly, where server and storage permit that.
+    /// Whether files are read directly from the owner's storage, if server and storage permit that.
     public var directDownloads = false
-    /// What the device knows about the identity that it belongs to; read before each request, must not block.
+    /// The device's information about its identity; read before each request, must not block.
     public var identity: @Sendable () -> KnownIdentity
     /// Called for each event, in order, on the connection's executor: it must not block.
     public var observer: @Sendable (ConnectionEvent) -> Void

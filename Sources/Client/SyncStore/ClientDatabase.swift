@@ -42,7 +42,7 @@ package final class ClientDatabase: Sendable {
         var configuration = memoryConfiguration
         configuration.journalMode = .wal
         // A released instance, or a process that ends, may still be closing the file: the last connection checkpoints
-        // the log, and nobody else can read meanwhile (https://www.sqlite.org/wal.html, section 9).
+        // the log, and blocks all readers meanwhile (https://www.sqlite.org/wal.html, section 9).
         configuration.busyMode = .timeout(10)
         // Commits survive the end of the process, but not always a power loss; then the server is queried again.
         configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }

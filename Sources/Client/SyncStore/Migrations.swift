@@ -92,26 +92,26 @@ enum Migrations {
         CREATE TABLE clientState (key TEXT PRIMARY KEY NOT NULL, value TEXT);
         """
 
-    /// The index version that the directory is up to date with, and the master version named by a commit whose outcome
+    /// The index version up to which the directory is current, and the master version named by a commit whose outcome
     /// is unknown.
     static let versions = """
         ALTER TABLE sharingEntry ADD COLUMN indexedVersion INTEGER;
         ALTER TABLE uploadQueue ADD COLUMN commitVersion INTEGER;
         """
 
-    /// SQLite looks for children whenever a parent is removed; without an index it scans the whole table. See
+    /// SQLite searches for children whenever a parent is removed; without an index it scans the whole table. See
     /// https://www.sqlite.org/foreignkeys.html#fk_indexes
     static let references = """
         CREATE INDEX uploadItem_queue ON uploadItem(queueId);
         CREATE INDEX downloadItem_downloadGroup ON downloadItem(groupId);
         """
 
-    /// The batch as which a queue is being sent.
+    /// The batch in which a queue is being sent.
     static let batches = """
         ALTER TABLE uploadQueue ADD COLUMN batchUUID TEXT;
         """
 
-    /// The identity above the account, a switch of the account, and what is uploaded again because of one.
+    /// The identity above the account, a switch of the account, and the resulting uploads.
     static let accountSwitches = """
         CREATE TABLE accountState (
           id INTEGER PRIMARY KEY NOT NULL CHECK (id = 1),
@@ -132,13 +132,14 @@ enum Migrations {
         ALTER TABLE downloadItem ADD COLUMN awaitingReupload INTEGER NOT NULL DEFAULT 0;
         """
 
-    /// The switch that goes on while a further one is proposed.
+    /// The switch that continues while another one is proposed.
     static let furtherSwitches = """
         ALTER TABLE accountState ADD COLUMN formerSwitchId TEXT;
         """
 
-    /// What a restored server has lost. Uploads that counted as refused for good are sent again. What waits for a storage
-    /// is in a closed queue with the number of the queue that it was closed with, so that numbers are no longer unique.
+    /// Files that a restored server has lost. Uploads that counted as permanently refused are sent again. Changes that
+    /// wait for a storage are in a closed queue with the number of their original queue, so numbers are no longer
+    /// unique.
     static let refusals = """
         ALTER TABLE sharingEntry ADD COLUMN restoreMark TEXT;
         ALTER TABLE sharingEntry ADD COLUMN versionBeforeRestore INTEGER;
@@ -166,7 +167,7 @@ enum Migrations {
         CREATE UNIQUE INDEX uploadQueue_oneOpen ON uploadQueue(state) WHERE state = 'open';
         """
 
-    /// Whether the server may be moving the files of a switch by itself.
+    /// Whether the server itself may be moving the files of a switch.
     static let serverMoves = """
         ALTER TABLE accountState ADD COLUMN mayBeMovedByServer INTEGER NOT NULL DEFAULT 0;
         """

@@ -3,7 +3,7 @@ internal import GRDB
 internal import SyncEngine
 internal import SyncProtocol
 
-/// How a row of the state is stored in its table.
+/// The stored form of a row of the state in its table.
 protocol StoredRow: TableRow {
     static var table: String { get }
     static var selectSQL: String { get }

@@ -11,12 +11,12 @@ import Foundation
 @main
 struct Syncdir: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "syncdir", abstract: "Keeps a directory and a sharing group of a SyncServer equal.",
+        commandName: "syncdir", abstract: "Synchronizes a directory with a sharing group of a SyncServer.",
         discussion: """
-            Exit status: 0 all is done; 1 something went wrong, or does not exist; 3 many files are missing, and were not \
-            deleted for the others; 64 the command line is wrong; 69 the \
-            server or the account's provider cannot be reached; 75 another process is at it; 77 not signed in, or not \
-            permitted; 78 the configuration is wrong.
+            Exit status: 0 success; 1 something failed, or does not exist; 3 many files are missing, and were not \
+            deleted for others; 64 the command line is wrong; 69 the server or the account's provider cannot be \
+            reached; 75 another process is using the directory or account; 77 not signed in, or not permitted; 78 the \
+            configuration is wrong.
             """,
         version: "1.0.0",
         groupedSubcommands: [
@@ -45,14 +45,14 @@ struct Syncdir: AsyncParsableCommand {
 
 /// The options common to all commands.
 struct CommonOptions: ParsableArguments {
-    @Flag(help: "Print JSON: one object, or one a line where a command goes on.")
+    @Flag(help: "Print JSON: one object, or one per line while a command continues.")
     var json = false
 
-    @Option(help: ArgumentHelp("Which of several accounts.", valueName: "name"))
+    @Option(help: ArgumentHelp("The account's name, if there are several.", valueName: "name"))
     var account = "default"
 
     func validate() throws {
         guard !account.isEmpty, account.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) })
-        else { throw ValidationError("An account's name has letters, digits, - and _.") }
+        else { throw ValidationError("An account's name consists of letters, digits, - and _.") }
     }
 }

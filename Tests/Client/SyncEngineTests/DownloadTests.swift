@@ -254,7 +254,7 @@ struct FileGroupDeliveryTests {
         var state = driver.engine.state
         let stray = try #require(state.downloads.inOrder.first { $0.groupID == known[1].id })
         state.directory.put(DirectoryEntry(fileUUID: stray.fileUUID, sharingGroupUUID: Driver.group))
-        #expect(state.violations() == ["download \(stray.id) is of another sharing group than its file"])
+        #expect(state.violations() == ["download \(stray.id) has a different sharing group from its file"])
     }
 
     @Test("Downloads join the group of their file group, or begin one; without a file group each has its own")

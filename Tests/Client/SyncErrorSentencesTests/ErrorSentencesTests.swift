@@ -61,7 +61,7 @@ struct ErrorSentencesTests {
         error.status = 413
         #expect(
             sentences.sentence(for: error)
-                == "larger than the server takes; make it smaller, or leave it out (status 413)")
+                == "larger than the server accepts; make it smaller, or leave it out (status 413)")
         error.serverCode = "of_tomorrow"
         #expect(sentences.sentence(for: error).hasSuffix("(of_tomorrow)"))
         #expect(sentences.sentence(for: SyncError(SyncError.Code(rawValue: "new"))).hasSuffix("(new)"))
@@ -75,8 +75,8 @@ struct ErrorSentencesTests {
         down.message = "Back at ten, OK?"
         #expect(
             sentences.sentence(for: down)
-                == "the server is closed at the moment and says \u{201C}Back at ten, OK?\u{201D}; what waits is sent later "
-                + "(serverDown)")
+                == "the server is closed at the moment and says \u{201C}Back at ten, OK?\u{201D}; pending changes will "
+                + "be sent later (serverDown)")
         #expect(sentences.sentence(for: SyncError(.noUser)) == "\(sentences.notYetUser) (noUser)")
     }
 
@@ -86,7 +86,7 @@ struct ErrorSentencesTests {
         down.message = "Closed\u{1B}[2J\n\t until\u{202E} ten\u{0}"
         #expect(sentences.known(down)?.contains("\u{201C}Closed[2J until ten\u{201D}") == true)
         down.message = "\u{7}\n"
-        #expect(sentences.known(down) == "the server is closed at the moment; what waits is sent later")
+        #expect(sentences.known(down) == "the server is closed at the moment; pending changes will be sent later")
         down.message = String(repeating: "a", count: 100_000)
         #expect((sentences.known(down)?.count ?? 0) < 400)
     }

@@ -106,9 +106,9 @@ struct AlbumTests {
         try adaWithPhoto()
         #expect(try complaint("show", "2").contains("There is no photo 2"))
         #expect(try complaint("list", "--album", "Winter").contains("no album called Winter"))
-        #expect(try complaint("add", "/etc/passwd").contains("/etc/passwd is no JPEG picture"))
+        #expect(try complaint("add", "/etc/passwd").contains("/etc/passwd is not a JPEG picture"))
         #expect(try complaint("add", "/nowhere/a.jpg").contains("There is no file /nowhere/a.jpg"))
-        #expect(try complaint("join", "nonsense").contains("no invitation's code"))
+        #expect(try complaint("join", "nonsense").contains("not an invitation code"))
     }
 
     @Test("Albums of one name are made on purpose, and told apart")
@@ -171,7 +171,7 @@ struct AlbumTests {
         for sent in [3, 0] {
             let command = try run("phone", "sync")
             #expect(
-                command.status != 0 && command.output.contains("not sent: The lake: larger than the server takes; "),
+                command.status != 0 && command.output.contains("not sent: The lake: larger than the server accepts; "),
                 "\(command.output)")
             #expect(command.output.contains("\(sent) changes sent, 0 received"), "\(command.output)")
         }

@@ -54,7 +54,7 @@ extension SyncdirTests {
             for arguments in [["sync", ada.directory.path, "--group", group], ["sync", ada.directory.path]] {
                 let command = try ada.run(arguments)
                 #expect(command.status == 1)
-                #expect(command.output.contains("not synchronized: large (1.2 MB: larger than the server takes; "))
+                #expect(command.output.contains("not synchronized: large (1.2 MB: larger than the server accepts; "))
             }
             try bob.succeed("sync", bob.directory.path, "--group", group)
             #expect(try bob.files() == ["small": "small"])

@@ -124,7 +124,7 @@ extension SyncdirTests {
             let command = try ada.run("sync", ada.directory.path)
             #expect(command.status == 69, "\(command.output)")
             // The server may have stopped to ask the provider already.
-            let sentence = #/not synchronized: a.txt \(3 bytes: (your storage|the account's provider) does not answer/#
+            let sentence = #/not synchronized: a.txt \(3 bytes: (your storage|the account's provider) is not answering/#
             #expect(command.output.contains(sentence), "\(command.output)")
             #expect(try ada.files()["of-bob.txt"] == "Bob's")
             #expect(try ada.status().blocked?.integer == 0 && blocked(ada).isEmpty)

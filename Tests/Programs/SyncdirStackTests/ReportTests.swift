@@ -61,7 +61,7 @@ extension SyncdirTests {
             _ = try writer.wait()
 
             #expect(command.status == 1, "\(command.output)")
-            #expect(command.output.contains("state.db is being changed; it will be sent by the next sync"))
+            #expect(command.output.contains("state.db is being changed; the next sync will send it"))
             try ada.succeed("sync", ada.directory.path)
             try bob.succeed("sync", bob.directory.path)
             #expect(try bob.files() == ada.files())

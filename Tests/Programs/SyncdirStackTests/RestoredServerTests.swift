@@ -74,7 +74,7 @@ extension SyncdirTests {
             let command = try ada.run("sync", ada.directory.path)
             #expect(command.status == 0, "\(command.output)")
             #expect(command.output.contains("The server was restored from a backup."), "\(command.output)")
-            #expect(command.output.contains("↑ new.txt: it is at the server again"), "\(command.output)")
+            #expect(command.output.contains("↑ new.txt: the server has it again"), "\(command.output)")
             #expect(command.output.contains(" 0 conflicts"), "\(command.output)")
             try sync(bob, ada, bob)
             #expect(try ada.files() == files && bob.files() == files)

@@ -96,7 +96,7 @@ extension SyncdirTests {
 
             let command = try ada.run("switch-account", ada.directory.path, "--yes")
 
-            #expect(command.status == 0 && command.output.contains("no file waits"), "\(command.output)")
+            #expect(command.status == 0 && command.output.contains("no files are waiting"), "\(command.output)")
             try bob.succeed("sync", bob.directory.path)
             #expect(try bob.files() == ["a.txt": "one", "b.txt": "two and more"])
         }

@@ -5,11 +5,12 @@ import Synchronization
 /// Waits on the local machine for the browser's redirect (RFC 8252, section 7.3).
 ///
 /// Listens on loopback only. Browsers open connections speculatively and request icons, and other programs may send
-/// anything: each connection gets one reply, a few seconds and a few kilobytes, and none blocks another.
+/// anything: each connection may send a few kilobytes within a few seconds, and receives one reply; none blocks
+/// another.
 final class LoopbackListener: Sendable {
     /// The maximum number of concurrent connections; further ones wait.
     private static let maximumConnections = 32
-    /// Maximum size of a request's head in bytes; codes have a few hundred, RFC 9112, section 3, recommends 8,000 for
+    /// Maximum size of a request's head in bytes. Codes take a few hundred; RFC 9112, section 3, recommends 8,000 for
     /// the request line.
     private static let maximumHead = 16_384
     /// How long a connection may be idle.
@@ -51,13 +52,14 @@ final class LoopbackListener: Sendable {
         do {
             return [first, try Sockets.listener(port: try Sockets.port(of: first), isIPv6: true)]
         } catch {
-            // Another program that listens on ::1 would receive what is meant for us; without IPv6 that cannot happen.
+            // Another program that listens on ::1 would receive requests meant for this listener; without IPv6 that
+            // cannot happen.
             guard !error.isAddressInUse else { throw error }
             return [first]
         }
     }
 
-    /// Answers requests until one gets a final reply.
+    /// Answers requests until one receives a final reply.
     ///
     /// - Parameter respond: called on one thread, for each `GET` addressed to the listener's own host name.
     /// - Throws: ``SignInError/Code/timedOut``, ``SignInError/Code/cancelled``.
@@ -151,11 +153,11 @@ final class LoopbackListener: Sendable {
             return head.count < Self.maximumHead ? nil : LoopbackReply(status: 431, text: "The request is too long.")
         }
         guard let request = LoopbackRequest(Array(head[..<end])), let target = RequestTarget(request.target) else {
-            return LoopbackReply(status: 400, text: "This is not a request that belongs here.")
+            return LoopbackReply(status: 400, text: "This request does not belong here.")
         }
-        // A name that somebody has pointed at this machine, so that a web page can send us requests (DNS rebinding).
+        // Protects against DNS rebinding: a web page could send requests under a name that resolves to this machine.
         guard request.host?.lowercased() == "\(host.rawValue):\(port)" else { return .notFound }
-        guard request.method == "GET" else { return LoopbackReply(status: 405, text: "Only GET is answered here.") }
+        guard request.method == "GET" else { return LoopbackReply(status: 405, text: "Only GET is supported here.") }
         return respond(target)
     }
 

@@ -1,14 +1,14 @@
 /// The reply to the browser.
 struct LoopbackReply: Sendable, Equatable {
     var status: Int
-    /// Where the browser goes next; `nil` to stay.
+    /// Where to redirect the browser; `nil` to show ``text``.
     var location: String?
     /// A sentence for the user.
     var text: String
-    /// Whether nothing more is expected after this.
+    /// Whether this reply completes the sign-in.
     var isLast = false
 
-    static let notFound = LoopbackReply(status: 404, text: "There is nothing here.")
+    static let notFound = LoopbackReply(status: 404, text: "Nothing was found here.")
 
     /// The serialized reply (RFC 9112); one for each connection.
     var bytes: [UInt8] {

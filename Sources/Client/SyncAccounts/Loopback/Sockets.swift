@@ -27,7 +27,7 @@ enum Sockets {
     }
 
     /// A socket that listens on 127.0.0.1 or, if `isIPv6`, on ::1 alone.
-    /// - Parameter port: 0 for any that is free.
+    /// - Parameter port: 0 for any free port.
     static func listener(port: UInt16, isIPv6: Bool) throws(Failure) -> Descriptor {
         let family = isIPv6 ? AF_INET6 : AF_INET
         #if canImport(Glibc) || canImport(Musl)
@@ -85,7 +85,7 @@ enum Sockets {
             }
         }
         guard status == 0 else { throw Failure(call: "getsockname", number: errno) }
-        // The port is at the same place in both kinds of addresses (RFC 3493, section 3.3).
+        // The port has the same position in both kinds of addresses (RFC 3493, section 3.3).
         return UInt16(bigEndian: address.sin6_port)
     }
 
@@ -107,7 +107,7 @@ enum Sockets {
         return Array(buffer[..<received])
     }
 
-    /// Sends bytes; returns how many were accepted, `nil` if the connection is closed.
+    /// Sends bytes; returns the number accepted, or `nil` if the connection is closed.
     static func transmit(_ connection: Descriptor, _ bytes: ArraySlice<UInt8>) -> Int? {
         #if canImport(Darwin)
             let flags: Int32 = 0

@@ -6,11 +6,11 @@ import SyncServerConnection
     import FoundationNetworking
 #endif
 
-/// Signs a user in at their Nextcloud with the browser on their machine: login flow version 2 (Nextcloud Developer Manual,
-/// "Login Flow").
+/// Signs a user in at their Nextcloud with the browser on their machine: login flow version 2 (Nextcloud Developer
+/// Manual, "Login Flow").
 ///
-/// The user grants the app access on a page of their own server, which then hands out a password for this app alone. The
-/// app never sees the user's own password, and the user can withdraw the app's in their settings.
+/// The user grants the app access on a page of their own server, which then issues a password for this app only. The
+/// app never sees the user's own password, and the user can revoke the app's password in their settings.
 public struct NextcloudSignIn: Sendable {
     /// How long a Nextcloud keeps a flow open.
     public static let longestFlow: Duration = .seconds(1_200)
@@ -23,11 +23,11 @@ public struct NextcloudSignIn: Sendable {
     private let openBrowser: @Sendable (URL) async throws -> Void
 
     /// - Parameters:
-    ///   - server: where Nextcloud is, such as `https://cloud.example.com` or `https://example.com/nextcloud`.
-    ///   - appName: what the user reads on the page, and in the list of their devices.
-    ///   - timeout: how long the user has.
-    ///   - interval: how often the server is asked whether they have decided.
-    ///   - openBrowser: opens a URL in the system's browser; what it throws ends the sign-in.
+    ///   - server: Nextcloud's address, such as `https://cloud.example.com` or `https://example.com/nextcloud`.
+    ///   - appName: shown to the user on the page, and in the list of their devices.
+    ///   - timeout: the user's time limit.
+    ///   - interval: how often to ask the server for the user's decision.
+    ///   - openBrowser: opens a URL in the system's browser; an error that it throws ends the sign-in.
     public init(
         server: URL, transport: ProviderTransport = .system(), appName: String,
         timeout: Duration = Self.longestFlow, interval: Duration = .seconds(1),
@@ -42,7 +42,7 @@ public struct NextcloudSignIn: Sendable {
     }
 
     /// Signs in, and returns credentials for the server, whose storage is the user's Nextcloud.
-    /// - Throws: ``SignInError``: timed out, cancelled, the browser cannot be opened, or there is no Nextcloud.
+    /// - Throws: ``SignInError``: timed out, cancelled, the browser cannot be opened, or no Nextcloud answers.
     public func signIn() async throws(SignInError) -> AccountCredentials {
         let flow = try await begin()
         do { try await openBrowser(flow.page) } catch { throw SignInError(.browserUnavailable) }
@@ -81,7 +81,7 @@ public struct NextcloudSignIn: Sendable {
         guard reply.status == 200, let begun = try? JSONDecoder().decode(Begun.self, from: reply.body),
             let page = URL(string: begun.login), let endpoint = URL(string: begun.poll.endpoint)
         else { throw SignInError(.misconfigured, "no Nextcloud: status \(reply.status)") }
-        // The password will come from there.
+        // The server will issue the password there.
         guard isOfServer(page), isOfServer(endpoint) else {
             throw SignInError(.misconfigured, "the Nextcloud names another server")
         }
@@ -95,10 +95,10 @@ public struct NextcloudSignIn: Sendable {
         request.httpBody = Data("token=\(PercentEncoding.encode(flow.token))".utf8)
         let deadline = ContinuousClock.now + timeout
         while ContinuousClock.now < deadline {
-            // Not an error of the sign-in while the user is still deciding.
+            // While the user is still deciding, a failure is not an error of the sign-in.
             if let reply = try? await send(request), reply.status == 200 {
                 guard let granted = try? JSONDecoder().decode(Granted.self, from: reply.body) else {
-                    throw SignInError(.failed, "the Nextcloud grants what cannot be read")
+                    throw SignInError(.failed, "unreadable grant from the Nextcloud")
                 }
                 return granted
             }
@@ -119,7 +119,7 @@ public struct NextcloudSignIn: Sendable {
         let reply = try await send(request)
         guard reply.status == 200, let person = NextcloudUser.read(reply.body) else {
             throw SignInError(
-                .providerUnavailable, "the Nextcloud does not say who the user is: status \(reply.status)")
+                .providerUnavailable, "the Nextcloud does not identify the user: status \(reply.status)")
         }
         return person
     }
@@ -139,15 +139,15 @@ public struct NextcloudSignIn: Sendable {
 
     private func send(_ request: URLRequest) async throws(SignInError) -> ProviderTransport.Reply {
         var request = request
-        // What the user reads.
+        // Nextcloud shows this name to the user.
         request.setValue(appName, forHTTPHeaderField: "User-Agent")
         do { return try await transport.send(request) } catch {
             if error is CancellationError || Task.isCancelled { throw SignInError(.cancelled) }
-            throw SignInError(.providerUnavailable, "the Nextcloud does not answer")
+            throw SignInError(.providerUnavailable, "the Nextcloud is not answering")
         }
     }
 
-    /// Whether an address that the server names is its own.
+    /// Whether an address belongs to the server itself.
     private func isOfServer(_ address: URL) -> Bool {
         address.scheme == server.scheme && address.host() == server.host() && address.port == server.port
     }

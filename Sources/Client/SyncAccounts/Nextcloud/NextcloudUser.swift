@@ -2,7 +2,7 @@ import Foundation
 import SyncProtocol
 import SyncServerConnection
 
-/// What a Nextcloud or an ownCloud says about its user (Nextcloud, Developer Manual, "OCS API overview").
+/// A Nextcloud's or ownCloud's information about its user (Nextcloud, Developer Manual, "OCS API overview").
 enum NextcloudUser {
     private struct Reply: Decodable {
         struct Services: Decodable { var data: User }
@@ -21,12 +21,12 @@ enum NextcloudUser {
         var ocs: Services
     }
 
-    /// What is asked for; with ``requestHeader``.
+    /// The address of the user's data; requires ``requestHeader``.
     static func address(at server: URL) -> String {
         server.appending(path: "ocs/v2.php/cloud/user").absoluteString + "?format=json"
     }
 
-    /// Without it the services refuse a request, since a web page cannot send it.
+    /// The services refuse requests without this header, since a web page cannot send it.
     static let requestHeader = "OCS-APIRequest"
 
     static func read(_ body: Data) -> AccountCredentials.Person? {
@@ -36,10 +36,10 @@ enum NextcloudUser {
         }
     }
 
-    /// Where the user's files are, for the server.
+    /// The location of the user's files, for the server.
     /// - Parameters:
-    ///   - server: where the Nextcloud is; may end with slashes.
-    ///   - name: with which a password is sent; `nil` for a bearer token.
+    ///   - server: the Nextcloud's address; may end with slashes.
+    ///   - name: the name that accompanies a password; `nil` for a bearer token.
     static func details(of id: String, at server: String, name: String?) -> String? {
         var root = server
         while root.hasSuffix("/") { root.removeLast() }

@@ -1,13 +1,13 @@
 public import Foundation
 public import SyncProtocol
 
-/// How people sign in with one kind of account: where the browser goes, and with which clients.
+/// The sign-in for one kind of account: its endpoints, and its OAuth clients.
 ///
-/// Two codes are requested one after the other: the program's own, which identifies the user, and the server's, which
-/// gives the server access to the storage even when the user is away.
+/// The sign-in requests two codes in turn: the program's own, which identifies the user, and the server's, which gives
+/// the server access to the storage even when the user is away.
 public struct AccountScheme: Sendable, Hashable {
     public var accountType: AccountType
-    /// The user's own server; `nil` for a company's.
+    /// The user's own server; `nil` for a commercial provider.
     public var site: URL?
     /// The provider's authorization endpoint (RFC 6749, section 3.1).
     public var authorizationEndpoint: String
@@ -15,9 +15,9 @@ public struct AccountScheme: Sendable, Hashable {
     public var tokenEndpoint: String
     /// The program's client.
     public var program: OAuthClient
-    /// The server's client; `nil` if the server only gets the access token, for as long as it is valid.
+    /// The server's client; `nil` if the server receives only the access token, for as long as it is valid.
     public var server: OAuthClient?
-    /// Loopback ports that are registered with the provider, in the order in which they are tried; empty for any port.
+    /// Loopback ports that are registered with the provider, in order of preference; empty for any port.
     public var ports: [UInt16]
 
     /// The paths of the redirect URIs, which distinguish the two clients.
@@ -41,7 +41,7 @@ public struct AccountScheme: Sendable, Hashable {
                 OAuthClient(
                     clientID: id, redirect: OAuthClient.Redirect(host: .ipv4, path: serverPath),
                     scopes: ["openid", "profile", "https://www.googleapis.com/auth/drive.file"],
-                    // A refresh token is issued with the first consent only, or when the user is asked again.
+                    // Google issues a refresh token only with the first consent, or when the user is asked again.
                     parameters: ["access_type": "offline", "prompt": "consent"])
             }, ports: ports)
     }
@@ -65,7 +65,7 @@ public struct AccountScheme: Sendable, Hashable {
     }
 
     /// Microsoft: one application; `http://localhost/program` is registered for mobile and desktop applications, and
-    /// `http://localhost/server` for the web, as the server redeems its codes with a secret. Any port works.
+    /// `http://localhost/server` for the web, since the server redeems its codes with a secret. Any port works.
     public static func microsoft(clientID: String) -> AccountScheme {
         func client(_ path: String, _ scopes: [String]) -> OAuthClient {
             OAuthClient(
@@ -85,9 +85,9 @@ public struct AccountScheme: Sendable, Hashable {
     /// `http://127.0.0.1/program` and `http://127.0.0.1/server`.
     ///
     /// - Parameters:
-    ///   - site: where it is, such as `https://cloud.example.com` or `https://example.com/nextcloud`.
-    ///   - clientSecret: of the program's client, which these servers do not do without.
-    ///   - ports: that are registered, where a server compares them, too.
+    ///   - site: its address, such as `https://cloud.example.com` or `https://example.com/nextcloud`.
+    ///   - clientSecret: the secret of the program's client, which these servers require.
+    ///   - ports: the registered ports, for servers that compare ports as well.
     public static func nextcloud(
         at site: URL, clientID: String, clientSecret: String, serverClientID: String?, ports: [UInt16] = []
     ) -> AccountScheme {

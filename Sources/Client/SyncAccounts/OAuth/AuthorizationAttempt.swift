@@ -1,10 +1,10 @@
 import Foundation
 import SyncProtocol
 
-/// One authorization request to the user in the browser, and how its answer is recognised (RFC 6749, section 4.1.1; RFC
+/// One authorization request to the user in the browser, which recognises its answer (RFC 6749, section 4.1.1; RFC
 /// 7636).
 struct AuthorizationAttempt: Sendable {
-    /// What the browser returned.
+    /// The answer that the browser returned.
     enum Answer: Sendable, Equatable {
         case code(String)
         /// The provider's error code (RFC 6749, section 4.1.2.1).
@@ -14,7 +14,7 @@ struct AuthorizationAttempt: Sendable {
     let redirectURI: LoopbackRedirectURI
     let proof: ProofKey
     private let state: String
-    /// Where to send the browser.
+    /// The page to open in the browser.
     let url: URL
 
     init(

@@ -17,9 +17,9 @@ public struct BrowserSignIn: Sendable {
 
     /// - Parameters:
     ///   - appName: shown on the final page.
-    ///   - timeout: how long the user has for both pages together.
+    ///   - timeout: the user's time limit for both pages together.
     ///   - openBrowser: opens a URL in the system's browser, not in a view of the program's own (RFC 8252, section
-    ///     8.12); what it throws ends the sign-in.
+    ///     8.12); an error that it throws ends the sign-in.
     public init(
         _ scheme: AccountScheme, transport: ProviderTransport = .system(), appName: String,
         timeout: Duration = .seconds(300), now: @escaping @Sendable () -> Date = { Date() },
@@ -34,7 +34,7 @@ public struct BrowserSignIn: Sendable {
     }
 
     /// Signs in, and returns the user's credentials with a code for the server.
-    /// - Throws: ``SignInError``: denied, timed out, cancelled, or what the provider reports.
+    /// - Throws: ``SignInError``: denied, timed out, cancelled, or the provider's error.
     public func signIn() async throws(SignInError) -> AccountCredentials {
         let listener = try LoopbackListener(host: scheme.program.redirect.host, ports: scheme.ports)
         let attempts = try Attempts(scheme, port: listener.port, appName: appName)
@@ -69,7 +69,7 @@ public struct BrowserSignIn: Sendable {
                     }
                     return false
                 }
-                // The opener may return at once, or together with the user's answer; only the answer counts.
+                // The opener may return immediately, or together with the user's answer; only the answer counts.
                 while try await group.next() == false {}
                 group.cancelAll()
             }
@@ -94,7 +94,7 @@ private final class Attempts: Sendable {
         if let client = scheme.server {
             guard client.redirect.host == scheme.program.redirect.host,
                 client.redirect.path != scheme.program.redirect.path
-            else { throw SignInError(.misconfigured, "both codes come back to the same place") }
+            else { throw SignInError(.misconfigured, "both codes have the same redirect path") }
             server = try AuthorizationAttempt(client, of: scheme, port: port)
         } else {
             server = nil
@@ -105,7 +105,7 @@ private final class Attempts: Sendable {
     /// Only the first answer to each request counts; the server's code is not requested before the program's has
     /// arrived.
     func respond(to target: RequestTarget) -> LoopbackReply {
-        let foreign = LoopbackReply(status: 400, text: "This is not the answer that \(appName) waits for.")
+        let foreign = LoopbackReply(status: 400, text: "This is not the answer that \(appName) is waiting for.")
         if program.isAddressed(by: target) {
             guard let answer = program.answer(in: target) else { return foreign }
             let isFirst = answers.withLock { answers in

@@ -3,10 +3,10 @@ public import SyncProtocol
 /// A client registered with a provider, and the scopes that it requests (RFC 6749, section 2).
 public struct OAuthClient: Sendable, Hashable {
     public var clientID: String
-    /// Google's desktop clients have one that must be sent although every copy of the program contains it; otherwise
+    /// Google's desktop clients must send their secret, although every copy of the program contains it; otherwise
     /// `nil`.
     public var clientSecret: String?
-    /// Where the browser is redirected.
+    /// The redirect URI.
     public var redirect: Redirect
     /// The provider's names of the scopes.
     public var scopes: [String]
@@ -24,7 +24,7 @@ public struct OAuthClient: Sendable, Hashable {
         self.parameters = parameters
     }
 
-    /// A redirect URI of the program without its port.
+    /// A redirect URI of the program, without its port.
     public struct Redirect: Sendable, Hashable {
         public var host: LoopbackRedirectURI.Host
         /// Begins with a slash.

@@ -6,7 +6,7 @@ import SyncProtocol
 struct ProofKey: Sendable {
     let verifier: CodeVerifier
 
-    /// 32 random octets make a verifier of 43 characters (RFC 7636, section 4.1).
+    /// 32 random octets yield a verifier of 43 characters (RFC 7636, section 4.1).
     init() {
         guard let verifier = CodeVerifier(RandomText.make(octets: 32)) else {
             preconditionFailure("43 characters of base64url are a verifier")

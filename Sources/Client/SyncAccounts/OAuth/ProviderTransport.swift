@@ -22,7 +22,7 @@ public struct ProviderTransport: Sendable {
         }
     }
 
-    /// Sends a request; throws any error if there is no reply.
+    /// Sends a request; throws any error if no reply arrives.
     public var send: @Sendable (_ request: URLRequest) async throws -> Reply
 
     public init(send: @escaping @Sendable (_ request: URLRequest) async throws -> Reply) { self.send = send }
@@ -49,7 +49,7 @@ public struct ProviderTransport: Sendable {
     @available(*, deprecated, renamed: "system(timeout:)")
     public static func urlSession(timeout: Duration = .seconds(30)) -> ProviderTransport { system(timeout: timeout) }
 
-    /// Cancels what takes longer.
+    /// Cancels `body` if it takes longer.
     private static func within<Value: Sendable>(
         _ timeout: Duration, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

@@ -51,7 +51,7 @@ struct TokenClient: Sendable {
         var items = grant
         var authorization: String?
         switch (scheme.site, scheme.program.clientSecret) {
-        // ownCloud knows clients by HTTP Basic only (RFC 6749, section 2.3.1).
+        // ownCloud authenticates clients by HTTP Basic only (RFC 6749, section 2.3.1).
         case (.some, let secret?):
             let pair = PercentEncoding.encode(scheme.program.clientID) + ":" + PercentEncoding.encode(secret)
             authorization = "Basic " + Data(pair.utf8).base64EncodedString()
@@ -76,7 +76,7 @@ struct TokenClient: Sendable {
     /// Who a token belongs to, according to the provider.
     func person(of tokens: Tokens) async throws(SignInError) -> AccountCredentials.Person {
         let profile = PersonProfile(of: scheme)
-        guard let profile else { throw SignInError(.misconfigured, "no profile of \(scheme.accountType.rawValue)") }
+        guard let profile else { throw SignInError(.misconfigured, "no profile for \(scheme.accountType.rawValue)") }
         var request = try Self.request(profile.url)
         request.setValue("Bearer " + tokens.accessToken, forHTTPHeaderField: "Authorization")
         if scheme.site != nil { request.setValue("true", forHTTPHeaderField: NextcloudUser.requestHeader) }
@@ -97,7 +97,7 @@ struct TokenClient: Sendable {
         return person
     }
 
-    /// A user's credentials with new tokens; values that the new tokens lack are kept.
+    /// A user's credentials with new tokens; keeps values that are missing from the new tokens.
     func credentials(
         _ tokens: Tokens, of person: AccountCredentials.Person, keeping old: AccountCredentials? = nil
     ) -> AccountCredentials {
@@ -134,8 +134,8 @@ struct TokenClient: Sendable {
         }
     }
 
-    /// RFC 6749, section 5.2: only `invalid_grant` concerns the user; Microsoft uses other codes for some of it, and a
-    /// Nextcloud says `invalid_request` of a code or refresh token that it does not know.
+    /// RFC 6749, section 5.2: only `invalid_grant` concerns the user; Microsoft uses other codes for some cases, and a
+    /// Nextcloud returns `invalid_request` for an unknown code or refresh token.
     private func refusal(_ reply: ProviderTransport.Reply, isRefresh: Bool) -> SignInError {
         guard reply.status != 429, reply.status < 500, let body = try? Self.decode(ErrorBody.self, reply) else {
             return SignInError(.providerUnavailable, "status \(reply.status)")
@@ -152,7 +152,7 @@ struct TokenClient: Sendable {
     }
 }
 
-/// Where a provider identifies a token's user, and how its reply is parsed.
+/// A provider's endpoint that identifies a token's user, and the format of its reply.
 struct PersonProfile {
     let url: String
     let takesPost: Bool

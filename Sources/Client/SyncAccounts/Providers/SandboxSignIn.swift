@@ -8,7 +8,7 @@ public import SyncServerConnection
 
 /// For development: signs in as a user of the sandbox (docs/sandbox.md), without a browser.
 ///
-/// The sandbox returns headers that are currently valid; a refresh requests them again.
+/// The sandbox returns currently valid headers; a refresh requests them again.
 public actor SandboxSignIn: CredentialProvider {
     private let url: URL
     private let transport: ProviderTransport
@@ -23,7 +23,7 @@ public actor SandboxSignIn: CredentialProvider {
     }
 
     /// The current account in the sandbox.
-    /// - Throws: ``SignInError/Code/signInRequired`` if there is none, ``SignInError/Code/providerUnavailable``.
+    /// - Throws: ``SignInError/Code/signInRequired`` if it does not exist, ``SignInError/Code/providerUnavailable``.
     public func account() async throws(SignInError) -> AccountCredentials {
         let credentials = try await ask()
         kept = credentials
@@ -53,7 +53,7 @@ public actor SandboxSignIn: CredentialProvider {
     private func ask() async throws(SignInError) -> AccountCredentials {
         let reply: ProviderTransport.Reply
         do { reply = try await transport.send(URLRequest(url: url)) } catch {
-            throw SignInError(.providerUnavailable, "the sandbox does not answer")
+            throw SignInError(.providerUnavailable, "the sandbox is not answering")
         }
         guard reply.status == 200, let account = try? JSONDecoder().decode(Account.self, from: reply.body),
             let credentials = Self.credentials(account)

@@ -1,7 +1,7 @@
 /// Stores one account's credentials between launches of a program.
 ///
-/// Readable without user interaction, also in the background. On Apple's platforms an app makes its keychain wrapper
-/// conform; for Linux there is ``FileCredentialStore``.
+/// Must be readable without user interaction, even in the background. On Apple's platforms an app's keychain wrapper
+/// should conform; on Linux use ``FileCredentialStore``.
 public protocol CredentialStore: Sendable {
     /// The stored credentials; `nil` if there are none.
     /// - Throws: ``SignInError/Code/storageFailed``, ``SignInError/Code/storageInsecure``.

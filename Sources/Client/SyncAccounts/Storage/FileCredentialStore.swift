@@ -12,15 +12,15 @@ public import Foundation
 
 /// Stores credentials in a file that only its owner can read (mode 0600).
 ///
-/// A file that others could read, that another user owns or that is a symbolic link is refused, not repaired: its
-/// contents may already be known. New contents replace the old ones by a rename, after their bytes are on disk.
+/// Refuses, and does not repair, a file that others could read, that another user owns, or that is a symbolic link:
+/// others may already know its contents. New contents replace the old ones by a rename, after their bytes are on disk.
 public struct FileCredentialStore: CredentialStore {
     /// Far larger than any credentials.
     private static let maximumBytes = 262_144
 
     private let file: URL
 
-    /// - Parameter file: its folder is created if it is missing, accessible to its owner only.
+    /// - Parameter file: its folder is created if missing, accessible to its owner only.
     public init(file: URL) { self.file = file }
 
     public func load() throws(SignInError) -> AccountCredentials? {
@@ -33,7 +33,7 @@ public struct FileCredentialStore: CredentialStore {
         try Self.requirePrivate(descriptor)
         let bytes = try Self.read(descriptor)
         do { return try JSONDecoder().decode(AccountCredentials.self, from: bytes) } catch {
-            throw SignInError(.storageFailed, "not what was stored")
+            throw SignInError(.storageFailed, "the file does not contain stored credentials")
         }
     }
 
@@ -67,7 +67,7 @@ public struct FileCredentialStore: CredentialStore {
         guard status.st_uid == geteuid() else { throw SignInError(.storageInsecure, "somebody else's file") }
         guard status.st_mode & 0o077 == 0 else {
             throw SignInError(
-                .storageInsecure, "others may use the file: mode " + String(status.st_mode & 0o777, radix: 8))
+                .storageInsecure, "others may access the file: mode " + String(status.st_mode & 0o777, radix: 8))
         }
     }
 

@@ -1,9 +1,9 @@
 import Synchronization
 
 /// The delegate protocol of the library's predecessor, whose answers may arrive later and from anywhere. For apps that
-/// migrate; new ones implement ``SyncServerDelegate``.
+/// migrate; new apps implement ``SyncServerDelegate``.
 ///
-/// The methods are called one at a time, on no particular thread. Returning from a delivery acknowledges it.
+/// The methods are called one at a time, on any thread. Returning from a delivery acknowledges it.
 public protocol SyncServerCallbackDelegate: AnyObject, Sendable {
     /// Decides about a download that conflicts with local changes, by calling
     /// ``SyncServerConflict/resolveConflict(resolution:)``.
@@ -19,8 +19,8 @@ public protocol SyncServerCallbackDelegate: AnyObject, Sendable {
     func syncServerFileGroupDownloadGone(group: [DownloadOperation])
     /// Called when others created groups for the user, changed groups, or ended them.
     func syncServerSharingGroupsDownloaded(created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup])
-    /// Supplies the contents of a file that must be uploaded again after a switch of accounts. The default implementation
-    /// has nothing.
+    /// Supplies the contents of a file that must be uploaded again after a switch of accounts. The default
+    /// implementation supplies none.
     func contentForReupload(of attributes: SyncAttributes, fileVersion: FileVersion) -> ReuploadContent
     /// Called for each error.
     func syncServerErrorOccurred(error: SyncError)
@@ -34,7 +34,7 @@ extension SyncServerCallbackDelegate {
     ) -> ReuploadContent { .notAvailable }
 }
 
-/// A conflict that waits for its answer. If it is released without one, the question is asked again in a later sync.
+/// A conflict that waits for its answer. If it is released without an answer, a later sync asks again.
 public final class SyncServerConflict<Resolution: Sendable>: Sendable {
     /// The local changes.
     public let conflictType: ConflictingClientOperation
@@ -93,7 +93,7 @@ public final class CallbackDelegateAdapter: SyncServerDelegate {
         server.delegate = self
     }
 
-    /// There is no delegate to accept the delivery: the files are delivered again.
+    /// No delegate can accept the delivery: the files are delivered again.
     private struct NoDelegate: Error {}
 
     private func requireDelegate() throws -> any SyncServerCallbackDelegate {

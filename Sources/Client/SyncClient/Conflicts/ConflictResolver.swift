@@ -13,22 +13,22 @@ public struct ConflictResolver: Sendable {
 
     /// The app's ``SyncServerDelegate`` decides about each conflict.
     public static let delegate = ConflictResolver(strategy: .delegate)
-    /// Local changes are dropped, and the changes made by others are delivered.
+    /// Local changes are dropped, and changes made by others are delivered.
     public static let serverWins = ConflictResolver(strategy: .serverWins)
-    /// Local changes are sent as the next version. A change of the text alone cannot restore a file that others
-    /// deleted: in that case the deletion wins.
+    /// Local changes are sent as the next version. A text change alone cannot restore a file that others deleted: in
+    /// that case the deletion wins.
     public static let localWins = ConflictResolver(strategy: .localWins)
 
     /// Both sides are merged into one file.
     ///
-    /// The server's version counts as known and the local uploads are dropped; the merged file replaces them atomically
+    /// The library records the server's version and drops the local uploads; the merged file replaces them atomically
     /// and is sent in the same sync. Nothing is delivered for the file: `merge` itself writes the result to the app's
-    /// own data, and must allow for being called twice.
+    /// own data, and must tolerate being called twice.
     /// - Parameters:
     ///   - deletionsWin: Whether a file that one side changed and the other deleted is deleted. By default its contents
-    ///     win, whichever side deleted it; then the app is asked for the other files of its file group
-    ///     (``SyncServerDelegate/contentForReupload(of:fileVersion:)``), which come back, too.
-    ///   - merge: Makes the merged file. If it throws, the question is asked again in a later sync.
+    ///     win, regardless of which side deleted it; the library then asks the app for the other files of its file
+    ///     group (``SyncServerDelegate/contentForReupload(of:fileVersion:)``), and restores them as well.
+    ///   - merge: Creates the merged file. If it throws, a later sync asks again.
     public static func merge(
         deletionsWin: Bool = false, _ merge: @escaping @Sendable (MergeInput) async throws -> MergedFile
     ) -> ConflictResolver {

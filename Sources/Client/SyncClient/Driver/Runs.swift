@@ -1,14 +1,14 @@
 import SyncEngine
 import SyncProtocol
 
-/// The syncs that the app asked for and that have not ended, kept in step with those of the engine.
+/// The syncs that the app requested and that have not ended, kept in step with the engine's.
 struct Runs {
-    /// A sync that the app asked for.
+    /// A sync that the app requested.
     struct Run {
         let id: UInt64
         let group: SharingGroupUUID?
-        /// The last queue that was closed when the app asked; the run gets its report only once that queue has been
-        /// processed.
+        /// The last queue that was closed at the time of the request; the run receives its report only once that queue
+        /// has been processed.
         var lastClosed: Int64 = 0
         var report = SyncReport()
         var continuation: CheckedContinuation<SyncReport, any Error>?
@@ -47,7 +47,7 @@ struct Runs {
         for index in active.indices { active[index].mayEnd = true }
     }
 
-    /// Removes the runs for which the engine has nothing more to do; the others continue with the engine's next sync.
+    /// Removes the runs whose work the engine has completed; the others continue with the engine's next sync.
     mutating func takeEnded(unless goesOn: (Run) -> Bool) -> [Run] {
         var ended: [Run] = []
         var kept: [Run] = []

@@ -5,12 +5,12 @@ import SyncServerConnection
 import SyncStore
 import Synchronization
 
-// Whose store it is, and with which of their accounts.
+// The user of the store, and the user's account.
 extension SyncDriver {
-    /// What is known about the identity that the store belongs to.
+    /// The known identity of the store's user.
     var knownIdentity: KnownIdentity { identity.withLock { $0 } }
 
-    /// Records who is signed in. A store belongs to one user until it is fully reset.
+    /// Records the signed-in user. A store belongs to one user until it is fully reset.
     /// - Throws: `differentUser`; `storeError`.
     func bind(_ user: SignedInUser, _ accountType: AccountType) throws(SyncError) {
         try state.withLock { state throws(SyncError) in
@@ -33,7 +33,7 @@ extension SyncDriver {
         }
     }
 
-    /// Takes over what the server reports about the identity, if it is the store's.
+    /// Adopts the identity that the server reports, if it is the store's.
     private func adopt(_ user: SignedInUser, _ state: inout State) throws(SyncError) {
         guard state.userID == nil || state.userID == user.userID.description else { throw SyncError(.differentUser) }
         guard let reported = user.identity else { return }
@@ -47,8 +47,8 @@ extension SyncDriver {
             try grants.save(grant)
             identity.withLock { $0.deviceGrant = grant }
         } catch {
-            // Without it, the server issues another one at the next sign-in.
-            logger.error("The device's grant cannot be stored", metadata: ["error": "\(type(of: error))"])
+            // The server issues another grant at the next sign-in.
+            logger.error("Could not store the device's grant", metadata: ["error": "\(type(of: error))"])
         }
     }
 

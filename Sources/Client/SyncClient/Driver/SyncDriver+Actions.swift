@@ -47,7 +47,7 @@ extension SyncDriver {
         settleRuns(lastError, &state)
     }
 
-    /// Ends the runs for which the engine has nothing more to do.
+    /// Ends the runs whose work the engine has completed.
     private func settleRuns(_ lastError: SyncError?, _ state: inout State) {
         let machine = state.machine
         let restarts = machine.restarts
@@ -133,7 +133,7 @@ extension SyncDriver {
         }
     }
 
-    /// Asks the app for the contents of a file that is to be uploaded again, then sends them.
+    /// Asks the app for the contents of a file to upload again, then sends them.
     private func send(_ upload: FileReupload, _ token: EngineToken, _ state: inout State) {
         enqueue(&state) {
             switch await self.delegate?.contentForReupload(of: upload.attributes, fileVersion: upload.fileVersion) {
@@ -150,7 +150,7 @@ extension SyncDriver {
         }
     }
 
-    /// Asks the app for contents that the server lacks, in the state in which they are now.
+    /// Asks the app for contents that are missing from the server, in their current state.
     private func contents(of attributes: SyncAttributes, _ version: FileVersion) async -> SuppliedContents {
         switch await delegate?.contentForReupload(of: attributes, fileVersion: version) {
         case .file(let location):
@@ -160,7 +160,7 @@ extension SyncDriver {
         }
     }
 
-    /// Asks the app, in its turn, what it has of a version.
+    /// Asks the app for its contents of a version, after all earlier callbacks.
     func content(of attributes: SyncAttributes, _ version: FileVersion) async -> ReuploadContent {
         await withCheckedContinuation { continuation in
             state.withLock { state in
@@ -181,7 +181,7 @@ extension SyncDriver {
         }
     }
 
-    /// Reports the progress of a request. A retry that begins again is not reported before it gets further.
+    /// Reports the progress of a request. A retry is reported only once it exceeds the previous progress.
     private func progress(
         of file: FileUUID, _ direction: FileTransfer.Direction
     ) -> @Sendable (TransferProgress) -> Void {
@@ -203,7 +203,7 @@ extension SyncDriver {
             local.appMetaData == nil || local.appMetaData == conflict.attributes.appMetaData,
             let downloaded = conflict.download.location.flatMap(files.url), let pending = local.file.flatMap(files.url)
         {
-            // Both sides may have made the same change, or another device has brought back the same file.
+            // Both sides may have made the same change, or another device may have restored the same file.
             enqueue(&state) {
                 if LibraryFiles.haveEqualContents(downloaded, pending) {
                     self.handle(.contentConflictResolved(token, .acceptContentDownload))
@@ -283,7 +283,7 @@ extension SyncDriver {
             }
             if !isAnswered { files.remove(location) }
         } catch {
-            logger.info("A merge failed; the question comes again", metadata: ["error": "\(type(of: error))"])
+            logger.info("A merge failed; a later sync will ask again", metadata: ["error": "\(type(of: error))"])
             resolved(token, nil)
         }
     }
@@ -328,7 +328,7 @@ extension SyncDriver {
             }
             return true
         } catch {
-            logger.info("The app did not take a delivery", metadata: ["error": "\(type(of: error))"])
+            logger.info("The app did not accept a delivery", metadata: ["error": "\(type(of: error))"])
             return false
         }
     }
@@ -350,7 +350,7 @@ extension SyncStatus {
         (machine.waitingChanges() + machine.changesSetAside).first.map { .blocked($0) } ?? .idle
     }
 
-    /// Whether it is blocked because of a change that the app may withdraw.
+    /// Whether it is blocked by a change that the app may withdraw.
     var isAboutChange: Bool { if case .blocked(let error) = self { error.fileUUID != nil } else { false } }
 
     /// Whether a sync is active.
@@ -362,11 +362,11 @@ extension SyncStatus {
     }
 }
 
-/// How far a transfer has got.
+/// The highest reported progress of a transfer.
 private final class ReachedBytes: Sendable {
     private let bytes = Mutex<Int64>(-1)
 
-    /// Notes how far it is; false if it was as far before.
+    /// Records progress; false if the transfer had already reached that point.
     func advance(to reached: Int64) -> Bool {
         bytes.withLock { bytes in
             defer { bytes = max(bytes, reached) }

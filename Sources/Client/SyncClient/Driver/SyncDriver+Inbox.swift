@@ -4,10 +4,10 @@ import SyncEngine
 import SyncProtocol
 import Synchronization
 
-// Uploads that other processes left in the store's inbox. One call at a time takes them, and file operations run
-// without the state lock, so that callers who only read the state do not wait for the disk.
+// Uploads that other processes left in the store's inbox. One call at a time takes them. File operations run without
+// the state lock, so that readers of the state do not wait for the disk.
 extension SyncDriver {
-    /// Queues the entries of a group, after what the app has queued.
+    /// Queues the entries of a group, after the app's own changes.
     func takeInbox(of group: SharingGroupUUID) {
         inboxTurn.withLock { _ in
             let entries = inbox.entries().filter { $0.attributes.sharingGroupUUID == group }
@@ -37,10 +37,10 @@ extension SyncDriver {
     }
 
     /// Queues entries of one group, then removes them from the inbox. The queued file has the entry's name, which
-    /// identifies an entry that was already queued by a process that ended before it could remove it.
+    /// identifies an entry that a process queued and then ended before removing it.
     /// - Parameters:
     ///   - mayQueue: called with the state locked; if false, the entries stay.
-    ///   - finish: what to do next, in the same transaction.
+    ///   - finish: a continuation within the same transaction.
     private func take(
         _ entries: [UploadInbox.Entry], if mayQueue: (borrowing State) -> Bool,
         _ finish: (inout State) -> Void = { _ in }
@@ -72,7 +72,7 @@ extension SyncDriver {
                 files.remove(Self.location(entry.id))
                 continue
             }
-            // If that fails, the next process finds that the entry was queued.
+            // If that fails, the next process detects that the entry was queued.
             try? inbox.discard(entry)
         }
     }

@@ -5,7 +5,7 @@ import Synchronization
 
 // Syncs requested by the app.
 extension SyncDriver {
-    /// Requests a sync; `continuation` gets its report.
+    /// Requests a sync; `continuation` receives its report.
     /// - Throws: What ``SyncServer/sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` throws; the
     ///   continuation is not used then.
     func sync(
@@ -46,7 +46,7 @@ extension SyncDriver {
         }
     }
 
-    /// Delivers a sync's result to its caller, after everything that the app is informed about before it.
+    /// Delivers a sync's result to its caller, after all earlier callbacks to the app.
     func resume(_ run: Runs.Run, with result: Result<SyncReport, SyncError>, _ state: inout State) {
         guard let continuation = run.continuation else { return }
         enqueue(&state) { continuation.resume(with: result.mapError { $0 as any Error }) }
@@ -67,7 +67,7 @@ extension SyncDriver {
         case .extensions(let extensions): use(extensions)
         case .refreshingCredentials: events.send(.refreshingCredentials)
         case .minimumIOSClientAppVersion(let version): events.send(.minimumIOSClientVersion(version))
-        // The engine ends the sync with an error for them.
+        // For these, the engine ends the sync with an error.
         case .signInRequired, .serverUnavailable: break
         }
     }

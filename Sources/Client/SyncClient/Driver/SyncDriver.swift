@@ -46,9 +46,9 @@ final class SyncDriver: Sendable {
     private let performer = Mutex<(any RequestPerformer)?>(nil)
     private let delegateBox = Mutex(WeakDelegate())
     let grants: any DeviceGrantStore
-    /// As the server reported them at the last sign-in.
+    /// The newer grants that the server reported at the last sign-in.
     let newerGrants = Mutex<[AccountIdentity.NewerGrant]>([])
-    /// What requests say about the identity; changes with the state.
+    /// The identity that requests name; changes with the state.
     let identity: Mutex<KnownIdentity>
 
     let events = Broadcast<SyncEvent>()
@@ -61,7 +61,7 @@ final class SyncDriver: Sendable {
         weak var delegate: (any SyncServerDelegate)?
     }
 
-    /// Opens the store and repairs what the last process left behind. No request is sent before ``start(_:)``.
+    /// Opens the store and repairs the last process's interrupted work. Sends no request before ``start(_:)``.
     init(_ configuration: SyncServer.Configuration, _ environment: SyncEnvironment) throws(SyncError) {
         self.environment = environment
         logger = configuration.logger
@@ -110,7 +110,7 @@ final class SyncDriver: Sendable {
             let status = SyncStatus.atRest(machine)
             state = Mutex(State(machine: machine, status: status, sharingGroups: groups, userID: userID))
         } catch {
-            configuration.logger.error("The store cannot be opened", metadata: ["error": "\(error)"])
+            configuration.logger.error("Could not open the store", metadata: ["error": "\(error)"])
             throw SyncError(.storeError)
         }
     }
@@ -157,7 +157,7 @@ final class SyncDriver: Sendable {
 
     // MARK: Changes
 
-    /// Changes the state, stores the change, and starts the resulting actions: all of it, or nothing.
+    /// Changes the state, stores the change, and starts the resulting actions, all or nothing.
     func change<Value: Sendable>(
         _ body: (inout SyncStateMachine) throws(SyncError) -> (Value, [EngineAction])
     ) throws(SyncError) -> Value {
@@ -177,7 +177,7 @@ final class SyncDriver: Sendable {
         do {
             try database.write(changes)
         } catch {
-            logger.error("The store cannot be written", metadata: ["error": "\(error)"])
+            logger.error("Could not write to the store", metadata: ["error": "\(error)"])
             // The machine is ahead of its store. It is reset to the stored state; an active sync ends.
             state.isSpoilt = true
             try? reload(&state)
@@ -256,7 +256,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Sets what is known in advance about a user and a server without a connection.
+    /// Sets the user's storage and the server's capabilities, for a client without a connection.
     func use(accountStorage: CloudStorageType?, _ capabilities: ServerCapabilities) {
         state.withLock { state in
             state.machine.use(accountStorage: accountStorage)
@@ -264,7 +264,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Drops what is pending, or everything that is stored, including the user.
+    /// Drops pending changes, or the whole store, including the user.
     func reset(_ type: ResetType) throws(SyncError) {
         try inboxTurn.withLock { _ throws(SyncError) in
             try resetState(type)
@@ -285,7 +285,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    // MARK: Telling
+    // MARK: Reports
 
     func report(_ error: SyncError, _ state: inout State) {
         logger.info("Error", metadata: ["error": "\(error)"])
@@ -334,7 +334,7 @@ final class SyncDriver: Sendable {
         lock.release()
     }
 
-    /// The same without waiting, for an instance that is released without being closed.
+    /// Like ``close()`` without waiting, for an instance that is released without being closed.
     func abandon() {
         state.withLock { state in
             guard !state.isClosed else { return }

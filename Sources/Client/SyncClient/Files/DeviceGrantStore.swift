@@ -1,10 +1,10 @@
 public import Foundation
 public import SyncProtocol
 
-/// Stores a device's grant, with which a user who cannot use an account any more proves to be the same person.
+/// Stores a device's grant, with which a user who can no longer use an account proves to be the same person.
 ///
-/// Readable without user interaction, also in the background; kept when the user signs out. On Apple's platforms an app
-/// makes its keychain wrapper conform; elsewhere there is ``FileDeviceGrantStore``.
+/// Must be readable without user interaction, even in the background, and keep the grant when the user signs out. On
+/// Apple's platforms an app's keychain wrapper should conform; elsewhere use ``FileDeviceGrantStore``.
 public protocol DeviceGrantStore: Sendable {
     /// The stored grant; nil if there is none.
     func load() throws -> DeviceGrant?
@@ -29,7 +29,7 @@ public struct FileDeviceGrantStore: DeviceGrantStore {
             if FileManager.default.fileExists(atPath: file.path) { try FileManager.default.removeItem(at: file) }
             return
         }
-        // Not readable by others at any moment, also not before its mode is set.
+        // Others must not be able to read the file at any moment, even before its mode is set.
         let temporary = file.appendingPathExtension("new")
         try? FileManager.default.removeItem(at: temporary)
         guard

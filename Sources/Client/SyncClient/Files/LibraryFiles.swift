@@ -87,8 +87,8 @@ package struct LibraryFiles: Sendable {
         try adopt { try FileManager.default.moveItem(at: source, to: $0) }
     }
 
-    /// Creates a hard link in this folder to a file in another folder, or copies the file where the file system does
-    /// not support that.
+    /// Creates a hard link in this folder to a file in another folder, or copies the file if the file system does not
+    /// support hard links.
     func link(_ source: URL, to location: LocalFileLocation) throws(SyncError) {
         let target = folder.appending(path: location.path)
         do {
@@ -139,7 +139,7 @@ package struct LibraryFiles: Sendable {
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// Removes all files in the folder except those that a row refers to.
+    /// Removes all files in the folder except those that a row references.
     func sweep(keeping owned: [LocalFileLocation]) {
         let kept = Set(owned.filter { $0.base == .library }.map(\.path))
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -160,7 +160,7 @@ struct FileStamp: Equatable {
     /// Modification time, in seconds since 1970.
     let modified: Double
 
-    /// - Throws: `fileManagerError` if there is no such file, or if it cannot be read.
+    /// - Throws: `fileManagerError` if the file does not exist or cannot be read.
     init(of file: URL) throws(SyncError) {
         guard FileManager.default.isReadableFile(atPath: file.path),
             let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),

@@ -2,20 +2,20 @@ public import Foundation
 
 /// Queues uploads for a store that another process has open, for example from a share extension.
 ///
-/// Only one process at a time uses a store, and an extension does not live long enough to sync. It leaves files with
-/// their attributes in the store's inbox instead, which needs no network and works alongside a running ``SyncServer``.
-/// An entry is complete on disk when the call returns. The store's ``SyncServer`` queues the entries of a group with
-/// the next sync of that group, and those of all groups when it is created and on
+/// Only one process at a time may use a store, and an extension does not live long enough to sync. Instead, it leaves
+/// files with their attributes in the store's inbox, which needs no network and works alongside a running
+/// ``SyncServer``. An entry is complete on disk when the call returns. The store's ``SyncServer`` queues the entries of
+/// a group with the next sync of that group, and those of all groups when it is created and on
 /// ``SyncServer/resumePendingUploads()``; each entry exactly once, oldest first.
 ///
-/// An entry that cannot be queued stays, and ``SyncServer/errors`` reports why on each attempt: a group that is unknown
-/// now may be known later. The app can inspect and remove the others with ``entries()`` and ``discard(_:)``.
+/// An entry that cannot be queued stays, and ``SyncServer/errors`` reports the reason on each attempt: a group that is
+/// unknown now may be known later. The app can inspect and remove such entries with ``entries()`` and ``discard(_:)``.
 public struct UploadInbox: Sendable {
-    /// An upload that waits to be queued.
+    /// An upload that waits in the inbox.
     public struct Entry: Sendable, Identifiable {
-        /// Identifies the entry; ids sort in the order in which the entries were made.
+        /// Identifies the entry; ids sort in the order of creation.
         public let id: String
-        /// The attributes of the upload, as they were given.
+        /// The attributes of the upload, as specified.
         public let attributes: SyncAttributes
         /// The contents.
         public let file: URL
@@ -40,7 +40,7 @@ public struct UploadInbox: Sendable {
         self.makeID = makeID
     }
 
-    /// Leaves a copy of a file to be uploaded. Uses the same attributes as
+    /// Leaves a copy of a file to upload. Uses the same attributes as
     /// ``SyncServer/uploadCopy(localFile:withAttributes:)``.
     /// - Throws: `noMimeType`; `fileManagerError` if the file cannot be read, or the inbox cannot be written.
     public func uploadCopy(of file: URL, withAttributes attributes: SyncAttributes) throws(SyncError) {
@@ -48,7 +48,7 @@ public struct UploadInbox: Sendable {
         try add(attributes) { files throws(SyncError) in try files.copy(file) }
     }
 
-    /// Leaves data to be uploaded, as ``uploadCopy(of:withAttributes:)`` does.
+    /// Leaves data to upload, like ``uploadCopy(of:withAttributes:)``.
     /// - Throws: `noMimeType`; `fileManagerError` if the inbox cannot be written.
     public func uploadData(_ data: Data, withAttributes attributes: SyncAttributes) throws(SyncError) {
         try add(attributes) { files throws(SyncError) in try files.write(data) }
@@ -103,7 +103,7 @@ public struct UploadInbox: Sendable {
         }
     }
 
-    /// Removes what was left behind by processes that ended while they made an entry.
+    /// Removes files of processes that ended while they were creating an entry.
     func sweep(now: Date) {
         let names = Set((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
         let oldest = Int64((now.timeIntervalSince1970 - Self.leftoverAge) * 1_000)

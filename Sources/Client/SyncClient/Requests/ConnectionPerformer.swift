@@ -11,7 +11,7 @@ actor ConnectionPerformer: RequestPerformer {
         let response: IndexResponse
     }
 
-    /// The maximum number of files of an index that is kept in memory, to be reused if the server reports that it is
+    /// The maximum number of files in an index that is kept in memory and reused if the server reports that it is
     /// unchanged.
     private static let maximumKeptFiles = 1_000
 
@@ -19,7 +19,7 @@ actor ConnectionPerformer: RequestPerformer {
     private let credentialProvider: any CredentialProvider
     /// Records the user; throws if another user is expected.
     private let identify: @Sendable (SignedInUser, AccountType) throws(SyncError) -> Void
-    /// Whether it is known that the store's user is signed in, with the account that is active now.
+    /// Whether the store's user is known to be signed in with the currently active account.
     private var isIdentified = false
     private var knownIndex: KnownIndex?
 
@@ -40,7 +40,7 @@ actor ConnectionPerformer: RequestPerformer {
             do {
                 return try await perform(request, files, progress)
             } catch let error as ServerConnectionError where error.serverCode == .staleEpoch {
-                // Another device has switched accounts: the epoch is adopted, and the versions are still the same.
+                // Another device has switched accounts: the epoch is adopted, and the versions are unchanged.
                 isIdentified = false
                 try await findOutWhoItIs()
                 return try await perform(request, files, progress)
@@ -54,8 +54,8 @@ actor ConnectionPerformer: RequestPerformer {
         }
     }
 
-    /// Before the first request of a process: the store belongs to one user, and must not be mixed with another user's
-    /// groups.
+    /// Identifies the user before a process's first request: the store belongs to one user, and must not be mixed with
+    /// another user's groups.
     private func findOutWhoItIs() async throws {
         var outcome: SignInOutcome?
         do {
@@ -64,7 +64,7 @@ actor ConnectionPerformer: RequestPerformer {
             guard error.isRetryable, error.code != .serverUnavailable else { throw error }
         }
         if outcome == nil || outcome?.mayNeedRefresh == true {
-            // CheckCreds is sent once, and its first answer counts. Any other request is retried, and refreshes refused
+            // CheckCreds is not retried: its first answer counts. Other requests are retried, and refresh refused
             // credentials.
             _ = try await connection.index(IndexRequest())
             outcome = try await connection.checkCredentials()
@@ -137,7 +137,7 @@ actor ConnectionPerformer: RequestPerformer {
         }
     }
 
-    /// An index is cheap if nothing changed: the server says so, and the last reply is reused.
+    /// If nothing has changed, an index is cheap: the server reports that, and the last reply is reused.
     private func index(_ parameters: ServerRequest.IndexRequestParameters) async throws -> ServerReply {
         let known = knownIndex?.parameters == parameters ? knownIndex : nil
         let request = IndexRequest(sharingGroupUUID: parameters.sharingGroupUUID, since: parameters.since)
@@ -194,7 +194,7 @@ actor ConnectionPerformer: RequestPerformer {
         }
     }
 
-    /// The checksum that a storage would report; of the user's own storage if it is not known.
+    /// The checksum that a storage would report; that of the user's own storage if `storage` is nil.
     private func checkSum(of file: URL, for storage: CloudStorageType?) async throws -> CheckSum {
         let ownStorage = await credentialProvider.credentials()?.accountType.cloudStorageType
         let flavour = (storage ?? ownStorage ?? .google).checkSumFlavour
@@ -223,7 +223,7 @@ actor ConnectionPerformer: RequestPerformer {
             switch $0 {
             case .stored: .reuploaded(.stored(bytes: length))
             case .alreadyStored: .reuploaded(.alreadyStored)
-            // Not a reply to bytes.
+            // Not a valid reply to an upload of bytes.
             case .created: .failed(.unreachable)
             case .versionAdvanced, .deleted: .reuploaded(.outdated)
             }
@@ -270,7 +270,7 @@ actor ConnectionPerformer: RequestPerformer {
         case .success(let value): return success(value)
         case .stale(let current): return .stale(current: current)
         case .gone(let gone):
-            // A user who is not a member learns so from the index, not from one of the group's files.
+            // The index reports a lost membership, not one of the group's files.
             if gone.serverCode == .notAMember { return .failed(.refused(status: 410, code: gone.serverCode?.rawValue)) }
             return .gone(
                 gone.reason, appMetaData: gone.appMetaData, gone.cloudStorageType,
@@ -280,7 +280,7 @@ actor ConnectionPerformer: RequestPerformer {
 }
 
 extension ServerConnection {
-    /// How far a switch is; nil if the server knows none.
+    /// The status of a switch; nil if the server knows none.
     /// - Parameter switchID: The switch; nil for the newest.
     func accountSwitchStatus(
         of switchID: AccountSwitchID?
@@ -292,8 +292,8 @@ extension ServerConnection {
         return status
     }
 
-    /// Ends a confirmed switch for which no file waits any more. What a lost reply hides is found by asking again.
-    /// - Returns: How many files still wait; at none the switch is over.
+    /// Ends a confirmed switch for which no files are waiting. After a lost reply, asking again reveals the result.
+    /// - Returns: The number of files that still wait; at zero the switch is over.
     func settleAccountSwitch(_ switchID: AccountSwitchID) async throws(ServerConnectionError) -> Int64 {
         let outcome = try await accountSwitchStatus(GetAccountSwitchStatusRequest(switchId: switchID))
         guard case .success(let status) = outcome, status.state == .reuploading else { return 0 }
@@ -305,7 +305,7 @@ extension ServerConnection {
 }
 
 extension GetAccountSwitchStatusResponse? {
-    /// Whether the server moves files of the switch by itself; nil if that is not known, since it is only proposed.
+    /// Whether the server itself moves files of the switch; nil if that is unknown, since the switch is only proposed.
     var isMoveUnderWay: Bool? {
         guard let self, self.state == .proposed else { return self?.serverMove?.state == .moving }
         return nil
@@ -313,14 +313,14 @@ extension GetAccountSwitchStatusResponse? {
 }
 
 extension SignInOutcome {
-    /// Whether other credentials may lead to a different answer.
+    /// Whether other credentials may yield a different answer.
     fileprivate var mayNeedRefresh: Bool {
         if case .noUser(let code) = self { code != .userUnknown } else { false }
     }
 }
 
 extension RequestFailure {
-    /// What the engine has to know about a connection error.
+    /// Translates a connection error for the engine.
     init(_ error: ServerConnectionError) {
         switch error.code {
         case .signInRequired where error.serverCode == .accountRetired:

@@ -31,7 +31,7 @@ public struct EventDesired: OptionSet, Sendable, Hashable {
     public static let filesRestored = Self(rawValue: 1 << 20)
     public static let serverRestored = Self(rawValue: 1 << 21)
 
-    /// What most apps want to show.
+    /// The events that most apps show.
     public static let defaults: Self = [
         .singleFileUploadComplete, .singleUploadDeletionComplete, .contentUploadsCompleted, .uploadDeletionsCompleted,
         .singleFileUploadFailed, .singleFileUploadWaiting, .filesRestored, .serverRestored, .accountSwitchProgress,

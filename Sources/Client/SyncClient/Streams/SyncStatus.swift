@@ -8,8 +8,8 @@ public enum SyncStatus: Sendable, Hashable {
     case downloading(done: Int, total: Int)
     /// Uploading the app's changes.
     case uploading(done: Int, total: Int)
-    /// Something is not sent unless the app or the user does something: the last sync failed, or it left changes behind
-    /// that wait or were set aside (``PendingReport/blocked`` counts them). With the first reason.
+    /// The app or the user must take action: the last sync failed, or it left changes behind that wait or were set
+    /// aside (``PendingReport/blocked`` counts them). Contains the first reason.
     case blocked(SyncError)
 }
 
@@ -30,29 +30,28 @@ public struct FileTransfer: Sendable, Hashable {
     public let totalBytes: Int64?
 }
 
-/// What a sync did.
+/// The results of a sync.
 public struct SyncReport: Sendable, Hashable {
-    /// What was delivered to the app, and acknowledged.
+    /// Downloads that were delivered to the app, and acknowledged.
     public var delivered: [DownloadOperation] = []
     /// The number of contents and texts that are now visible to others.
     public var uploaded = 0
     /// The number of deletions that are now visible to others.
     public var deleted = 0
-    /// Changes of the group that wait for a storage, or for the permission to write; each names its file, and whose
-    /// storage it is. They are tried again with the next sync.
+    /// Changes of the group that wait for a storage, or for the permission to write; each names its file and the owner
+    /// of the storage. The next sync retries them.
     public var waiting: [SyncError] = []
-    /// Changes that were set aside, because they would always fail; each names its file.
+    /// Changes that were set aside because they would always fail; each names its file.
     public var failed: [SyncError] = []
-    /// Files that this sync has brought back, since others had deleted them or a restored server had lost them
+    /// Files that this sync has restored, after others had deleted them or a restored server had lost them
     /// (``SyncEvent/filesRestored(_:)``).
     public var restored: [FileUUID] = []
-    /// Whether this sync noticed that the server was restored from a backup that is older than what this device has
+    /// Whether this sync detected that the server was restored from a backup older than this device's data
     /// (``SyncEvent/serverRestored(_:)``).
     public var serverWasRestored = false
-    /// The number of changes that wait for something that a sync alone cannot provide, such as a file that is out of
-    /// reach.
+    /// The number of changes that a sync alone cannot send, for example because the file is out of reach.
     public var skipped = 0
-    /// How often it restarted because of changes by others.
+    /// The number of restarts because of changes by others.
     public var restarts = 0
     /// Whether it ended early because of ``SyncServer/stopSync()``.
     public var wasStopped = false

@@ -15,11 +15,11 @@ final class SimulatedDevice {
     struct Edit {
         let file: FileUUID
         let group: SharingGroupUUID
-        /// Whether it need not arrive, because of a decision of the app or of what happened to the file.
+        /// Whether it need not arrive, because of the app's decision or the file's fate.
         var isExcused = false
         /// Whether the device may have a reason to send it a second time.
         var mayBeRepeated = false
-        /// The later change of the same device that is enough if this one was not committed before.
+        /// A later change by the same device that suffices if this one was not committed before it.
         var successor: String?
     }
 
@@ -28,47 +28,47 @@ final class SimulatedDevice {
     var store: SimulatedStore
     /// Nil while the process is dead, or when the device no longer takes part.
     var engine: SyncStateMachine?
-    /// Counts processes; what arrives for an earlier one is lost.
+    /// Counts processes; replies to an earlier process are lost.
     var process = 0
     /// Requests of this process that were cancelled.
     var cancelled: Set<EngineToken> = []
     var isRetired = false
-    /// Files on the device, the library's and the app's own, by their location.
+    /// The library's and the app's files on the device, by location.
     var storage: [LocalFileLocation: String] = [:]
     var files: [FileUUID: AppFile] = [:]
-    /// The app's changes of contents, by the contents, which are unique.
+    /// The app's changes of contents, keyed by the contents, which are unique.
     var edits: [String: Edit] = [:]
     /// The app's changes of texts, likewise.
     var textEdits: [String: Edit] = [:]
-    /// What the app has been shown: versions of contents, texts, files out of reach, and deletions.
+    /// Everything shown to the app: versions of contents, texts, files out of reach, and deletions.
     var seenVersions: Set<SeenVersion> = []
     var seenTexts: Set<String> = []
-    /// Contents that the app was given, which are unique: a restored server may number them anew.
+    /// Contents delivered to the app, which are unique: a restored server may renumber them.
     var seenContents: Set<String> = []
     var seenGone: Set<FileUUID> = []
     var seenDeletions: Set<FileUUID> = []
-    /// Files that the app wants to be delivered again, and requests until it gets them.
+    /// Files that the app wants delivered again, and requests until it receives them.
     var wishes: Set<FileUUID> = []
     /// The latest change that was queued when the app was last asked a question: the answer covers no later one.
     var lastItemWhenAsked = RowID<UploadItem>(0)
     /// Groups whose files the app has removed at least once, because the user was not a member.
     var leftGroups: Set<SharingGroupUUID> = []
-    /// Files for which the app was informed that a change was set aside, and about which it has not decided.
+    /// Files for which the app was informed that a change was set aside, and has not decided yet.
     var failedFiles: Set<FileUUID> = []
     /// Files for which the app was informed that a change is not sent.
     var toldFiles: Set<FileUUID> = []
     /// The changes that waited in a group when the app was last informed that the user may not write there.
     var deniedItems: [SharingGroupUUID: Set<RowID<UploadItem>>] = [:]
-    /// Whether the last sync ended early because of the app: it asked for that, or postponed an answer.
+    /// Whether the app ended the last sync early, by stopping it or by postponing an answer.
     var endedEarly = false
     /// The account that the app is signed in with; nil if users cannot switch.
     var account: ModelAccount?
-    /// What the library has stored of the user.
+    /// The user's storage, as stored by the library.
     var accountStorage = CloudStorageType.google
     var isBound = false
     /// Whether this process knows who is signed in.
     var isIdentified = false
-    /// The account of the last proposal, and whether a request about it is under way.
+    /// The account of the last proposal, and whether a request about it is in progress.
     var proposedAccount: ModelAccount?
     var isSwitching = false
     var errors: [SyncError] = []
@@ -93,20 +93,20 @@ final class SimulatedDevice {
         return location
     }
 
-    /// The items of a file whose fate an answer decides, and their contents.
+    /// Excuses the items of a file whose fate an answer decides, and their contents.
     func excuse(_ file: FileUUID, where condition: (UploadItem) -> Bool) {
         guard let engine else { return }
         for item in engine.state.pendingItems(of: file) where condition(item) { excuse(item) }
     }
 
-    /// Notes that an item need not arrive.
+    /// Records that an item need not arrive.
     func excuse(_ item: UploadItem) {
         if let source = item.source, let contents = storage[source] { edits[contents]?.isExcused = true }
         if let text = item.appMetaData { textEdits[text]?.isExcused = true }
     }
 
-    /// Notes that what is closed of a file has a successor now, for which it gives way if it cannot be sent; so does a text
-    /// for a file that only exists if its contents can be sent.
+    /// Records a successor for a file's closed changes, which replaces them if they cannot be sent; likewise for a text
+    /// of a file that exists only if its contents can be sent.
     func supersede(_ file: FileUUID, contents: String?, text: String?) {
         guard let engine else { return }
         let entry = engine.state.directory[file]
@@ -122,7 +122,7 @@ final class SimulatedDevice {
         }
     }
 
-    /// Notes that nothing of a file needs to arrive any more, except what these items upload.
+    /// Records that no change of a file needs to arrive any more, except those of these items.
     func excuseAll(of file: FileUUID, except items: [UploadItem] = []) {
         let contents = items.compactMap { $0.source.flatMap { storage[$0] } }
         let texts = items.compactMap(\.appMetaData)
@@ -134,20 +134,20 @@ final class SimulatedDevice {
         }
     }
 
-    /// Notes that what is closed in a group may be committed twice: a user who may no longer write is not told whether
-    /// a commit whose reply was lost was carried out.
+    /// Records that a group's closed changes may be committed twice: a user who lost the permission to write cannot
+    /// find out whether a commit whose reply was lost was carried out.
     func excuseRepetitions(in group: SharingGroupUUID) {
         let closed = engine.map { engine in
             engine.state.closedQueues(of: group).flatMap { engine.state.items(in: $0.id) }
                 .compactMap { $0.source.flatMap { storage[$0] } }
         }
-        // While no process is running, it is unknown what is closed.
+        // While no process is running, it is unknown which changes are closed.
         for (contents, edit) in edits where edit.group == group && closed?.contains(contents) != false {
             edits[contents]?.mayBeRepeated = true
         }
     }
 
-    /// Notes that nothing of a group needs to arrive any more.
+    /// Records that no change in a group needs to arrive any more.
     func excuseAll(in group: SharingGroupUUID) {
         for (contents, edit) in edits where edit.group == group { edits[contents]?.isExcused = true }
         for (text, edit) in textEdits where edit.group == group { textEdits[text]?.isExcused = true }

@@ -1,13 +1,13 @@
 internal import SyncEngine
 internal import SyncStore
 
-/// What survives the process of a simulated device: a value in memory, and for some devices also the real database,
-/// which must have the same contents.
+/// The persistent state of a simulated device: a value in memory, and for some devices also the real database, which
+/// must have the same contents.
 struct SimulatedStore {
     private(set) var state = ClientState()
     private let database: ClientDatabase?
 
-    /// Where the database is.
+    /// The location of the database.
     enum Medium {
         case none
         case memory
@@ -27,7 +27,7 @@ struct SimulatedStore {
         try database?.write(changes)
     }
 
-    /// The state that a new process finds.
+    /// The state that a new process loads.
     func load() throws(StoreError) -> ClientState {
         try database?.load() ?? state
     }

@@ -2,8 +2,8 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import SyncStore
 
-/// A client whose requests are answered at once, and whose app accepts everything: what remains is the library's own
-/// work.
+/// A client whose requests are answered immediately, and whose app accepts everything, to measure only the library's
+/// own work.
 final class DirectClient {
     private let caller: ModelCaller
     private let server: ModelServer

@@ -3,12 +3,12 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import SyncStore
 
-/// Measures what a sharing group with many files costs a client: the engine and its store on disk, with a server that
-/// answers at once.
+/// Measures a client's cost of a sharing group with many files: the engine and its store on disk, with a server that
+/// answers immediately.
 public final class LargeGroup {
-    /// What one sync, or another step, cost.
+    /// The cost of a sync or another step.
     public struct Cost: Sendable {
-        /// What was done.
+        /// The name of the step.
         public let name: String
         /// The duration in seconds, including the model of the server.
         public let seconds: Double
@@ -20,8 +20,8 @@ public final class LargeGroup {
         public let writtenRows: Int
         /// Files that were delivered to the app.
         public let deliveredFiles: Int
-        /// Resident memory afterwards, in bytes; nil where the system does not report it. Includes the model of the
-        /// server and the client that uploaded the files.
+        /// Resident memory afterwards, in bytes; nil if the system does not report it. Includes the model of the server
+        /// and the client that uploaded the files.
         public let residentBytes: Int?
     }
 

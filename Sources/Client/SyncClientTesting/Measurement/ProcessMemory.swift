@@ -2,7 +2,7 @@ internal import Foundation
 
 /// The memory and disk space that this process uses.
 enum ProcessMemory {
-    /// Resident memory in bytes; nil where the system does not report it in `/proc` (proc_pid_statm(5)).
+    /// Resident memory in bytes; nil if the system does not report it in `/proc` (proc_pid_statm(5)).
     static var residentBytes: Int? {
         guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
         let fields = text.split(separator: " ")

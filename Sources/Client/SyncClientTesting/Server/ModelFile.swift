@@ -8,27 +8,27 @@ struct ModelFile {
     let fileGroup: FileGroupUUID?
     let mimeType: MIMEType
     var version: FileVersion
-    /// What the committed version holds; the owner may have changed the bytes in the cloud since.
+    /// The contents of the committed version; the owner may have changed the bytes in the cloud since.
     var contents: String
     var bytesInCloud: String?
     var text: AppMetaData?
     var isDeleted = false
-    /// The storage in which a deleted file was, if its owner has left that since.
+    /// The storage of a deleted file, if its owner has left that storage since.
     var deletedFrom: CloudStorageType?
     var content = Content.stored
-    /// Whether the server can still read the bytes in the storage that the owner has left.
+    /// Whether the server can still read the bytes in the owner's former storage.
     var isInFormerStorage = false
     let creationDate: WireDate
     var updateDate: WireDate
-    /// The master version that the last change led to.
+    /// The master version after the last change.
     var changedAt: MasterVersion
 
     /// Whether the owner's storage has the committed version.
     enum Content {
         case stored
-        /// Not yet, since the owner has switched accounts.
+        /// Not yet: the owner has switched accounts.
         case awaiting
-        /// Not any more: the owner has given it up.
+        /// No longer: the owner has abandoned it.
         case missing
     }
 }
@@ -47,11 +47,11 @@ struct ModelStagedChange {
     let updateDate: WireDate
     let stagedAt: WireDate
     var batch: ModelBatch?
-    /// Whether the contents are lost with the storage that the file's owner has left.
+    /// Whether the contents were lost with the former storage of the file's owner.
     var hasLostContents = false
 }
 
-/// What a staged change belongs to.
+/// The batch of a staged change.
 struct ModelBatch: Equatable {
     let batch: UploadBatch
     let masterVersion: MasterVersion
@@ -76,7 +76,7 @@ struct ModelBatchMember {
     let reply: ServerReply
 }
 
-/// What one commit did to one file; kept for the checks.
+/// The effect of one commit on one file; kept for the checks.
 struct ModelCommittedChange {
     let masterVersion: MasterVersion
     let device: DeviceUUID
@@ -117,9 +117,9 @@ struct ModelGroup {
     /// The members of batches that were committed.
     var batches: [CommitKey: [FileUUID: ModelBatchMember]] = [:]
     var history: [FileUUID: [ModelCommittedChange]] = [:]
-    /// The mark of the last restoration, and the master version that it led to; nil if there was none.
+    /// The mark of the last restoration, and the master version after it; nil if there was none.
     var restored: (mark: RestoreMark, masterVersion: MasterVersion)?
-    /// What had been committed before restorations.
+    /// Changes committed before restorations.
     var formerHistory: [FileUUID: [ModelCommittedChange]] = [:]
     /// The user, device and number of changes of the last commit, for retries without an id.
     var lastCommit: (request: ServerRequestKey, count: Int)?

@@ -3,7 +3,7 @@ internal import SyncProtocol
 
 /// An account with storage.
 struct ModelAccount: Hashable {
-    /// Nobody else has an account with this number.
+    /// Unique across all users.
     let number: Int
 
     var accountType: AccountType { [.google, .dropbox, .microsoft][number % 3] }
@@ -20,16 +20,16 @@ struct ModelSignIn: Equatable {
 struct ModelIdentity {
     let userAppID: UserAppID
     var active: ModelAccount
-    /// With which the user has signed up.
+    /// The account with which the user signed up.
     let signedUp: ModelAccount
-    /// In the order in which they were left.
+    /// The former accounts, in the order in which the user left them.
     var retired: [ModelAccount] = []
     var epoch = AccountEpoch(0)
-    /// Devices that have been given a grant.
+    /// Devices that have a grant.
     var grants: Set<DeviceUUID>
-    /// In the order in which they were begun.
+    /// The switches, in the order of their proposals.
     var switches: [ModelSwitch] = []
-    /// Whether a proposal has been withdrawn, which may have hidden the switch before it from some devices.
+    /// Whether a proposal has been withdrawn, which may have hidden the previous switch from some devices.
     var hasWithdrawn = false
 
     init(userAppID: UserAppID, active: ModelAccount, grants: Set<DeviceUUID> = []) {
@@ -39,8 +39,8 @@ struct ModelIdentity {
         signedUp = active
     }
 
-    /// Makes an account the active one. On the way back the accounts in between are free again, but for the one with which the
-    /// user has signed up.
+    /// Activates an account. Returning to a former account releases the accounts in between, except the one with which
+    /// the user signed up.
     mutating func use(_ account: ModelAccount) {
         retired.append(active)
         if let index = retired.firstIndex(of: account) {
@@ -57,9 +57,9 @@ struct ModelSwitch {
     let id: AccountSwitchID
     let account: ModelAccount
     var state = AccountSwitchState.proposed
-    /// The epoch that the confirmation led to, and how many files it made wait.
+    /// The epoch after the confirmation, and the number of files that wait because of it.
     var outcome: (epoch: AccountEpoch, numberAwaiting: Int64)?
-    /// How far the server is with moving the files; nil if it was not asked to, or cannot.
+    /// The server's progress in moving the files; nil if it was not asked to, or cannot.
     var move: ServerMoveState?
     let expiresAt: WireDate
 }
@@ -82,20 +82,20 @@ enum ModelAccountReply {
     case confirmed(AccountEpoch, numberAwaiting: Int64, isMoved: Bool)
     case done
     case refused(ErrorCode)
-    /// There is none.
+    /// No reply arrives.
     case lost
 }
 
-// Identities and switches of accounts (docs/protocol.md, sections 5.10 and 5.11). Users without an identity have a single
-// account, and no request names it.
+// Identities and switches of accounts (docs/protocol.md, sections 5.10 and 5.11). Users without an identity have a
+// single account that no request names.
 extension ModelServer {
-    /// For how long a proposal may be confirmed, in seconds.
+    /// How long a proposal may be confirmed, in seconds.
     private static let proposalLifetimeSeconds: Int64 = 86_400
 
     /// The storage of a user.
     func storage(of user: UserID) -> CloudStorageType { identities[user]?.active.storage ?? .google }
 
-    /// Why a request with these credentials is refused; nil if it is not.
+    /// The refusal of a request with these credentials; nil if they are accepted.
     func refusal(of signIn: ModelSignIn?, _ user: UserID) -> Answer? {
         guard let identity = identities[user], let signIn else { return nil }
         guard identity.active == signIn.account else {
@@ -200,9 +200,9 @@ extension ModelServer {
         identity.switches[index].move = isMoving && awaiting > 0 ? .moving : nil
     }
 
-    /// Makes a user's files in a group wait for their bytes. What the user has staged is withdrawn, and what others have
-    /// staged for the user's files loses its contents.
-    /// - Returns: How many files wait.
+    /// Makes a user's files in a group wait for their bytes. Withdraws the user's staged changes; changes that others
+    /// staged for the user's files lose their contents.
+    /// - Returns: The number of waiting files.
     private func flush(_ user: UserID, in id: SharingGroupUUID, isMoving: Bool) -> Int {
         guard var group = groups[id] else { return 0 }
         for (file, known) in group.files where known.owner == user && known.isDeleted && known.deletedFrom == nil {
@@ -262,7 +262,7 @@ extension ModelServer {
         }
     }
 
-    /// Asks for the state of a switch, and ends it if no file waits any more: two requests of the library.
+    /// Reports the state of a switch, and ends it if no file waits any more: two requests of the library.
     func settle(_ id: AccountSwitchID, _ user: UserID) -> Answer {
         guard let index = identities[user]?.switches.firstIndex(where: { $0.id == id }),
             var known = identities[user]?.switches[index], known.state == .reuploading
@@ -275,7 +275,7 @@ extension ModelServer {
         return Answer(.accountSwitchSettled(numberAwaiting: awaiting))
     }
 
-    /// Moves one of a user's files that wait; after the last one, ends the switch.
+    /// Moves one of a user's waiting files; after the last one, ends the switch.
     func moveFile(of user: UserID, _ random: inout SplitMix64) {
         guard let index = identities[user]?.switches.firstIndex(where: { $0.move == .moving }),
             var known = identities[user]?.switches[index], users.contains(user)
@@ -285,7 +285,7 @@ extension ModelServer {
                 .filter { $0.value.content == .awaiting }.map { (group: id, file: $0.key) }
         }
         if let next = random.pick(waiting.sorted { $0.file < $1.file }) {
-            // At times its owner has changed it in the former storage.
+            // Sometimes its owner has changed it in the former storage.
             if !random.once(in: 5) { groups[next.group]?.files[next.file]?.content = .stored }
             groups[next.group]?.files[next.file]?.isInFormerStorage = false
             missingFiles.remove(next.file)
@@ -295,14 +295,14 @@ extension ModelServer {
         identities[user]?.switches[index] = known
     }
 
-    /// Whether the server moves files of a switch; of the newest one if none is named.
+    /// Whether the server moves files of a switch; of the newest switch if `id` is nil.
     func isMoving(_ id: AccountSwitchID?, _ user: UserID) -> Bool? {
         let switches = identities[user]?.switches ?? []
         guard let known = id.flatMap({ id in switches.first { $0.id == id } }) ?? switches.last else { return false }
         return known.state == .proposed ? nil : known.move == .moving
     }
 
-    /// Takes the bytes of a version that waits for them; versions, dates and master version stay.
+    /// Accepts the bytes of a waiting version; versions, dates and master version do not change.
     func reupload(
         _ upload: FileReupload, _ contents: String, _ caller: ModelCaller, _ group: inout ModelGroup
     ) -> Answer {

@@ -1,9 +1,9 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-// Changes that commit themselves with the last of their batch.
+// Changes that are committed with the last change of their batch.
 extension ModelServer {
-    /// Stages a change; if it completes a batch, commits that as well, or does neither.
+    /// Stages a change and, if it completes a batch, commits the batch; all or nothing.
     func staging(
         _ file: FileUUID, in id: SharingGroupUUID, _ version: MasterVersion, _ batch: ModelBatch?,
         _ caller: ModelCaller, _ now: WireDate, _ stage: (inout ModelGroup) -> Answer
@@ -35,7 +35,7 @@ extension ModelServer {
         }
     }
 
-    /// Commits a complete batch; returns nil, or why the change that arrived last is refused.
+    /// Commits a complete batch; returns nil, or the refusal of the change that arrived last.
     private func commitIfComplete(
         _ batch: ModelBatch, _ commitKey: ModelGroup.CommitKey, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer? {
@@ -80,7 +80,7 @@ extension ModelServer.Answer {
 }
 
 extension FileUpload {
-    /// What distinguishes the request from others, apart from master version and batch.
+    /// Distinguishes the request from others, regardless of master version and batch.
     func request(_ contents: String) -> String {
         "upload \(mimeType) \(fileVersion) \(fileGroupUUID?.rawValue ?? "-") \(undeleteServerFile) "
             + "\(appMetaData.map { "\($0)" } ?? "-") \(contents)"

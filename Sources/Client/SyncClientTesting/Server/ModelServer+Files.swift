@@ -39,7 +39,7 @@ extension ModelServer {
         return Answer(.fileStaged(creationDate: change.creationDate, updateDate: change.updateDate))
     }
 
-    /// Already staged metadata are kept by an upload without metadata, as long as they are the next version.
+    /// An upload without metadata keeps already staged metadata, as long as they are the next version.
     private func keptText(_ staged: ModelStagedChange?, _ known: ModelFile?) -> AppMetaData? {
         guard let staged, let text = staged.text, text.version == nextTextVersion(known) else { return nil }
         return text

@@ -3,11 +3,11 @@ internal import SyncProtocol
 
 /// An in-memory server that follows the protocol as far as clients can observe.
 final class ModelServer {
-    /// A reply, with the bytes that come with a download.
+    /// A reply, with the bytes of a download.
     struct Answer {
         let reply: ServerReply
         var contents: String?
-        /// Whether it is a refusal that a client may get although it knows all versions.
+        /// Whether it is a refusal that a client may receive even if it knows all versions.
         var isExpected = false
 
         init(_ reply: ServerReply, contents: String? = nil) {
@@ -26,7 +26,7 @@ final class ModelServer {
     let capabilities: ServerCapabilities
     var groups: [SharingGroupUUID: ModelGroup] = [:]
     var users: Set<UserID> = []
-    /// What is above the accounts of users who may switch them.
+    /// The identities of users who may switch accounts.
     var identities: [UserID: ModelIdentity] = [:]
     /// Users who revoked the server's access to their storage.
     var revokedUsers: Set<UserID> = []
@@ -34,14 +34,14 @@ final class ModelServer {
     var missingFiles: Set<FileUUID> = []
     /// Users whose storage has no room for contents that begin with ``bigContents``.
     var fullUsers: Set<UserID> = []
-    /// Whether contents that begin with ``largeContents`` are too large, and those with ``harmfulContents`` are refused by
-    /// the storage.
+    /// Whether the server refuses contents that begin with ``largeContents`` as too large, and the storage refuses
+    /// those that begin with ``harmfulContents``.
     var refusesFiles = true
     /// Represents contents that are larger than a server accepts.
     static let largeContents = "L"
-    /// Represents contents that a storage takes for malware.
+    /// Represents contents that a storage considers malware.
     static let harmfulContents = "M"
-    /// Represents contents that need much room.
+    /// Represents contents that need a lot of room.
     static let bigContents = "B"
     /// The number of times that it was restored from a backup.
     private var restorations = 0
@@ -52,8 +52,8 @@ final class ModelServer {
 
     /// Performs a request.
     /// - Parameters:
-    ///   - contents: The bytes that come with an upload.
-    ///   - signIn: The account, of a user who may switch it.
+    ///   - contents: The bytes of an upload.
+    ///   - signIn: The account, for a user who may switch accounts.
     func perform(
         _ request: ServerRequest, from caller: ModelCaller, with signIn: ModelSignIn? = nil, contents: String?,
         at now: WireDate
@@ -130,7 +130,7 @@ final class ModelServer {
         return body(&group)
     }
 
-    /// A refusal that clients with a current master version never get.
+    /// A refusal that clients with a current master version never receive.
     func contradiction(_ code: ErrorCode) -> Answer {
         .refused(code)
     }
@@ -209,7 +209,7 @@ final class ModelServer {
         group.masterVersion = group.masterVersion.next
         group.staged = group.staged.filter { $0.key.caller.user != user }
         for (id, file) in group.files where file.owner == user || group.members.isEmpty {
-            // Next versions that others staged for such a file could not be committed any more.
+            // Next versions that others staged for such a file could no longer be committed.
             for (key, change) in group.staged where key.file == id {
                 if case .deletion = change.kind { continue }
                 group.staged[key] = nil
@@ -226,7 +226,7 @@ final class ModelServer {
         }
     }
 
-    /// Goes back to an earlier state of its groups, as `syncctl backup restore` does.
+    /// Restores an earlier state of its groups, as `syncctl backup restore` does.
     func restore(_ backup: [SharingGroupUUID: ModelGroup]) {
         restorations += 1
         guard let mark = RestoreMark("restoration-\(restorations)") else { preconditionFailure("the mark is valid") }

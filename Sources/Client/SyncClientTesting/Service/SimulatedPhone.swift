@@ -4,9 +4,9 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import Synchronization
 
-/// What an app needs to launch on a simulated phone.
+/// The parameters for an app's launch on a simulated phone.
 public struct SimulatedLaunch: Sendable {
-    /// The app's own folder, which survives its process.
+    /// The app's own folder, which survives the process.
     public let folder: URL
     /// The sharing group that all users are members of.
     public let sharingGroupUUID: SharingGroupUUID
@@ -160,7 +160,7 @@ public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone 
     }
 }
 
-/// A phone, whatever its app.
+/// A phone with any app.
 protocol AnySimulatedPhone: AnyObject, Sendable {
     var index: Int { get }
     /// Nil while no process of the app is running.
@@ -205,7 +205,7 @@ private struct SimulatedNetwork: RequestPerformer {
     }
 }
 
-/// Forwards everything to an app, and sometimes forgets that the app acknowledged a delivery.
+/// Forwards everything to an app, and sometimes drops the app's acknowledgement of a delivery.
 private final class RepeatingDelegate: SyncServerDelegate {
     private struct Forgotten: Error {}
 

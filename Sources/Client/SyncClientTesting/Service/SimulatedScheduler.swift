@@ -4,9 +4,9 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import Synchronization
 
-/// Decides what happens next on a simulated network, and when.
+/// Decides the events of a simulated network and their times.
 final class SimulatedScheduler: Sendable {
-    /// Something that a phone waits for.
+    /// An event that a phone is waiting for.
     private struct Waiting {
         let phone: Int
         let id: Int
@@ -60,7 +60,7 @@ final class SimulatedScheduler: Sendable {
         }
     }
 
-    /// Runs something without faults.
+    /// Runs `body` without faults.
     func withoutFaults(_ body: () async throws -> Void) async throws {
         let faults = state.withLock { state in
             defer { state.faults = .none }
@@ -79,10 +79,10 @@ final class SimulatedScheduler: Sendable {
 
     var isWaitedForAnything: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    /// Performs what is due first; false if nothing is waiting.
+    /// Performs the event that is due first; false if nothing is waiting.
     func performNext() -> Bool {
         state.withLock { state in
-            // What is due at the same time happens in the order of the phones.
+            // Simultaneous events happen in the order of the phones.
             let order = state.waiting.indices.min { left, right in
                 let (one, other) = (state.waiting[left], state.waiting[right])
                 return (one.due, one.phone, one.id) < (other.due, other.phone, other.id)
@@ -95,10 +95,10 @@ final class SimulatedScheduler: Sendable {
         }
     }
 
-    /// Whether a phone's process is to end now; reports this once.
+    /// Whether a phone's process must end now; reports this once.
     func takeDeath(of phone: Int) -> Bool { state.withLock { $0.dying.remove(phone) != nil } }
 
-    /// Whether a delivery of a phone is to be repeated.
+    /// Whether a delivery to a phone must be repeated.
     func redelivers(to phone: Int) -> Bool {
         state.withLock { state in
             let chance = once(in: 12, phone, &state)
@@ -177,7 +177,7 @@ final class SimulatedScheduler: Sendable {
         }
     }
 
-    /// The process that waits for a reply has ended. Half of what it sent still arrives.
+    /// Handles the end of a process that waits for a reply. Half of its requests still arrive.
     private func abandon(_ id: Int, _ box: Resumption<ModelServer.Answer>) {
         state.withLock { state in
             guard let index = state.waiting.firstIndex(where: { $0.id == id }) else { return }
@@ -187,7 +187,7 @@ final class SimulatedScheduler: Sendable {
         box.resume(ModelServer.Answer(.failed(.unreachable)))
     }
 
-    /// What happens to a request.
+    /// The fate of a request.
     private enum Fate {
         case answered
         case answeredTwice

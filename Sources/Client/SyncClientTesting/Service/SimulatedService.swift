@@ -6,11 +6,11 @@ internal import Synchronization
 
 /// An in-memory server and a network whose behavior a seed determines, for tests of apps that use `SyncClient`.
 ///
-/// Time is virtual: there are no real waits. A test adds phones, lets their apps do things, and lets the service
-/// ``run(_:)``; at the end, ``settle()`` ends all faults and brings every phone up to date. Then all apps must show the
-/// same, whatever the seed. The same seed produces the same faults, as long as the app itself is deterministic.
+/// Time is virtual: there are no real waits. A test adds phones, calls their apps, and lets the service ``run(_:)``; at
+/// the end, ``settle()`` stops all faults and brings every phone up to date. Then all apps must show the same, for any
+/// seed. The same seed produces the same faults, as long as the app itself is deterministic.
 public final class SimulatedService: Sendable {
-    /// What goes wrong, at times that the seed determines.
+    /// Kinds of faults, whose times the seed determines.
     public struct Faults: OptionSet, Sendable {
         /// The bits.
         public let rawValue: Int
@@ -22,10 +22,10 @@ public final class SimulatedService: Sendable {
 
         /// Requests and replies are lost or arrive twice, or the server is closed or broken.
         public static let network = Self(rawValue: 1)
-        /// Processes of apps end while a request is under way, and are relaunched.
+        /// Processes of apps end while a request is in progress, and are relaunched.
         public static let deaths = Self(rawValue: 2)
-        /// Deliveries are repeated although the app accepted them, as after a process that ended before it could
-        /// acknowledge them.
+        /// Deliveries are repeated although the app accepted them, as if the process had ended before acknowledging
+        /// them.
         public static let redeliveries = Self(rawValue: 4)
         /// All of them.
         public static let all: Self = [.network, .deaths, .redeliveries]
@@ -59,8 +59,8 @@ public final class SimulatedService: Sendable {
     private let phones = Mutex<[any AnySimulatedPhone]>([])
 
     /// - Parameters:
-    ///   - seed: Determines what goes wrong, and when.
-    ///   - faults: What may go wrong.
+    ///   - seed: Determines the faults and their times.
+    ///   - faults: The possible faults.
     public init(seed: UInt64, faults: Faults = .all) {
         guard let group = SharingGroupUUID("00000000-0000-4000-A000-000000000000") else {
             preconditionFailure("the text is a UUID")
@@ -69,11 +69,11 @@ public final class SimulatedService: Sendable {
         scheduler = SimulatedScheduler(seed: seed, faults: faults, group: group)
     }
 
-    /// Adds a phone and launches its app, which knows the sharing group from the beginning.
+    /// Adds a phone and launches its app, which knows the sharing group from the start.
     /// - Parameters:
     ///   - user: The phone's user; different numbers are different members of the group.
     ///   - launch: Creates the app: at once, and again after each death of its process. The app creates its client with
-    ///     ``SimulatedLaunch/makeClient(configure:)``, becomes its delegate, and finds what it stored in the folder.
+    ///     ``SimulatedLaunch/makeClient(configure:)``, becomes its delegate, and loads its data from the folder.
     /// - Returns: The phone, for as long as the test needs it.
     public func addPhone<App: AnyObject & Sendable>(
         user: Int = 1, launch: @escaping @Sendable (SimulatedLaunch) throws -> App
@@ -90,9 +90,9 @@ public final class SimulatedService: Sendable {
         return phone
     }
 
-    /// Runs until everything that is under way, and everything that follows from it, has completed.
-    /// - Parameter body: Run meanwhile; may wait for syncs.
-    /// - Throws: What `body` throws; ``Failure``.
+    /// Runs until everything in progress, and everything that follows from it, has completed.
+    /// - Parameter body: Runs at the same time; may wait for syncs.
+    /// - Throws: Errors of `body`; ``Failure``.
     public func run(_ body: @escaping @Sendable () async throws -> Void = {}) async throws {
         let isDone = Mutex(false)
         let work = Task {
@@ -113,7 +113,7 @@ public final class SimulatedService: Sendable {
         try await work.value
     }
 
-    /// Ends all faults, then lets every phone sync until none receives anything new.
+    /// Stops all faults, then syncs every phone until none receives anything new.
     /// - Throws: ``Failure``; errors of launches.
     public func settle() async throws {
         try await scheduler.withoutFaults {
@@ -133,7 +133,7 @@ public final class SimulatedService: Sendable {
         }
     }
 
-    /// A number from 0 up to, not including, `bound`, determined by the seed: for what users do in a test.
+    /// A number from 0 up to, not including, `bound`, determined by the seed, for users' decisions in a test.
     public func random(below bound: Int) -> Int { scheduler.random(below: bound) }
 
     /// The files on the server, including deleted ones.
@@ -153,14 +153,14 @@ public final class SimulatedService: Sendable {
                 // The app may have requested a sync in a callback.
                 if client.isSyncing, !scheduler.isWaited(for: phone.index) { isQuiet = false }
             }
-            // A body that does not wait for the scheduler has yet to start something, or to end.
+            // A body that does not wait for the scheduler is still about to start something, or to end.
             if isQuiet, bodyIsDone() || scheduler.isWaitedForAnything { return }
             if clock.now > deadline { throw Failure.appDoesNotReturn }
             await Task.yield()
         }
     }
 
-    /// Ends the processes that are to die now, and relaunches them.
+    /// Ends the processes that must die now, and relaunches their apps.
     private func bury() async throws {
         for phone in phones.withLock({ $0 }) where scheduler.takeDeath(of: phone.index) {
             await phone.end()

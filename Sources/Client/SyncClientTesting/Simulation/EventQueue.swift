@@ -1,4 +1,4 @@
-/// Planned events, ordered by time; at equal times in the order in which they were planned.
+/// Planned events, ordered by time; simultaneous events in the order of planning.
 struct EventQueue<Event> {
     private struct Entry {
         let time: Double

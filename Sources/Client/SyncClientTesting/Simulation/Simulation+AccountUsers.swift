@@ -1,9 +1,9 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-// What users decide about their accounts, until the end of a history.
+// Users' decisions about their accounts, until the end of a history.
 extension Simulation {
-    /// What a user does about accounts on a device.
+    /// A user's action about accounts on a device.
     func manageAccount(_ device: SimulatedDevice) throws {
         guard let identity = server.identities[device.caller.user], device.engine?.account != nil, !device.isSwitching
         else { return }
@@ -28,11 +28,11 @@ extension Simulation {
     private func signIn(_ account: ModelAccount, _ device: SimulatedDevice) {
         log("\(device.index) signs in with account \(account.number)")
         device.account = account
-        // The app may ask who it is, or leave that to the next request.
+        // The app may identify the user, or leave that to the next request.
         if random.once(in: 2) { identify(device, for: nil) }
     }
 
-    /// Begins a switch: to another account, or back to one that was left.
+    /// Begins a switch: to another account, or back to a former one.
     private func propose(_ device: SimulatedDevice, _ identity: ModelIdentity) {
         guard let userAppID = device.engine?.account?.userAppID, let id = AccountSwitchID(makeUUID()) else { return }
         if device.account == identity.active {
@@ -81,11 +81,11 @@ extension Simulation {
 // MARK: The end of a history
 
 extension Simulation {
-    /// Brings what a user has begun to an end, and continues to upload.
+    /// Completes a switch that the user has begun, and continues to upload.
     func settleAccount(_ device: SimulatedDevice) throws {
         guard let identity = server.identities[device.caller.user], device.engine != nil else { return }
         device.isSwitching = false
-        // Nothing keeps the server from moving what it can.
+        // Nothing prevents the server from moving the files that it can.
         for _ in 0..<10 { server.moveFile(of: device.caller.user, &random) }
         let isStanding = identity.switches.contains { known in
             known.id == device.engine?.account?.switchID && known.state == .proposed
@@ -102,7 +102,7 @@ extension Simulation {
         try runUntilQuiet()
     }
 
-    /// Files whose bytes nobody has uploaded again. One of their members brings a next version, or they are deleted.
+    /// Handles files whose bytes nobody has uploaded again: a member uploads a next version, or they are deleted.
     func replaceMissing() throws {
         for (id, group) in server.groups.sorted(by: { $0.key < $1.key }) {
             let missing = group.files.filter { !$0.value.isDeleted && $0.value.content != .stored }
@@ -121,16 +121,16 @@ extension Simulation {
         }
     }
 
-    /// What the user's own device has must have been uploaded again.
+    /// Checks that the user's device has uploaded its contents again.
     private func checkKept(_ file: FileUUID, _ known: ModelFile, _ device: SimulatedDevice) {
         guard known.content == .awaiting, device.files[file]?.contents == known.contents,
             let state = device.engine?.state, state.directory[file]?.fileVersion == known.version,
             state.directory[file]?.goneReason == nil, state.pendingItems(of: file).isEmpty
         else { return }
-        violation("device \(device.index) has the contents of \(file), and does not upload them again")
+        violation("device \(device.index) has the contents of \(file), but does not upload them again")
     }
 
-    /// After a sync of some groups, a device has all files of them that the server has again.
+    /// Checks that, after a sync of some groups, a device has all of their files that the server has again.
     func checkFetched(_ device: SimulatedDevice, in groups: [SharingGroupUUID]) {
         guard device.errors.isEmpty, let state = device.engine?.state else { return }
         for entry in state.directory.inOrder
@@ -144,7 +144,7 @@ extension Simulation {
         }
     }
 
-    /// At the end no switch is under way, and all devices know the same identity.
+    /// Checks that, at the end, no switch is in progress, and all devices know the same identity.
     func checkAccounts() {
         for (user, identity) in server.identities where server.users.contains(user) {
             if identity.switches.contains(where: { $0.state == .reuploading }) {

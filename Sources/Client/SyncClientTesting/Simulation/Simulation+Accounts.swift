@@ -1,15 +1,15 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-/// A request about accounts, on its way.
+/// A request about accounts in transit.
 struct AccountCall {
     let device: Int
     let process: Int
     let signIn: ModelSignIn
     let request: ModelAccountRequest
-    /// The request that waits until it is known who is signed in.
+    /// The request that waits until the user is identified.
     let waiting: WaitingRequest?
-    /// When its reply arrives after it was carried out; nil if it is lost.
+    /// The delay of its reply after it was carried out; nil if the reply is lost.
     var replyDelay: Double?
 
     /// A request that is sent once the user is known.
@@ -22,8 +22,8 @@ struct AccountCall {
     }
 }
 
-// What the library does around its engine when a user signs in and switches accounts, with processes that end at any
-// step, and requests and replies that are lost.
+// The library's work outside its engine when a user signs in and switches accounts, with processes that end at any
+// step, and lost requests and replies.
 extension Simulation {
     /// Gives every user an identity with one account.
     func setUpAccounts() {
@@ -55,7 +55,7 @@ extension Simulation {
         let faults = options.hasNetworkFaults && !isSettling
         switch faults ? random.below(20) : 19 {
         case 0:
-            // It does not arrive, or too late.
+            // The request does not arrive, or arrives too late.
             queue.plan(.accountReply(call, .lost), at: time + 60)
             guard random.once(in: 2) else { return }
             call.replyDelay = nil
@@ -92,7 +92,7 @@ extension Simulation {
         }
     }
 
-    /// Finds out who is signed in, before the first request of a process and when the server reports another epoch.
+    /// Identifies the signed-in user, before a process's first request and when the server reports another epoch.
     func identify(_ device: SimulatedDevice, for waiting: AccountCall.WaitingRequest?) {
         send(.checkCredentials, device, waiting)
     }
@@ -168,7 +168,7 @@ extension Simulation {
         }
     }
 
-    /// The server moves a file of somebody's, or the app asks how far it is.
+    /// Lets the server move a user's file, or the app ask for its progress.
     func moveFiles() throws {
         guard let user = random.pick(server.users.sorted()) else { return }
         server.moveFile(of: user, &random)
@@ -180,7 +180,7 @@ extension Simulation {
         try perform(actions, on: device)
     }
 
-    /// While the server moves a user's files, the user's devices do not upload them again.
+    /// Checks that the user's devices upload none of the files that the server is moving.
     func checkLeft(_ upload: FileReupload, _ request: Request) {
         let user = devices[request.device].caller.user
         guard let identity = server.identities[user], let signIn = request.signIn,
@@ -189,12 +189,12 @@ extension Simulation {
             server.groups[upload.attributes.sharingGroupUUID]?.files[upload.attributes.fileUUID]?.owner == user,
             identity.switches.contains(where: { $0.move == .moving }), identity.switches.last?.state != .proposed
         else { return }
-        violation("device \(request.device) uploads again what the server moves")
+        violation("device \(request.device) uploads a file that the server is moving")
     }
 
     // MARK: The app's part
 
-    /// Asks the app for contents to be uploaded again.
+    /// Asks the app for contents to upload again.
     func sendAgain(_ upload: FileReupload, _ token: EngineToken, _ device: SimulatedDevice) {
         let file = upload.attributes.fileUUID
         let known = server.groups[upload.attributes.sharingGroupUUID]?.history[file]?.last {
@@ -202,7 +202,7 @@ extension Simulation {
         }
         var answer = ServerReply.ReuploadResult.notAvailable
         if let contents = device.files[file]?.contents, isSettling || !random.once(in: 10) {
-            // An app that has something else knows that, or finds out.
+            // An app with other contents may or may not be aware of that.
             if contents == known?.contents || random.once(in: 2) {
                 let waiting = AccountCall.WaitingRequest(
                     request: .reuploadFile(upload), token: token, contents: contents, isRepeated: false)

@@ -1,7 +1,7 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-// How an app responds to what the library reports.
+// An app's responses to the library's reports.
 extension Simulation {
     func show(_ conflict: ContentDownloadConflict, _ device: SimulatedDevice) {
         report.conflicts += 1
@@ -10,7 +10,7 @@ extension Simulation {
 
     private func see(_ attributes: SyncAttributes, _ device: SimulatedDevice) {
         if let text = attributes.appMetaData { device.seenTexts.insert(text) }
-        // The version is the one that the download represents.
+        // The download determines the version.
         if let item = device.engine?.state.download(of: attributes.fileUUID) {
             device.seenVersions.insert(.init(file: attributes.fileUUID, version: item.fileVersion))
         }
@@ -49,13 +49,13 @@ extension Simulation {
         return device.storage[location] == device.storage[pending]
     }
 
-    /// What the app supplies of a file that the server has lost, or that others have deleted.
+    /// The app's contents of a file that the server has lost, or that others have deleted.
     func supply(
         _ file: FileUUID, _ token: EngineToken, _ device: SimulatedDevice
     ) {
         var answer = SuppliedContents.notAvailable
         if let contents = device.files[file]?.contents {
-            // They may have been committed before.
+            // The contents may have been committed before.
             for author in devices { author.edits[contents]?.mayBeRepeated = true }
             answer = .file(UploadSource(location: device.makeLocation(.documents, contents), isOwned: false, size: 1))
         }
@@ -63,7 +63,7 @@ extension Simulation {
             .tell(device: device.index, process: device.process, .contents(token, answer)), at: time + delay(500))
     }
 
-    /// What the app does with its own files when it answers.
+    /// Updates the app's own files when it answers.
     private func prepare(
         for resolution: ContentDownloadResolution, _ conflict: ContentDownloadConflict, _ device: SimulatedDevice,
         _ process: Int
@@ -74,23 +74,23 @@ extension Simulation {
         let deletes = covered.contains { $0.kind == .deletion }
         guard case .rejectContentDownload(let kept) = resolution else {
             for item in covered where item.isContent { device.excuse(item) }
-            // With the new text alone, the app still has the contents that it gives up.
+            // After receiving only the new text, the app still has the contents that it abandons.
             if conflict.download == .appMetaData { device.wishes.insert(file) }
             return
         }
-        // What the app has deleted since stays deleted.
+        // Files that the app has deleted since stay deleted.
         guard !pending.contains(where: { $0.kind == .deletion && $0.id > device.lastItemWhenAsked }) else {
             if !kept.contains(.keepContentUploads) { for item in covered where item.isContent { device.excuse(item) } }
             return
         }
         if deletes, kept.contains(.keepUploadDeletions) {
-            // An earlier answer, which was lost with its process, may have been another one.
+            // An earlier answer, which was lost with its process, may have been different.
             device.files[file] = nil
             if !kept.contains(.keepContentUploads) { for item in covered where item.isContent { device.excuse(item) } }
             return
         }
         if kept.contains(.keepContentUploads), pending.contains(where: \.isContent) {
-            // The app has what it sends; for the rest it adopts what it was shown.
+            // The app has the contents that it sends; for the rest it adopts those that it was shown.
             let shown: String? =
                 switch conflict.download {
                 case .file(let location), .both(let location): device.storage[location]
@@ -106,7 +106,7 @@ extension Simulation {
             return
         }
         for item in covered where item.isContent { device.excuse(item) }
-        // The app's contents are stale now: it sends new ones, or requests the server's.
+        // The app's contents are now stale: it sends new ones, or requests the server's.
         let isQueued = random.once(in: 2) && device.files[file] != nil ? try edit(file, device) : false
         if isQueued {
             if newerWork(on: file, device).text == nil { device.files[file]?.text = conflict.attributes.appMetaData }
@@ -138,13 +138,14 @@ extension Simulation {
             default: break
             }
             let pending = device.engine?.state.pendingItems(of: file) ?? []
-            // What the app has deleted since stays deleted, and a text alone cannot bring a file back: it is given up.
+            // Files that the app has deleted since stay deleted, and a text alone cannot restore a file: it is
+            // abandoned.
             let isKept =
                 resolutions[file] == .rejectDownloadDeletion(.keepContentUpload)
                 && pending.contains { $0.kind == .file } && !pending.contains { $0.kind == .deletion }
             if isKept {
                 keptFiles.insert(file)
-                // The app has what it sends.
+                // The app has the contents that it sends.
                 let contents = pending.compactMap { $0.source.flatMap { device.storage[$0] } }.last
                 device.files[file] = SimulatedDevice.AppFile(
                     group: conflict.attributes.sharingGroupUUID, fileGroup: conflict.attributes.fileGroupUUID,
@@ -152,22 +153,22 @@ extension Simulation {
                     text: pending.compactMap(\.appMetaData).last ?? conflict.attributes.appMetaData)
             }
             guard resolutions[file] != nil else { continue }
-            // Of what is kept, texts that are older than the first upload are sent with it, or not at all.
+            // Among the kept changes, texts older than the first upload are sent with it, or not at all.
             device.excuse(file) {
                 isKept ? $0.kind == .appMetaData : $0.id <= device.lastItemWhenAsked
             }
         }
         if !keptFiles.isEmpty, let state = device.engine?.state {
-            // If the deletion of one file is rejected, those of the other files in the file group are not delivered
-            // either.
+            // If the app rejects the deletion of one file, the deletions of the other files in the file group are not
+            // delivered either.
             let groups = Set(
                 state.downloads.all.filter { resolutions[$0.fileUUID] != nil }.map(\.groupID))
             for item in state.downloads.all where groups.contains(item.groupID) && item.kind == .deletion {
                 device.seenDeletions.insert(item.fileUUID)
             }
         }
-        // Of the others the app gives its own texts up: if one that is kept is in the same file group, perhaps by an answer
-        // before the process died, it will be asked for contents alone.
+        // For the others the app abandons its own texts: if a kept file is in the same file group, perhaps because of
+        // an answer before the process died, the app will be asked only for contents.
         for file in resolutions.keys where !keptFiles.contains(file) {
             device.files[file]?.text =
                 newerWork(on: file, device).text ?? device.engine?.state.directory[file]?.appMetaData?.contents
@@ -186,11 +187,11 @@ extension Simulation {
             switch operation.kind {
             case .file(let location, let contentsChanged):
                 guard let contents = device.storage[location] else {
-                    violation("device \(device.index) gets a file that is not there")
+                    violation("device \(device.index) receives a file that does not exist")
                     continue
                 }
                 checkDelivered(contents, operation, contentsChanged, device)
-                // What was downloaded before a restoration is no version of the restored server's.
+                // Files downloaded before a restoration may not be versions of the restored server.
                 let isKnown = server.groups[group]?.history[file]?.contains {
                     $0.version == operation.fileVersion && (contentsChanged || $0.contents == contents)
                 }
@@ -218,7 +219,8 @@ extension Simulation {
         }
     }
 
-    /// What the app queued after it was asked about a conflict, and so keeps when it gets the server's.
+    /// Changes that the app queued after it was asked about a conflict, and therefore keeps when it receives the
+    /// server's version.
     private func newerWork(on file: FileUUID, _ device: SimulatedDevice) -> (contents: String?, text: String?) {
         let pending = device.engine?.state.pendingItems(of: file) ?? []
         let contents = pending.compactMap { $0.source.flatMap { device.storage[$0] } }

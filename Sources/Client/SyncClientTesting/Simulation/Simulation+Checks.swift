@@ -3,18 +3,19 @@ internal import SyncProtocol
 
 // Invariants that must always hold.
 extension Simulation {
-    /// A commit must not hide what others did: each change builds on one that the device's app was shown, or made.
+    /// A commit must not hide changes by others: each change must build on one that the device's app was shown, or
+    /// made.
     func checkCommit(in group: ModelGroup, by device: SimulatedDevice) {
         for (file, changes) in group.history {
             guard let change = changes.last, change.masterVersion == group.masterVersion,
                 change.device == device.caller.device, !device.seenGone.contains(file)
             else { continue }
             let earlier = changes.dropLast()
-            // Deleting what is already deleted hides nothing.
+            // Deleting an already deleted file hides nothing.
             if change.isDeleted, earlier.last?.isDeleted == true { continue }
             if change.undeletes {
                 if !device.seenDeletions.contains(file) {
-                    violation("device \(device.index) brings \(file) back without having been told of its end")
+                    violation("device \(device.index) restores \(file) without having been shown its deletion")
                 }
                 continue
             }
@@ -22,11 +23,11 @@ extension Simulation {
             if change.contents != nil || change.isDeleted, baseVersion >= .first {
                 let isOwn = earlier.contains { base in
                     let contents = base.contents ?? ""
-                    // After a restoration, another device may have uploaded again what this one had made.
+                    // After a restoration, another device may have uploaded this device's contents again.
                     let isKnown = device.seenContents.contains(contents) || device.edits[contents] != nil
                     return base.version == baseVersion && (base.device == change.device || isKnown)
                 }
-                // It has seen what was made of that version, and what the server has lost since.
+                // The device has seen a successor of that version, which the server has lost since.
                 let hasLaterOne = group.formerHistory[file]?.contains { former in
                     former.version > baseVersion && device.seenContents.contains(former.contents ?? "")
                 }
@@ -42,7 +43,7 @@ extension Simulation {
         }
     }
 
-    /// With a current master version, nothing may be refused because of its versions.
+    /// With a current master version, no request may be refused because of its versions.
     func checkRefusal(_ reply: ServerReply, isExpected: Bool, of request: Request) {
         guard case .failed(.refused(_, let code?, _)) = reply, SyncStateMachine.refusalsOfWrongVersions.contains(code),
             !isExpected, request.replyDelay != nil, devices[request.device].process == request.process,
@@ -63,17 +64,17 @@ extension Simulation {
                     && (group.restored == nil || contentsChanged || $0.contents == contents)
             })
         else {
-            violation("device \(device.index) gets \(file) in a version that never was")
+            violation("device \(device.index) receives \(file) in a version that never existed")
             return
         }
         if contentsChanged {
             if changedInCloud[file]?.contains(contents) != true {
-                violation("device \(device.index) gets contents of \(file) that nobody made")
+                violation("device \(device.index) receives contents of \(file) that nobody created")
             }
         } else if change.contents != contents {
-            violation("device \(device.index) gets other contents of \(file) than its version has")
+            violation("device \(device.index) receives contents of \(file) that differ from its version")
         }
-        // What is of one version is not known for the time before a restoration.
+        // Versions before a restoration cannot be compared.
         guard group.restored == nil, let state = device.engine?.state,
             let fileGroup = operation.attributes.fileGroupUUID, let item = state.download(of: file),
             let version = state.downloadGroups[item.groupID]?.masterVersion
@@ -84,15 +85,15 @@ extension Simulation {
                 continue
             }
             let has = downloads.first { $0.fileUUID == other }?.fileVersion ?? state.directory[other]?.fileVersion
-            if has != then.version { violation("device \(device.index) gets file group \(fileGroup) torn") }
+            if has != then.version { violation("device \(device.index) receives file group \(fileGroup) torn") }
         }
     }
 
-    /// Only what was deleted at some time may be reported as deleted.
+    /// Only files that were deleted at some time may be reported as deleted.
     func checkDeleted(_ file: FileUUID, in group: SharingGroupUUID, _ device: SimulatedDevice) {
         let history = server.groups[group].map { $0.formerHistory[file, default: []] + $0.history[file, default: []] }
         if history?.contains(where: \.isDeleted) != true {
-            violation("device \(device.index) is told that \(file) is deleted, which it never was")
+            violation("device \(device.index) is informed of a deletion of \(file) that never happened")
         }
     }
 
@@ -127,7 +128,7 @@ extension Simulation {
             violation("device \(device.index) does not know \(id)")
             return
         }
-        if entry.name != group.name { violation("device \(device.index) calls \(id) \(entry.name ?? "nothing")") }
+        if entry.name != group.name { violation("device \(device.index) has the name \(entry.name ?? "-") for \(id)") }
         for (file, known) in group.files {
             let own = device.files[file]
             if known.isDeleted {
@@ -135,7 +136,7 @@ extension Simulation {
                 continue
             }
             guard let own, let row = state.directory[file] else {
-                violation("device \(device.index) lacks \(file)")
+                violation("device \(device.index) is missing \(file)")
                 continue
             }
             if row.fileVersion != known.version {
@@ -156,8 +157,7 @@ extension Simulation {
         }
     }
 
-    /// Every change of the app is committed, once, unless excused by a decision of the app or by what happened to its
-    /// file.
+    /// Every change of the app is committed, once, unless excused by the app's decision or by the fate of its file.
     private func checkEdits(of device: SimulatedDevice) {
         for (contents, edit) in device.edits {
             let times = commits(of: contents, edit)
@@ -193,7 +193,7 @@ extension Simulation {
         server.groups[edit.group]?.history[edit.file]?.contains { $0.text?.contents == text } ?? false
     }
 
-    /// Whether contents that were not committed need not be: what replaced them was, or is queued, or was given up.
+    /// Whether uncommitted contents are excused: their replacement was committed, is queued, or was abandoned.
     private func hasSuccessor(
         _ edit: SimulatedDevice.Edit, _ device: SimulatedDevice, among queued: Set<String> = []
     ) -> Bool {
@@ -206,7 +206,7 @@ extension Simulation {
         return true
     }
 
-    /// A refusal that is about a file, a storage or the user keeps no other change of the group from being sent.
+    /// A refusal about a file, a storage or the user must not block other changes of the group.
     func checkOthersSent(by device: SimulatedDevice) {
         guard !device.endedEarly, let engine = device.engine, let error = device.errors.last,
             let group = error.sharingGroupUUID
@@ -218,7 +218,7 @@ extension Simulation {
         violation("device \(device.index) sends nothing more in \(group) after \(error)")
     }
 
-    /// The app is informed once that the user may not write.
+    /// The app is informed only once that the user may not write.
     func checkDenial(in group: SharingGroupUUID, _ device: SimulatedDevice) {
         guard let state = device.engine?.state else { return }
         let waiting = Set(state.closedQueues(of: group).flatMap { state.items(in: $0.id) }.map(\.id))
@@ -228,8 +228,8 @@ extension Simulation {
         device.deniedItems[group] = waiting
     }
 
-    /// What the app has queued exists, on the device or on the server, until it gives it up; and what a sync could not send
-    /// for a reason that lasts, it was told of.
+    /// Changes that the app has queued exist, on the device or on the server, until the app abandons them; and the app
+    /// was informed of changes that a sync could not send for a lasting reason.
     func checkKept(by device: SimulatedDevice) {
         guard let state = device.engine?.state else { return }
         let queued = Set(state.items.all.compactMap { $0.source.flatMap { device.storage[$0] } })
@@ -244,7 +244,7 @@ extension Simulation {
             let isSetAside = state.queues[item.queueID]?.state == .dead
             let waits = failure.code == .permissionDenied || (failure.storage != nil && failure.recovery != .retryLater)
             if isSetAside || waits, !device.toldFiles.contains(file) {
-                violation("device \(device.index) was not told that a change of \(file) is not sent")
+                violation("device \(device.index) was not informed that a change of \(file) is not sent")
             }
         }
     }

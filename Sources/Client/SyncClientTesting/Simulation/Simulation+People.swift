@@ -1,7 +1,7 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-// What people do, on the devices and outside of them.
+// People's actions, on the devices and outside of them.
 extension Simulation {
     func step() throws {
         if options.hasAccountSwitches, random.once(in: 4) { try moveFiles() }
@@ -11,7 +11,7 @@ extension Simulation {
             try manageAccount(device)
             return
         }
-        // A switch without files is soon over.
+        // A switch without files ends too soon.
         if options.hasAccountSwitches, device.files.isEmpty {
             try addFile(device)
             return
@@ -45,7 +45,7 @@ extension Simulation {
         random.pick(device.files.keys.sorted())
     }
 
-    /// A file and the others of its file group that a device's app has.
+    /// A file, and the other files of its file group that a device's app has.
     private func fileGroup(of file: FileUUID, _ device: SimulatedDevice) -> [FileUUID] {
         guard let fileGroup = device.files[file]?.fileGroup else { return [file] }
         return device.files.filter { $0.value.fileGroup == fileGroup }.keys.sorted()
@@ -76,7 +76,7 @@ extension Simulation {
         try upload(file, group, fileGroup, device)
     }
 
-    /// Changes a file's contents, and perhaps its text; false if that is not possible now.
+    /// Changes a file's contents, and sometimes its text; false if that is not possible now.
     @discardableResult
     func edit(_ file: FileUUID, _ device: SimulatedDevice) throws -> Bool {
         guard let known = device.files[file] else { return false }
@@ -105,8 +105,8 @@ extension Simulation {
             fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"), fileGroupUUID: fileGroup)
         let replaced = openItem(of: file, device)
         let aside = engine.changesSetAside(of: file)
-        // A text that was queued and is replaced must be given again. Texts have no date that would show, after a
-        // restoration, which of two is newer.
+        // A queued text that is replaced must be specified again. Texts have no date that shows, after a restoration,
+        // which of two is newer.
         let text =
             random.once(in: 4) && !options.hasRestorations
             ? "t\(device.index).\(numbers)" : replaced?.appMetaData ?? aside.compactMap(\.appMetaData).last
@@ -125,7 +125,7 @@ extension Simulation {
         for item in aside { device.excuse(item) }
         device.supersede(file, contents: contents, text: text)
         if options.hasRestorations, let known = device.files[file]?.contents, known != contents {
-            // A restored server may lack what it had, and what was made of it is enough.
+            // A restored server may have lost these contents; their successor suffices.
             device.edits[known]?.successor = contents
         }
         device.failedFiles.remove(file)
@@ -162,7 +162,7 @@ extension Simulation {
         let before = (device.edits, device.textEdits)
         if let replaced { device.excuse(replaced) }
         device.supersede(file, contents: nil, text: text)
-        // Queued contents that are replaced by the text alone exist only in this app.
+        // Queued contents that only a text replaces exist only in this app.
         if replaced?.kind == .file { device.wishes.insert(file) }
         guard try perform(actions, on: device) else {
             (device.edits, device.textEdits) = before
@@ -174,7 +174,7 @@ extension Simulation {
         return true
     }
 
-    /// Retries what failed permanently, or gives it up.
+    /// Retries changes that failed permanently, or abandons them.
     func decideFailed(_ file: FileUUID, _ device: SimulatedDevice) throws {
         guard var engine = device.engine else { return }
         device.failedFiles.remove(file)
@@ -216,7 +216,7 @@ extension Simulation {
         }
     }
 
-    /// Withdraws what is pending of a file, and gets the server's contents.
+    /// Withdraws the pending changes of a file, and requests the server's contents.
     func withdraw(_ file: FileUUID, _ device: SimulatedDevice) throws {
         guard var engine = device.engine else { return }
         let before = engine.state
@@ -226,21 +226,21 @@ extension Simulation {
         device.excuseAll(of: file)
         device.failedFiles.remove(file)
         if let group = before.directory[file]?.sharingGroupUUID {
-            // Of a batch that was complete, the others are sent once more.
+            // If the batch was complete, its other changes are sent once more.
             device.excuseRepetitions(in: group)
         }
         guard try perform(actions, on: device) else { return }
         log("\(device.index) withdraws \(file.rawValue.suffix(4))")
         if let entry = engine.state.directory[file] {
             device.files[file]?.text = entry.appMetaData?.contents
-            // A withdrawn deletion leaves the app without the file.
+            // After a withdrawn deletion, the app no longer has the file.
             if entry.deletedLocally { device.files[file] = nil } else { device.wishes.insert(file) }
         } else {
             device.files[file] = nil
         }
     }
 
-    /// Restores the server from its last backup, or makes one.
+    /// Restores the server from its last backup, or creates a backup.
     private func restoreServer() {
         guard let backup, !random.once(in: 3) else {
             self.backup = server.groups
@@ -253,8 +253,8 @@ extension Simulation {
         log("server: restored")
     }
 
-    /// What a device has seen of the time after a backup no longer proves that it knows the server's versions. Of what was
-    /// committed since, only the last contents of a file that some device still has must come back.
+    /// Versions that a device saw after the backup no longer prove that it knows the server's versions. Of the changes
+    /// committed since, only the last contents of a file that some device still has must be restored.
     private func forgetLost(_ device: SimulatedDevice, _ backup: [SharingGroupUUID: ModelGroup]) {
         for (id, then) in backup {
             guard let now = server.groups[id] else { continue }
@@ -280,7 +280,7 @@ extension Simulation {
                             device.edits[contents]?.isExcused = true
                         }
                     }
-                    // A text has no date: what two sides made of it may be the same version.
+                    // A text has no date: the changes of two sides may have the same version.
                     if let text = change.text?.contents { device.textEdits[text]?.isExcused = true }
                 }
             }
@@ -340,7 +340,7 @@ extension Simulation {
         try perform(actions, on: device)
     }
 
-    // MARK: Behind the backs
+    // MARK: Outside the devices
 
     private func meddle() {
         guard let id = random.pick(groups), let group = server.groups[id] else { return }
@@ -382,7 +382,7 @@ extension Simulation {
             }
             log("server: user \(user) is gone")
         case 17:
-            // What only a reader has of what a restored server has lost does not come back.
+            // Lost files that only a reader has are not restored.
             guard !options.hasRestorations, let user = random.pick(group.members.keys.sorted()) else { return }
             server.groups[id]?.members[user] = random.once(in: 3) ? .read : .write
             server.raiseMasterVersion(of: id)

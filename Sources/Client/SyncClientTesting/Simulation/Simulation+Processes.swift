@@ -23,7 +23,7 @@ extension Simulation {
         log("\(device.index) launched")
         try perform(actions, on: device)
         compareGroups(device)
-        // Files that a process left behind without a row.
+        // Removes files that a process left behind without a row.
         guard let engine = device.engine else { return }
         let owned = Set(engine.state.ownedFiles)
         for location in device.storage.keys where location.base == .library && !owned.contains(location) {
@@ -59,7 +59,7 @@ extension Simulation {
         try device.store.write(changes)
         #if DEBUG
             if device.store.state != device.engine?.state {
-                violation("device \(device.index) has stored something else")
+                violation("device \(device.index) has stored a different state")
             }
         #endif
         // A state that has not changed has been examined before.
@@ -67,7 +67,7 @@ extension Simulation {
         for text in violations { violation("device \(device.index): \(text)") }
         for (index, action) in actions.enumerated() {
             if diesNow {
-                // What the library could no longer report, the app finds in the library's state after a relaunch.
+                // After a relaunch, the app finds unreported events in the library's state.
                 for case .report(let event) in actions[index...] { note(event, device) }
                 kill(device)
                 return true
@@ -77,7 +77,7 @@ extension Simulation {
         return true
     }
 
-    /// Compares the app's groups with the library's, as apps do at their launch.
+    /// Compares the app's groups with the library's, as apps do at launch.
     private func compareGroups(_ device: SimulatedDevice) {
         guard let engine = device.engine else { return }
         let known = Set(engine.sharingGroups.map(\.sharingGroupUUID))
@@ -90,7 +90,7 @@ extension Simulation {
         switch action {
         case .send(let token, let request): send(request, token, device)
         case .cancel(let token):
-            // Sometimes in time, sometimes too late.
+            // The cancellation is sometimes in time, sometimes too late.
             guard random.once(in: 2) else { return }
             device.cancelled.insert(token)
             queue.plan(
@@ -111,7 +111,7 @@ extension Simulation {
         case .askForContents(let token, let attributes, _): supply(attributes.fileUUID, token, device)
         case .deliver(let token, let operations, let containsGone):
             if containsGone != operations.contains(where: { $0.kind == .fileGone }) {
-                violation("a delivery says wrongly whether something is gone")
+                violation("a delivery reports incorrectly whether a file is gone")
             }
             let isTaken = isSettling || !random.once(in: 60)
             if isTaken { take(operations, device) }
@@ -124,7 +124,7 @@ extension Simulation {
                 .tell(device: device.index, process: device.process, .waited(token)), at: time + Double(wait))
         case .removeFile(let location):
             if device.storage.removeValue(forKey: location) == nil, device.process == 1 {
-                violation("device \(device.index) removes \(location), which is not there")
+                violation("device \(device.index) removes \(location), which does not exist")
             }
         case .report(let event): note(event, device)
         case .reportError(let error): note(error, device)
@@ -140,7 +140,7 @@ extension Simulation {
         guard error.code == .serverRestored, let file = error.fileUUID,
             device.engine?.state.directory[file]?.fileVersion == nil
         else { return }
-        // Neither server nor app has the contents any more.
+        // Neither the server nor the app has the contents any more.
         if device.files[file]?.contents == nil { device.files[file] = nil }
     }
 
@@ -178,7 +178,7 @@ extension Simulation {
         var contents: String?
         if case .uploadFile(let upload) = request {
             contents = device.storage[upload.source]
-            if contents == nil { violation("device \(device.index) uploads a file that is not there") }
+            if contents == nil { violation("device \(device.index) uploads a file that does not exist") }
         }
         guard !offline.contains(device.index) else {
             queue.plan(
@@ -211,10 +211,10 @@ extension Simulation {
             case 2: failure = .serverDown(message: nil)
             case 3: failure = .refused(status: 502, code: "cloud_unavailable")
             case 4:
-                // A duplicate arrives later, and no one waits for its reply.
+                // A duplicate arrives later, and nobody waits for its reply.
                 plan(waiting, device, replyDelay: nil, failure: nil, at: time + delay(20_000))
             case 5:
-                // The reply is that of the duplicate.
+                // The reply belongs to the duplicate.
                 plan(waiting, device, replyDelay: nil, failure: nil, at: time + delay(400))
             default: break
             }
@@ -224,7 +224,7 @@ extension Simulation {
                 .tell(device: device.index, process: device.process, .reply(token, .failed(.unreachable))),
                 at: time + 60)
         }
-        // Some requests arrive only after the client has given up on them.
+        // Some requests arrive only after the client has stopped waiting for them.
         if isLost, random.once(in: 2) {
             plan(waiting, device, replyDelay: nil, failure: nil, at: time + 60 + delay(60_000))
         }
@@ -251,7 +251,7 @@ extension Simulation {
         let device = devices[request.device]
         let answer: ModelServer.Answer
         if request.restorations != report.restorations {
-            // A server is closed while it is restored, and no request outlives that.
+            // The server is closed during a restoration, and no request outlives that.
             answer = ModelServer.Answer(.failed(.unreachable))
         } else if let failure = request.failure {
             answer = ModelServer.Answer(.failed(failure))
@@ -282,7 +282,7 @@ extension Simulation {
         guard device.process == process, device.engine != nil, !device.cancelled.contains(token) else { return }
         var reply = answer.reply
         if case .failed(let failure) = reply, failure.isRefusal(.staleEpoch), !request.isRepeated {
-            // Another device has switched accounts: once it is known, the request is sent again.
+            // Another device has switched accounts: the request is sent again once the user is identified.
             device.isIdentified = false
             identify(
                 device,

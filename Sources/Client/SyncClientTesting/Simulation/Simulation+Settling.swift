@@ -5,7 +5,7 @@ internal import SyncProtocol
 extension Simulation {
     /// More than any history needs: each round, every device syncs every group.
     private static let maximumRounds = 16
-    /// After them, every device has uploaded again what it has of files that wait.
+    /// After these rounds, every device has uploaded its contents of waiting files.
     private static let roundsBeforeReplacements = 4
 
     func settle() throws {
@@ -39,11 +39,11 @@ extension Simulation {
                 let groups = device.engine?.sharingGroups.map(\.sharingGroupUUID) ?? []
                 if let open = device.engine?.state.openQueue?.sharingGroupUUID { try sync(device, open) }
                 try sync(device, nil)
-                // What waits for its bytes is fetched without being asked for.
+                // Files that wait for their bytes must be fetched without a request.
                 let asksForGone = !options.hasAccountSwitches || round % 2 == 1
                 for group in groups { try sync(device, group, reAttemptGone: asksForGone) }
                 try runUntilQuiet()
-                // A group that the list of groups has just shown again is synced in the next round.
+                // A group that has just reappeared in the list is synced in the next round.
                 checkFetched(device, in: groups)
             }
             if before == masterVersions, !isAnyMissing, devices.allSatisfy(isAtRest) { return }
@@ -74,20 +74,20 @@ extension Simulation {
             } && device.errors.isEmpty
     }
 
-    /// How an app handles what it knows to be unfinished.
+    /// An app's handling of unfinished changes.
     private func tidy(_ device: SimulatedDevice) throws {
         guard let state = device.engine?.state else { return }
-        // An event may have been lost with its process; what was set aside is still there.
+        // An event may have been lost with its process, but changes that were set aside persist.
         for item in state.items.inOrder where state.queues[item.queueID]?.state == .dead {
             if let file = item.fileUUID { device.failedFiles.insert(file) }
         }
         for file in device.failedFiles.sorted() { try decideFailed(file, device) }
-        // Nobody will host what belongs to a member who has left.
+        // Nobody hosts the files of a member who has left.
         for item in state.items.inOrder where item.failure?.code == .storageOwnerMissing {
             if let file = item.fileUUID { try withdraw(file, device) }
         }
-        // An app that removed the files of a group, and is a member again, requests what the library believes it to
-        // have.
+        // An app that removed the files of a group, and is a member again, requests the files that the library believes
+        // it has.
         for entry in state.directory.inOrder
         where device.leftGroups.contains(entry.sharingGroupUUID) && device.files[entry.fileUUID] == nil
             && !entry.deletedOnServer && state.pendingItems(of: entry.fileUUID).isEmpty

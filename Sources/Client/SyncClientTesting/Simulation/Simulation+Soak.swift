@@ -6,11 +6,11 @@ internal import SyncProtocol
 public struct SoakSample: Sendable {
     /// Hours since the beginning, in virtual time.
     public let hour: Int
-    /// Resident memory of the process in bytes; nil where the system does not report it.
+    /// Resident memory of the process in bytes; nil if the system does not report it.
     public let residentBytes: Int?
     /// The size in bytes of the largest client database on disk, including its log.
     public let databaseBytes: Int
-    /// The most rows that a client stores.
+    /// The maximum number of rows that a client stores.
     public let rows: Int
     /// Files created so far, including deleted ones.
     public let files: Int
@@ -18,15 +18,15 @@ public struct SoakSample: Sendable {
     public let events: Int
 }
 
-// A long run: growth with the number of files is fine, growth with time is a leak.
+// A long run: growth with the number of files is expected, growth over time is a leak.
 extension Simulation {
-    /// Actions of people in an hour: one every four seconds, far more than on a real phone.
+    /// People's actions in an hour: one every four seconds, far more than on a real phone.
     private static let stepsInAnHour = 900
 
-    /// Plays many hours of three devices, with all faults. People create a limited number of files, and from then on
-    /// change those. Each hour ends with all clients in agreement, which is checked as in a short history.
+    /// Simulates many hours of three devices, with all faults. People create a limited number of files, and then change
+    /// only those. Each hour ends with all clients in agreement, checked as in a short history.
     /// - Parameters:
-    ///   - seed: Determines everything but the resources that the process uses.
+    ///   - seed: Determines everything except the resources that the process uses.
     ///   - hours: The minimum number of hours, in virtual time.
     ///   - files: The number of files that people create.
     ///   - folder: The folder for the databases; must exist.
@@ -78,7 +78,7 @@ extension Simulation {
             rows: devices.compactMap { $0.engine?.state.rowCount }.max() ?? 0, files: madeFiles, events: report.events)
     }
 
-    /// Drops what the simulation itself recorded for its checks and no longer needs.
+    /// Drops the simulation's own records that its checks no longer need.
     private func forget() {
         for id in server.groups.keys {
             server.groups[id]?.commits = [:]

@@ -2,13 +2,13 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import SyncStore
 
-/// One history of some devices and a server, in which everything that may go wrong does, at times chosen by a seed.
+/// One history of some devices and a server, with every kind of fault, at times chosen by a seed.
 ///
-/// There are no real waits, and the seed is the only source of randomness: the same seed gives the same history on
-/// every machine. At the end the faults stop, and all devices must come to agree, without having lost, torn or hidden
-/// anything.
+/// There are no real waits, and the seed is the only source of randomness: the same seed produces the same history on
+/// every machine. At the end the faults stop, and all devices must reach the same state, without having lost, torn or
+/// hidden anything.
 public final class Simulation {
-    /// What is planned to happen.
+    /// A planned event.
     enum Event {
         case step
         case arrive(Request)
@@ -21,22 +21,22 @@ public final class Simulation {
         case accountReply(AccountCall, ModelAccountReply)
     }
 
-    /// A request on its way.
+    /// A request in transit.
     struct Request {
         let device: Int
         let process: Int
         let token: EngineToken
         let request: ServerRequest
         let contents: String?
-        /// With which account, and in which epoch, it was sent.
+        /// The account and the epoch of the request.
         var signIn: ModelSignIn?
         /// Whether it is sent for the second time.
         var isRepeated = false
-        /// When its reply arrives after it was carried out; nil if the reply is lost.
+        /// The delay of its reply after it was carried out; nil if the reply is lost.
         let replyDelay: Double?
-        /// Whether the reply is that of a server that is closed, or broken.
+        /// The failure that a closed or broken server returns; nil for none.
         let failure: RequestFailure?
-        /// How often the server had been restored when it was sent.
+        /// The number of restorations of the server before the request was sent.
         let restorations: Int
     }
 
@@ -56,7 +56,7 @@ public final class Simulation {
     var numbers = 0
     /// Devices without a network.
     var offline: Set<Int> = []
-    /// How apps answer conflicts; nil leaves it to the seed.
+    /// The apps' answers to conflicts; nil: the seed decides.
     var answers: StoryAnswers?
     /// The number of files that people have created.
     var madeFiles = 0
@@ -76,11 +76,11 @@ public final class Simulation {
         commitIDs = CommitIDSource()
     }
 
-    /// Plays the history of a seed.
+    /// Runs the history of a seed.
     /// - Parameters:
     ///   - seed: Determines everything.
-    ///   - options: The circumstances; by default those that belong to the seed.
-    ///   - logs: Whether the report includes a log of what happened.
+    ///   - options: The circumstances; by default those of the seed.
+    ///   - logs: Whether the report includes a log of events.
     public static func run(
         seed: UInt64, options: SimulationOptions? = nil, logs: Bool = false
     ) -> SimulationReport {
@@ -124,7 +124,7 @@ public final class Simulation {
 
     func setUp() throws {
         var userCount = 2 + random.below(max(1, options.devices - 1))
-        // Most users who switch have other devices, too.
+        // Most users who switch should have other devices.
         if options.hasAccountSwitches { userCount = min(userCount, 3) }
         for index in 0..<options.devices {
             guard let uuid = DeviceUUID(makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }

@@ -1,16 +1,16 @@
-/// What happens in a simulated history.
+/// The circumstances of a simulated history.
 public struct SimulationOptions: Sendable {
-    /// How many devices there are, 1 to 8.
+    /// The number of devices, 1 to 8.
     public var devices: Int
-    /// How many actions people perform before all faults end and everything settles.
+    /// The number of actions that people perform before all faults end and everything settles.
     public var steps: Int
     /// Whether the server has the extensions of its protocol.
     public var hasExtensions: Bool
-    /// Whether requests and replies are lost, late, or duplicated, and the server is closed at times.
+    /// Whether requests and replies are lost, late, or duplicated, and the server is sometimes closed.
     public var hasNetworkFaults: Bool
     /// Whether processes end at arbitrary points.
     public var hasProcessDeaths: Bool
-    /// Whether the clients keep their state in SQLite, as real ones do, in addition to the faster memory.
+    /// Whether the clients keep their state in SQLite, as real clients do, in addition to memory.
     public var usesDatabase: Bool
     /// The folder of their databases; nil keeps them in memory.
     public var databaseFolder: String?
@@ -27,10 +27,10 @@ public struct SimulationOptions: Sendable {
     /// Whether users switch to other accounts.
     public var hasAccountSwitches = false
 
-    /// The options that belong to a seed: each seed is a different history, under different circumstances.
+    /// The options of a seed: each seed is a different history, under different circumstances.
     ///
-    /// Four of five histories have a server with all extensions. In every other of these users switch accounts; in every
-    /// fourth the server is restored from backups, and nobody leaves. One of 32 uses SQLite.
+    /// Four of five histories have a server with all extensions. In every second one of these, users switch accounts;
+    /// in every fourth, the server is restored from backups, and nobody leaves. One in 32 histories uses SQLite.
     public init(seed: UInt64) {
         var random = SplitMix64(seed: seed ^ 0x5EED)
         devices = 3 + random.below(6)
@@ -53,7 +53,7 @@ public struct SimulationReport: Sendable {
     public let seed: UInt64
     /// The rules that were broken, as sentences; empty if there were none.
     public internal(set) var violations: [String] = []
-    /// What happened, if logging was requested.
+    /// The log of events, if requested.
     public internal(set) var log: [String] = []
     /// The number of events.
     public internal(set) var events = 0
@@ -77,7 +77,7 @@ public struct SimulationReport: Sendable {
     public internal(set) var withdrawals = 0
     /// The number of times that the server was restored from a backup.
     public internal(set) var restorations = 0
-    /// The number of files that were brought back.
+    /// The number of files that were restored.
     public internal(set) var restoredFiles = 0
     /// The number of confirmed switches of accounts.
     public internal(set) var switches = 0

@@ -16,7 +16,7 @@ struct SplitMix64: RandomNumberGenerator {
         return bits ^ (bits >> 31)
     }
 
-    /// True once in `count` times.
+    /// True with a probability of 1 in `count`.
     mutating func once(in count: Int) -> Bool {
         below(count) == 0
     }

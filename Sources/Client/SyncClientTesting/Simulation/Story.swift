@@ -1,13 +1,13 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-/// How all apps of a story answer conflicts.
+/// The answers of all apps of a story to conflicts.
 struct StoryAnswers {
     var content: ContentDownloadResolution
     var deletion: DownloadDeletionResolution
 }
 
-/// A history that is told step by step: two people with a device each, and one more device of the first person, in one
+/// A history written step by step: two people with a device each, and a second device of the first person, in one
 /// sharing group. At its end, the same invariants must hold as at the end of any history.
 final class Story {
     /// A device of the story.
@@ -19,8 +19,8 @@ final class Story {
     private let group: SharingGroupUUID
 
     /// - Parameters:
-    ///   - faultSeed: Determines what goes wrong; nil: nothing does.
-    ///   - answers: How apps answer conflicts.
+    ///   - faultSeed: Determines the faults; nil for none.
+    ///   - answers: The apps' answers to conflicts.
     init(faultSeed: UInt64? = nil, answers: StoryAnswers) throws {
         var options = SimulationOptions(seed: faultSeed ?? 0)
         options.devices = Who.allCases.count
@@ -47,7 +47,7 @@ final class Story {
                     index: who.rawValue, caller: ModelCaller(user: user, device: uuid),
                     options.usesDatabase ? .memory : .none))
         }
-        // All know the group before anything goes wrong.
+        // All devices know the group before the faults begin.
         simulation.isSettling = true
         for device in simulation.devices { try simulation.launch(device) }
         for device in simulation.devices { try simulation.sync(device, nil) }
@@ -62,7 +62,7 @@ final class Story {
         return device
     }
 
-    /// Repeats what a death of the process may have prevented, as people do.
+    /// Repeats an action that a death of the process may have prevented, as people do.
     private func insist(_ body: () throws -> Bool) throws {
         for _ in 0..<100 { if try body() { return } }
         simulation.violation("a step of the story is not possible")
@@ -162,20 +162,20 @@ final class Story {
         return simulation.report.violations
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
     /// The contents of a file in a device's app; nil if the app does not have the file.
     func contents(_ who: Who, _ file: FileUUID) -> String? { simulation.devices[who.rawValue].files[file]?.contents }
 
     func text(_ who: Who, _ file: FileUUID) -> String? { simulation.devices[who.rawValue].files[file]?.text }
 
-    /// How many files a device's app has.
+    /// The number of files of a device's app.
     func fileCount(_ who: Who) -> Int { simulation.devices[who.rawValue].files.count }
 
-    /// Whether something waits to be sent.
+    /// Whether changes wait to be sent.
     func hasPendingUploads(_ who: Who) -> Bool { simulation.devices[who.rawValue].engine?.uploadsPending ?? false }
 
-    /// The versions of a file that were committed, deletions not counted.
+    /// The number of committed versions of a file, not counting deletions.
     func committedVersions(_ file: FileUUID) -> Int {
         simulation.server.groups[group]?.history[file]?.filter { $0.contents != nil }.count ?? 0
     }

@@ -21,7 +21,7 @@ final class Descriptor: Sendable {
 struct StoredName {
     /// The name; nil if it is not UTF-8.
     let text: String?
-    /// For people: bytes that are not UTF-8, and control characters, are written as `\\xe9`.
+    /// The name for display: bytes that are not UTF-8, and control characters, are written as `\\xe9`.
     let shown: String
 
     init(_ bytes: [UInt8]) {
@@ -57,8 +57,7 @@ struct StoredName {
     }
 }
 
-/// The calls of POSIX.1-2024 that work relative to an open folder, so that they cannot be redirected elsewhere
-/// meanwhile.
+/// The calls of POSIX.1-2024 that work relative to an open folder, so that nobody can redirect them elsewhere.
 @safe
 enum FileCalls {
     /// openat(2): opens a folder without following a link.
@@ -68,7 +67,7 @@ enum FileCalls {
         return Descriptor(number)
     }
 
-    /// openat(2): opens a file for reading, never a link; does not block on the other end of a pipe.
+    /// openat(2): opens a file for reading, never a link; does not block on a pipe.
     static func openFile(_ name: String, in folder: Int32) throws(DiskError) -> Descriptor {
         let number = unsafe openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { throw DiskError("openat") }
@@ -109,7 +108,7 @@ enum FileCalls {
 
     /// The names in a folder as they are stored, without `.` and `..`; readdir(3).
     static func names(in folder: Descriptor) throws(DiskError) -> [StoredName] {
-        // Uses a separate descriptor, as closedir(3) closes it, and duplicates share its position.
+        // Uses a separate descriptor, since closedir(3) closes it, and duplicates share its position.
         let copy = try openFolder(".", in: folder.number)
         let number = dup(copy.number)
         guard number >= 0 else { throw DiskError("dup") }
@@ -166,7 +165,7 @@ enum FileCalls {
         guard unsafe unlinkat(folder, name, 0) == 0 || errno == ENOENT else { throw DiskError("unlinkat") }
     }
 
-    /// unlinkat(2) of an empty folder; false if it is not empty, or if it may not be removed.
+    /// unlinkat(2) for an empty folder; false if it is not empty, or cannot be removed.
     static func removeFolder(_ name: String, in folder: Int32) -> Bool {
         unsafe unlinkat(folder, name, AT_REMOVEDIR) == 0
     }

@@ -11,10 +11,10 @@ internal import Foundation
     internal import Glibc
 #endif
 
-/// A directory that is kept in sync with a sharing group, and the program's own folder in it.
+/// A directory that is synchronized with a sharing group, and the program's own folder in it.
 ///
-/// All access proceeds from folder to folder below the open directory and follows no links: whatever paths others
-/// choose, and whatever happens to the folders meanwhile, nothing outside the directory is read or written.
+/// All access proceeds from folder to folder below the open directory and follows no links: nothing outside the
+/// directory is read or written, regardless of the paths that others choose and of concurrent changes to the folders.
 package final class DirectoryRoot: Sendable {
     /// The absolute path of the directory.
     package let path: String
@@ -93,7 +93,7 @@ package final class DirectoryRoot: Sendable {
         return FileCalls.Place(folder: folder, name: names.last ?? path.text)
     }
 
-    /// What is at a path; ``DirectoryItem/missing`` also if a parent of the path is not a folder.
+    /// The item at a path; ``DirectoryItem/missing`` also if a parent of the path is not a folder.
     package func item(at path: RelativePath) throws(DiskError) -> DirectoryItem {
         do {
             let place = try place(path)
@@ -112,7 +112,7 @@ package final class DirectoryRoot: Sendable {
 
     /// Reads a file to compute its digest.
     ///
-    /// Nil if it is missing, is not a regular file, or changed meanwhile: then its contents are undetermined.
+    /// Nil if it is missing, is not a regular file, or changed during the reading: then its contents are undetermined.
     package func reading(of path: RelativePath) throws(DiskError) -> Reading? {
         do {
             let place = try place(path)
@@ -145,7 +145,7 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// The text of a small file; nil if there is none, or if it is too large.
+    /// The text of a small file; nil if it does not exist, or is too large.
     package func text(of path: RelativePath, maximumBytes: Int) -> String? {
         guard let place = try? place(path), let file = try? FileCalls.openFile(place.name, in: place.folder.number),
             case .file(let signature)? = try? FileCalls.item(file), signature.size <= maximumBytes
@@ -155,7 +155,7 @@ package final class DirectoryRoot: Sendable {
         return String(decoding: buffer[..<count], as: UTF8.self)
     }
 
-    /// The first bytes of a file, as they were read once.
+    /// The first bytes of a file at the time of a reading.
     struct Prefix: Hashable {
         var inode: UInt64
         /// In bytes.
@@ -163,7 +163,7 @@ package final class DirectoryRoot: Sendable {
         var digest: ContentDigest
     }
 
-    /// Reads what a file contains at the beginning of the call, without bytes that others append meanwhile.
+    /// Reads a file's contents at the beginning of the call, without bytes that others append meanwhile.
     ///
     /// Nil if it is missing, is not a regular file, or became shorter.
     func prefix(of path: RelativePath) throws(DiskError) -> Prefix? {
@@ -173,13 +173,13 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// Copies into the program's folder what a file contains at the beginning of the call, without bytes that others
+    /// Copies a file's contents at the beginning of the call into the program's folder, without bytes that others
     /// append meanwhile.
     ///
-    /// The bytes are read twice. If both readings are equal, they were the file's between the readings. That the file
-    /// still begins with an earlier prefix shows that it is only appended to.
-    /// - Returns: The copy's digest, and the file's signature before it was read; nil if the file does not begin with
-    ///   `earlier`, or was overwritten meanwhile; then there is no copy.
+    /// Reads the bytes twice. If both readings are equal, the file had these contents between the readings. If the file
+    /// still begins with an earlier prefix, programs only append to it.
+    /// - Returns: The copy's digest, and the file's signature before it was read; nil, without a copy, if the file does
+    ///   not begin with `earlier`, or was overwritten meanwhile.
     func copyPrefix(of path: RelativePath, as name: String, extending earlier: Prefix) throws(DiskError) -> Reading? {
         try whole(path) { (file, signature) throws(DiskError) in
             guard signature.inode == earlier.inode, signature.size >= earlier.size else { return nil }
@@ -197,7 +197,7 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// A copy of a file that is still open.
+    /// A copy of a file that is kept open.
     struct OpenCopy: Sendable {
         let file: Descriptor
         var name: String
@@ -216,8 +216,8 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// Whether a copy has the last contents that a file had before another one took its path; nil as long as it is still
-    /// there, unchanged.
+    /// Whether a copy has the file's last contents before another file replaced it at its path; nil as long as the file
+    /// is still there, unchanged.
     func isLast(_ copy: OpenCopy, of path: RelativePath) throws(DiskError) -> Bool? {
         let identity = copy.reading.signature.contentsIdentity
         guard case .file(let now) = try FileCalls.item(copy.file), now.contentsIdentity == identity else {
@@ -241,7 +241,7 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// The digest of a file's first `bytes` bytes, and of the first `shorter` of them; nil if there are not as many.
+    /// The digest of a file's first `bytes` bytes, and of the first `shorter` of them; nil if the file is shorter.
     private static func digest(
         of file: Descriptor, bytes: Int64, also shorter: Int64?, copyingTo copy: Descriptor? = nil
     ) throws(DiskError) -> (whole: ContentDigest, prefix: ContentDigest?)? {
@@ -311,7 +311,7 @@ package final class DirectoryRoot: Sendable {
         removeEmptyFolders(above: old)
     }
 
-    /// Removes the folders above a path, innermost first, as far as they are empty.
+    /// Removes the empty folders above a path, innermost first.
     package func removeEmptyFolders(above path: RelativePath) {
         for folder in path.ancestors.reversed() {
             guard let place = try? place(folder), FileCalls.removeFolder(place.name, in: place.folder.number)
@@ -319,7 +319,7 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// Makes room where an empty folder, or a tree of empty folders, has the name of a file.
+    /// Removes an empty folder, or a tree of empty folders, that has the name of a file.
     func removeEmptyFolders(at path: RelativePath) {
         guard let place = try? place(path), case .folder? = try? FileCalls.item(place.name, in: place.folder.number)
         else { return }

@@ -11,13 +11,13 @@ package struct DirectoryScan: Sendable {
         /// Another file's name differs only in Unicode normalization.
         case sameName
 
-        /// Whether a person has to do something, so that everything is synchronized.
+        /// Whether a person must take action before everything can be synchronized.
         package var isProblem: Bool { self != .notAFile }
     }
 
     /// A file or folder that is skipped.
     package struct Skipped: Sendable, Hashable {
-        /// For people: what is not UTF-8 in a name is escaped.
+        /// For display: bytes that are not UTF-8 are escaped.
         package var path: String
         package var reason: Reason
 
@@ -33,9 +33,9 @@ package struct DirectoryScan: Sendable {
     package var folders: [RelativePath] = []
     /// The skipped files and folders.
     package var skipped: [Skipped] = []
-    /// Folders whose contents are unknown; what was known about them still counts.
+    /// Folders whose contents are unknown; the record of them remains valid.
     package var unknownFolders: [RelativePath] = []
-    /// The files that are left alone because another file has the same path in another spelling.
+    /// The files that are skipped because another file has the same path in another spelling.
     package var twins: [(path: RelativePath, signature: FileSignature)] = []
 
     /// No files.
@@ -55,9 +55,9 @@ package struct DirectoryScan: Sendable {
 extension DirectoryRoot {
     /// Finds all regular files that are not ignored.
     ///
-    /// Of several files whose paths differ only in Unicode normalization, the recorded spelling is the file; without
-    /// one, the first in the order of bytes. The others are ``DirectoryScan/twins``, and so is what the record knows as
-    /// one and has not been changed, whether or not the other file still exists.
+    /// If paths of several files differ only in Unicode normalization, the file with the recorded spelling counts;
+    /// without one, the first in the order of bytes. The others are ``DirectoryScan/twins``, as are unchanged files
+    /// that the record lists as twins, whether or not the other file still exists.
     /// - Throws: ``DiskError`` if the directory itself cannot be read.
     package func scan(_ rules: IgnoreRules, record: DirectoryRecord? = nil) throws(DiskError) -> DirectoryScan {
         var scan = DirectoryScan()

@@ -23,14 +23,14 @@ package struct DiskError: Error, Sendable, Hashable, CustomStringConvertible {
         self.path = path?.text
     }
 
-    /// Whether there is no such file, including because a parent folder is missing or is not a folder.
+    /// Whether the file does not exist, including because a parent folder is missing or is not a folder.
     var isMissing: Bool { code == ENOENT || code == ENOTDIR || code == ELOOP }
 
     /// Whether the name is already in use.
     var isOccupied: Bool { code == EEXIST || code == ENOTEMPTY }
 
-    /// Whether another place in the directory may work where this one failed: a link or a file exists where a folder is
-    /// needed, the name is invalid on this file system, access to the folder is denied, or it is another file system.
+    /// Whether another place in the directory may work: a link or a file exists instead of a needed folder, the name is
+    /// invalid on this file system, access to the folder is denied, or the folder is on another file system.
     var concernsThePlace: Bool {
         [ENOTDIR, ELOOP, EISDIR, ENAMETOOLONG, EINVAL, EILSEQ, EACCES, EPERM, EXDEV, EEXIST, ENOTEMPTY].contains(code)
     }

@@ -49,7 +49,7 @@ package struct FileSignature: Sendable, Hashable, Codable {
             ? Int64.max : seconds.partialValue.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
     }
 
-    /// What does not change when a file is moved.
+    /// The values that do not change when a file is moved.
     struct ContentsIdentity: Hashable {
         var inode: UInt64
         var size: Int64
@@ -65,7 +65,7 @@ package struct FileSignature: Sendable, Hashable, Codable {
     package var modificationDate: Date { Date(timeIntervalSince1970: Double(modified) / 1e9) }
 }
 
-/// What is at a path.
+/// The item at a path.
 package enum DirectoryItem: Sendable, Hashable {
     /// Nothing.
     case missing
@@ -73,6 +73,6 @@ package enum DirectoryItem: Sendable, Hashable {
     case file(FileSignature)
     /// A folder.
     case folder
-    /// A symbolic link, a device or the like: ignored, and never followed.
+    /// A symbolic link, a device or a similar item: ignored, and never followed.
     case other
 }

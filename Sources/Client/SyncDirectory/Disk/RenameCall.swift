@@ -8,7 +8,7 @@
     internal import Glibc
 #endif
 
-/// The renames that POSIX lacks: without replacing, and an atomic exchange of two files.
+/// Renames that are missing from POSIX: without replacing, and an atomic exchange of two files.
 ///
 /// renameat2(2) of Linux, renameatx_np(2) of Darwin. Not every file system supports them.
 @safe

@@ -1,7 +1,7 @@
 package import Foundation
 package import SyncProtocol
 
-/// A change by others to be applied to the directory.
+/// A change by others to apply to the directory.
 package struct Delivery: Sendable, Hashable {
     /// The kinds of changes.
     package enum Kind: Sendable, Hashable {
@@ -15,7 +15,7 @@ package struct Delivery: Sendable, Hashable {
 
     package var fileUUID: FileUUID
     package var kind: Kind
-    /// The text with the file; nil if it has none, or it is not known.
+    /// The file's text; nil if it has none, or it is unknown.
     package var appMetaData: String?
     package var mimeType: MIMEType?
     /// When the contents were uploaded, by the server's clock.

@@ -1,9 +1,10 @@
 package import SyncProtocol
 
 extension DirectoryKeeper {
-    /// How the library resolves a download that conflicts with work that it was given.
+    /// How the library resolves a download that conflicts with its pending work.
     package enum Resolution: Sendable, Hashable {
-        /// Drop the work, and deliver: what it concerned is kept here, and passed to the library again where needed.
+        /// Drop the work, and deliver: the keeper retains the local state, and passes it to the library again if
+        /// needed.
         case accept
         /// Do not deliver: the file is deleted anyway.
         case keepDeletion
@@ -12,9 +13,9 @@ extension DirectoryKeeper {
     /// Decides about new contents or a new text of a file for which the library has work.
     ///
     /// - Parameters:
-    ///   - path: where the download says that the file is.
+    ///   - path: the path of the file according to the download.
     ///   - hasContents: whether the download contains contents.
-    ///   - givenUpContents, givenUpPath, givenUpDeletion: what the library's work concerns.
+    ///   - givenUpContents, givenUpPath, givenUpDeletion: the kinds of work that the library drops.
     /// - Throws: ``RecordError``; then no decision may be made yet.
     package func resolve(
         _ uuid: FileUUID, at path: String? = nil, hasContents: Bool, givenUpContents: Bool, givenUpPath: Bool,
@@ -33,8 +34,8 @@ extension DirectoryKeeper {
         return .accept
     }
 
-    /// Notes that a deletion by others is accepted although the library was given new contents, which are kept here as
-    /// a new file.
+    /// Records that a deletion by others is accepted although the library had new contents, which are kept here as a
+    /// new file.
     package func acceptDeletion(of uuid: FileUUID, givenUpContents: Bool) throws(RecordError) {
         if givenUpContents { try update(uuid) { $0.conflict.insert(.contents) } }
         try dropHandedOver(uuid)

@@ -18,7 +18,7 @@ extension DirectoryKeeper {
         return .done
     }
 
-    /// A file that is not where it was may have been moved since the last look, which must be determined first.
+    /// Determines first whether a file that is no longer at its path was moved since the last look.
     private func followMove(of uuid: FileUUID) throws {
         guard let file = record[uuid], !file.pending.contains(.deletion), try root.item(at: file.path) == .missing
         else { return }
@@ -51,7 +51,7 @@ extension DirectoryKeeper {
                 mimeType: delivery.mimeType ?? options.mimeType(path), modified: modified, by: "")
         let wanted = try wantedPath(of: file, isHere: isHere, delivery)
         file = record[uuid] ?? file
-        // Must be read before it is trusted: it may be being written at this moment.
+        // Must be read before it is trusted: a program may be writing it.
         file.signature = nil
         file.digest = digest
         file.modified = modified
@@ -71,12 +71,12 @@ extension DirectoryKeeper {
 
     private func deliverDescription(_ delivery: Delivery) throws -> DeliveryOutcome {
         guard let file = record[delivery.fileUUID], !file.pending.contains(.deletion) else {
-            // Deleted locally, which the server will be informed about.
+            // Deleted locally, and the server will be informed.
             return record[delivery.fileUUID] == nil ? .needsContents : .done
         }
         let wanted = try wantedPath(of: file, isHere: true, delivery)
         try update(file.fileUUID) { file in
-            // What was given up in favour of the new text is sent again after it.
+            // Changes dropped in favour of the new text are sent again after it.
             if file.conflict.contains(.contents) { file.pending.insert(.contents) }
             file.conflict.remove(.contents)
             file.serverPath = delivery.description?.relativePath ?? file.serverPath
@@ -107,7 +107,7 @@ extension DirectoryKeeper {
         try judge(displaced)
     }
 
-    /// A name directly below the directory for a file that cannot be where it should.
+    /// A name directly below the directory for a file that cannot have its proper path.
     func fallbackPath(_ uuid: FileUUID) -> RelativePath {
         guard let path = RelativePath("unnamed-\(uuid.rawValue.lowercased())") else {
             preconditionFailure("a UUID is a usable name")
@@ -115,9 +115,10 @@ extension DirectoryKeeper {
         return path
     }
 
-    /// Where a file should be after a delivery; notes whether its local path still has to be announced.
+    /// The path of a file after a delivery; records whether its local path must still be announced.
     ///
-    /// A local move that others do not know is kept; one that was given up is kept if others have not moved the file.
+    /// A local move that others do not know is kept; one that was dropped is kept only if others have not moved the
+    /// file.
     private func wantedPath(of file: RecordedFile, isHere: Bool, _ delivery: Delivery) throws -> RelativePath {
         guard let theirs = delivery.description?.relativePath else {
             // The path is unusable or missing: the file stays where it is.

@@ -2,7 +2,7 @@ internal import Foundation
 internal import SyncProtocol
 
 extension DirectoryKeeper {
-    /// How many times to retry when a name is taken by another program meanwhile.
+    /// The number of retries if another program takes a name meanwhile.
     private static let attempts = 8
 
     /// Replaces an existing file with a staged file, and examines the replaced one.
@@ -18,7 +18,7 @@ extension DirectoryKeeper {
         try judge(displaced)
     }
 
-    /// Restores a displaced file, alongside what replaced it, unless its contents are known to be superseded.
+    /// Restores a displaced file, alongside its replacement, unless its contents are known to be superseded.
     ///
     /// A superseded file is kept for a while: see ``lookAfterDisplaced()``.
     func judge(_ displaced: DisplacedFile) throws {
@@ -73,7 +73,7 @@ extension DirectoryKeeper {
         try record.removeDisplaced(displaced.name)
     }
 
-    /// Completes what the end of a process interrupted; must be called first.
+    /// Completes work that the end of a process interrupted; must be called first.
     package func recover() throws {
         for displaced in record.displaced.values {
             let place = root.incomingPlace(displaced.name)
@@ -117,7 +117,7 @@ extension DirectoryKeeper {
         }
     }
 
-    /// Puts a staged file at a path of its own, and records it.
+    /// Moves a staged file to a path that no other file has, and records it.
     func install(_ file: RecordedFile, from name: String, at wanted: RelativePath) throws {
         var (file, wanted, isUnnamed) = (file, wanted, wanted == fallbackPath(file.fileUUID))
         for _ in 0..<Self.attempts {
@@ -154,7 +154,7 @@ extension DirectoryKeeper {
                 let claim = try self.claim(wanted, for: file)
                 file.isAlias = claim.isAlias
                 if claim.mustBeAnnounced { file.pending.insert(.path) }
-                // Two files with equal contents remain separate here: both were wanted at some time.
+                // Two files with equal contents remain separate here: both were created deliberately.
                 guard case .free(let path) = claim.outcome else { return }
                 if case .file = try root.item(at: file.path) { try root.move(file.path, to: path) }
                 file.path = path
@@ -182,9 +182,9 @@ extension DirectoryKeeper {
         var isAlias = false
     }
 
-    /// Decides which file may have a path; the loser gets a name that indicates the conflict.
+    /// Decides which file may have a path; the loser receives a name that indicates the conflict.
     ///
-    /// All devices decide alike: of two files, the one whose UUID comes first stays, and a folder takes precedence over
+    /// All devices decide alike: of two files, the one with the smaller UUID stays, and a folder takes precedence over
     /// a file.
     private func claim(_ wanted: RelativePath, for file: RecordedFile) throws -> Claim {
         if let other = record.fileOnTheWay(to: wanted), other.fileUUID != file.fileUUID {
@@ -224,7 +224,7 @@ extension DirectoryKeeper {
         return Claim(outcome: .free(copy), mustBeAnnounced: true)
     }
 
-    /// Moves a file that must make room.
+    /// Moves a file that loses its path.
     private func stepAside(_ file: RecordedFile) throws {
         for _ in 0..<Self.attempts {
             let copy = freeName(for: file.path, person: file.by, date: date(of: file))
@@ -242,13 +242,13 @@ extension DirectoryKeeper {
         throw DiskError("renameat", file.path, code: 17)
     }
 
-    /// Of two files with the same contents at the same path, the one whose UUID comes second is deleted.
+    /// Of two files with the same contents at the same path, deletes the one with the larger UUID.
     private func mergeDuplicates(_ new: RecordedFile, _ there: RecordedFile) throws {
         var (new, there) = (new, there)
         let isNewKept = new.fileUUID.precedes(there.fileUUID)
         new.path = there.path
         if isNewKept { there.pending = .deletion } else { new.pending = .deletion }
-        // The deleted one first, so that the path belongs to the other one.
+        // The deleted file first, so that the path belongs to the other.
         for file in isNewKept ? [there, new] : [new, there] { try record.save(file) }
     }
 

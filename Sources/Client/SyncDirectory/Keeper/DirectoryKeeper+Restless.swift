@@ -1,36 +1,36 @@
 internal import Foundation
 internal import SyncProtocol
 
-/// What is known of a file that was changing each time somebody looked.
+/// The history of a file that was changing at every look.
 struct RestlessFile {
     /// When it was first seen changing, or when the last attempt to copy it failed.
     var since: Date
     var looks = 0
-    /// What it began with when it was read first.
+    /// Its first bytes when it was first read.
     var sample: DirectoryRoot.Prefix?
     /// Its size at the last look, in bytes.
     var size: Int64 = 0
-    /// Whether it became shorter since the sample was taken, so that it is not only appended to.
+    /// Whether it has become shorter since the sample was taken, which shows that programs do not only append to it.
     var hasShrunk = false
     /// Whether something other than its end changed.
     var isRewritten = false
-    /// A copy of a file that others replace all the time: it counts if it was the last state of that file.
+    /// A copy of a file that is constantly replaced: valid if it was the last state of that file.
     var candidate: DirectoryRoot.OpenCopy?
     /// When its contents were last copied.
     var copied: Date?
 }
 
-// Files that never settle, such as logs and databases: what is only appended to is copied and sent while it grows.
+// Files that never settle, such as logs and databases: files that only grow are copied and sent while they grow.
 extension DirectoryKeeper {
-    /// What becomes of a file that does not settle.
+    /// The treatment of a file that does not settle.
     package enum Restlessness: String, Sendable, Hashable {
-        /// It grows: what was there was copied to be sent; the rest is sent later.
+        /// It grows: its contents so far were copied to be sent; the rest is sent later.
         case growing
-        /// It is overwritten again and again, so that no consistent copy can be made.
+        /// It is overwritten repeatedly, so that no consistent copy is possible.
         case rewritten
     }
 
-    /// Files that have been changing too long to wait for, with what becomes of them.
+    /// Files that have been changing too long to wait for, with their treatment.
     package var restlessFiles: [(path: RelativePath, state: Restlessness)] {
         restless.compactMap { path, file in
             if file.isRewritten { return (path, .rewritten) }
@@ -38,7 +38,7 @@ extension DirectoryKeeper {
         }.sorted { $0.path.text < $1.path.text }
     }
 
-    /// Takes notice of the files that are changing now, and copies those that have been growing for too long to wait.
+    /// Records the files that are changing now, and copies those that have been growing for too long to wait.
     /// - Returns: Whether one of them is worth waiting for.
     func note(changing paths: [RelativePath]) throws -> Bool {
         let (now, current) = (options.now(), Set(paths))
@@ -64,7 +64,7 @@ extension DirectoryKeeper {
         if try judge(path, &file, now) { return }
         guard file.looks >= Self.readings else { return }
         guard let sample = file.sample else {
-            // One that was written once settles before it is due.
+            // A file that was written once settles before it is due.
             if waited >= seconds(options.patience) / 2 { try take(sampleOf: path, &file) }
             return
         }
@@ -88,9 +88,9 @@ extension DirectoryKeeper {
         file.hasShrunk = false
     }
 
-    /// Decides about the copy of a file that was to be replaced; false without such a copy.
+    /// Decides about the copy of a file whose replacement was expected; false without such a copy.
     ///
-    /// A program writes the new file completely before it replaces the old one with it. Contents that did not change until
+    /// Programs write a new file completely before they replace the old one with it. Contents that did not change until
     /// the replacement are therefore complete.
     private func judge(_ path: RelativePath, _ file: inout RestlessFile, _ now: Date) throws -> Bool {
         guard let candidate = file.candidate else { return false }
@@ -143,13 +143,13 @@ extension DirectoryKeeper {
         copies[uuid] = (name, reading.signature.size)
     }
 
-    /// Removes a copy that is not to be sent any more.
+    /// Removes a copy that need no longer be sent.
     func discardCopy(of uuid: FileUUID) throws {
         guard let copy = copies.removeValue(forKey: uuid) else { return }
         try FileCalls.removeFile(copy.name, in: root.incoming.number)
     }
 
-    /// Removes the copies of files of which there is nothing to send, or something else.
+    /// Removes the copies of files that have nothing to send, or other changes to send.
     func discardUnneededCopies() throws {
         for uuid in copies.keys {
             let file = record[uuid]

@@ -32,7 +32,7 @@ extension DirectoryKeeper {
                 work.append(.delete(file))
                 continue
             }
-            // What a conflict gave up must first be delivered.
+            // The download of a conflict must be delivered first.
             guard file.conflict.isEmpty else { continue }
             let text = description(of: file).appMetaData
             if file.pending.contains(.contents), let copy = copies[file.fileUUID] {
@@ -50,7 +50,7 @@ extension DirectoryKeeper {
     /// Whether there are changes to pass to the library.
     package var hasWork: Bool { record.contains { !$0.pending.isEmpty } }
 
-    /// Notes that the library has durably accepted something.
+    /// Records that the library has durably accepted work.
     ///
     /// Contents that changed while the library copied them are not trusted: they are read and uploaded again.
     package func accepted(_ work: Work) throws {
@@ -76,15 +76,15 @@ extension DirectoryKeeper {
         }
     }
 
-    /// Notes that the library permanently refuses a file, since it is deleted: the local contents are a new file from
-    /// now on.
+    /// Records that the library permanently refuses a file because it is deleted: the local contents become a new file.
     package func refused(_ work: Work) throws { try record.remove(work.file.fileUUID) }
 
-    /// Notes that a sync has completed: the server has everything that was passed to the library, and everything that
-    /// others changed has been delivered, but that of some files.
-    /// - Parameter waiting: Those files.
+    /// Records that a sync has completed: except for some files, the server has everything that was passed to the
+    /// library, and all changes by others have been delivered.
+    /// - Parameter waiting: The excepted files.
     package func committed(except waiting: Set<FileUUID> = []) throws {
-        // What was given up for a delivery that did not arrive, perhaps because the server already had it.
+        // Restores changes that were dropped for a delivery that did not arrive, perhaps because the server already had
+        // them.
         for file in record.files(where: { !$0.conflict.isEmpty && !waiting.contains($0.fileUUID) }) {
             try update(file.fileUUID) { file in
                 if file.conflict.contains(.contents) { file.pending.insert(.contents) }
@@ -107,7 +107,7 @@ extension DirectoryKeeper {
 }
 
 extension DirectoryKeeper {
-    /// Notes that the library does not know a file that was passed to it: it is uploaded again.
+    /// Records that the library does not know a file that was passed to it: it is uploaded again.
     package func mustUpload(_ uuid: FileUUID) throws {
         try update(uuid) { file in
             file.signature = nil

@@ -1,25 +1,26 @@
 package import Foundation
 package import SyncProtocol
 
-/// Keeps a directory and its record in sync with a sharing group, and finds local changes to send to the group.
+/// Synchronizes a directory and its record with a sharing group, and finds local changes to send to the group.
 ///
-/// Knows neither server nor library: it receives deliveries, and returns work. Each method leaves directory and record
-/// in a state in which the end of the process at any moment loses nothing; unfinished work is completed, or repeated,
-/// by ``recover()`` and the next delivery. Not `Sendable`: one owner calls it, one call at a time.
+/// Knows neither server nor library: it receives deliveries, and returns work. If the process ends at any moment,
+/// nothing is lost; ``recover()`` and the next delivery complete, or repeat, unfinished work. Not `Sendable`: one owner
+/// calls it, one call at a time.
 package final class DirectoryKeeper {
-    /// What a keeper cannot determine by itself.
+    /// Settings that a keeper cannot determine by itself.
     package struct Options: Sendable {
-        /// Who changes files here; a display name.
+        /// The display name of the person who changes files here.
         package var person: String
         /// How long a file must have been unchanged before it is read.
         package var quietPeriod: Duration
-        /// How long to wait for a file that keeps changing, before what it contains is copied.
+        /// How long to wait for a file that keeps changing, before its contents are copied.
         package var patience: Duration
-        /// How long a file that goes on growing is left alone after it was copied.
+        /// The minimum time between copies of a file that keeps growing.
         package var copyInterval: Duration
-        /// Whether any number of deletions may be sent without a question; see ``DirectoryKeeper/Look/heldDeletions``.
+        /// Whether any number of deletions may be sent without confirmation; see
+        /// ``DirectoryKeeper/Look/heldDeletions``.
         package var allowsDeletions: Bool
-        /// How long replaced files are monitored, in case some program still writes to them.
+        /// How long replaced files are monitored, in case a program still writes to them.
         package var displacedPeriod: Duration
         /// The MIME types of files by their name extensions.
         package var mimeType: @Sendable (RelativePath) -> MIMEType
@@ -45,12 +46,12 @@ package final class DirectoryKeeper {
         }
     }
 
-    /// What a look at the directory found.
+    /// The findings of a look at the directory.
     package struct Look: Sendable, Hashable {
-        /// Whether something is changing right now, so that another look is due soon.
+        /// Whether a file is changing right now, so that another look is due soon.
         package var hasUnsettled = false
-        /// Missing files whose deletion is not passed on: they are too many to be trusted. They stay recorded, and count
-        /// as unchanged if they return.
+        /// Missing files whose deletions are not passed on, since they are too many to be trusted. They stay recorded,
+        /// and count as unchanged if they return.
         package var heldDeletions: [RelativePath] = []
         /// The skipped files and folders.
         package var skipped: [DirectoryScan.Skipped] = []
@@ -76,9 +77,9 @@ package final class DirectoryKeeper {
         self.options = options
     }
 
-    /// Looks at the directory, and notes what has changed.
+    /// Looks at the directory, and records its changes.
     /// - Throws: ``DirectoryError/directoryMoved``, ``DiskError``, ``RecordError``; then the record is unchanged, or
-    ///   contains part of what was found.
+    ///   contains part of the changes.
     @discardableResult
     package func look() throws -> Look {
         guard root.isInPlace else { throw DirectoryError.directoryMoved }
@@ -107,7 +108,7 @@ package final class DirectoryKeeper {
         return look
     }
 
-    /// What has changed in the directory and was not noted yet; notes nothing. Files that are changing right now count
+    /// The changes in the directory that are not recorded yet; records nothing. Files that are changing right now count
     /// as changed.
     package func unnotedChanges() throws -> [(path: RelativePath, what: RecordedFile.Pending)] {
         let rules = rules()
@@ -136,8 +137,8 @@ package final class DirectoryKeeper {
         return IgnoreRules(text: text)
     }
 
-    /// Takes over the names of files and folders that were renamed to another Unicode normalization form, which changes
-    /// nothing else.
+    /// Adopts the names of files and folders that were renamed to another Unicode normalization form; everything else
+    /// is unchanged.
     private func followSpelling(_ scan: DirectoryScan) throws {
         for path in scan.files.keys {
             guard let file = record.file(at: path), file.path == path, !file.path.isSpelled(like: path) else {
@@ -204,7 +205,7 @@ package final class DirectoryKeeper {
 
 /// Stops deletions that look like a folder whose file system is not mounted.
 ///
-/// Deletions of the last minute count as one, since a folder does not disappear in one moment.
+/// Deletions within a minute count together, since a folder does not disappear in one moment.
 package struct DeletionBrake {
     /// Fewer deletions are always passed on.
     static let minimum = 20
@@ -213,10 +214,10 @@ package struct DeletionBrake {
 
     package init() {}
 
-    /// Whether deletions are to be held back; notes them as passed on if they are not.
+    /// Whether deletions must be held back; otherwise records them as passed on.
     /// - Parameters:
     ///   - deleted: the number of files that are missing now.
-    ///   - present: the number of recorded files, including those.
+    ///   - present: the number of recorded files, including the missing ones.
     package mutating func holds(_ deleted: Int, of present: Int, at now: Date) -> Bool {
         guard deleted > 0 else { return false }
         passed.removeAll { now.timeIntervalSince($0.date) > Self.period || $0.date > now }
@@ -228,7 +229,7 @@ package struct DeletionBrake {
     }
 }
 
-/// Why a directory cannot be kept in sync.
+/// Why a directory cannot be synchronized.
 package enum DirectoryError: Error, Sendable, Hashable {
     /// The directory is no longer at its path; perhaps its file system was unmounted.
     case directoryMoved

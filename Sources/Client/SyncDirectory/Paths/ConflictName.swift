@@ -1,16 +1,16 @@
 package import Foundation
 
-/// Names for the second of two files that claim one place: `name (conflict of PERSON, DATE).ext`.
+/// Names for the second of two files that claim the same path: `name (conflict of PERSON, DATE).ext`.
 package enum ConflictName {
-    /// Maximum length of the part of a person's name that is used, in characters.
+    /// Maximum length of the part of a person's name in a conflict name, in characters.
     private static let maximumPersonCharacters = 40
 
     /// The first unused conflict name.
     ///
     /// - Parameters:
-    ///   - path: the place that both claim.
-    ///   - person: who wrote the contents; any text, since others choose it.
-    ///   - date: when the contents were written; the name contains its day, in UTC, so that all devices find the same
+    ///   - path: the path that both files claim.
+    ///   - person: the author of the contents; any text, since others choose it.
+    ///   - date: when the contents were written; the name contains its day, in UTC, so that all devices choose the same
     ///     name.
     ///   - isTaken: returns whether a path is in use.
     package static func first(
@@ -37,7 +37,7 @@ package enum ConflictName {
         }
         while (stem + mark + suffix).utf8.count > RelativePath.maximumNameBytes, !stem.isEmpty { stem.removeLast() }
         if let renamed = path.renamed(stem + mark + suffix) { return renamed }
-        // The folder's path leaves no room.
+        // The folder's path leaves no room for the mark.
         return RelativePath(stem + mark + suffix)
     }
 

@@ -3,13 +3,13 @@ package import Foundation
 /// The description of a file in its app metadata: small JSON, such as
 /// `{"by":"Ada","modified":1790000000000,"path":"notes/a.txt"}`.
 ///
-/// Others write it, and other programs may use the same sharing group: whatever is missing or unusable is nil.
+/// Others write it, and other programs may use the same sharing group: missing or unusable values are nil.
 package struct FileDescription: Sendable, Hashable, Codable {
-    /// Where the file belongs below the directory, as it was written; see ``relativePath``.
+    /// The file's path below the directory, as received; see ``relativePath``.
     package var path: String?
     /// When the contents were last changed, in milliseconds since 1970.
     package var modified: Int64?
-    /// Who changed the contents last; a display name.
+    /// The display name of the person who last changed the contents.
     package var by: String?
 
     /// Creates a description; the path is sent in composed form (NFC).
@@ -34,7 +34,7 @@ package struct FileDescription: Sendable, Hashable, Codable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Where the file belongs; nil if there is no path, or if it is unsafe.
+    /// The file's path; nil if it is missing or unsafe.
     package var relativePath: RelativePath? { path.flatMap { RelativePath($0) } }
 
     /// When the contents were last changed, if that is a time between 1970 and 2262, which all file systems can store.

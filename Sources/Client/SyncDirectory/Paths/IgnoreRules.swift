@@ -1,11 +1,11 @@
 internal import Foundation
 
-/// Which files of a directory are not synchronized: those that `.syncdirignore` names, and what belongs to the program.
+/// Decides which files of a directory are ignored: those that match `.syncdirignore`, and the program's own.
 ///
-/// One pattern per line; `#` begins a comment. `*` stands for any characters but a slash, `**` for any characters, `?`
-/// for one character but a slash. A pattern with a slash that is not its last character is matched from the directory's
-/// root, any other one at any depth; one that ends in a slash matches folders only. `!` before a pattern makes an
-/// exception; the last match counts. Everything in an ignored folder is ignored.
+/// One pattern per line; `#` begins a comment. `*` matches any characters except a slash, `**` any characters, `?` one
+/// character except a slash. A pattern that contains a slash before its last character is matched from the directory's
+/// root, other patterns at any depth; a pattern that ends in a slash matches only folders. `!` before a pattern defines
+/// an exception; the last match counts. Everything in an ignored folder is ignored.
 package struct IgnoreRules: Sendable {
     /// The file with the patterns, directly below the directory. It is synchronized itself.
     package static let fileName = ".syncdirignore"
@@ -67,8 +67,8 @@ package struct IgnoreRules: Sendable {
         return ignored
     }
 
-    /// Matches from left to right; of several stars only the last is backtracked, so the time is bounded by the product
-    /// of both lengths, except for `**`, which is tried at each position.
+    /// Matches from left to right and backtracks only to the last star, so the time is bounded by the product of both
+    /// lengths, except for `**`, which is tried at each position.
     private static func matches(_ pattern: ArraySlice<Character>, _ text: ArraySlice<Character>) -> Bool {
         var (pattern, text) = (pattern, text)
         var retry: (pattern: ArraySlice<Character>, text: ArraySlice<Character>)?

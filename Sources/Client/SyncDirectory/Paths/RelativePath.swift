@@ -1,14 +1,14 @@
 internal import Foundation
 
-/// The path of a file below a directory: names separated by slashes, none of which leads out of the directory.
+/// The path of a file below a directory: names separated by slashes, which never leave the directory.
 ///
-/// Compared by canonical equivalence, as Swift compares text: the same name in Unicode's composed and decomposed form
-/// is the same path. ``text`` keeps the original form, which the file system expects.
+/// Compared by canonical equivalence, like Swift's strings: the same name in Unicode's composed and decomposed form is
+/// the same path. ``text`` keeps the original form, which the file system expects.
 package struct RelativePath: Sendable, Hashable, CustomStringConvertible {
     /// Maximum length of a file or folder name, in bytes of UTF-8: the common limit of ext4, APFS and NTFS.
     package static let maximumNameBytes = 255
-    /// Maximum length of a path, in bytes of UTF-8; far below what fits into a file's app metadata, and below PATH_MAX
-    /// of Linux.
+    /// Maximum length of a path, in bytes of UTF-8; far below the limit of a file's app metadata, and below PATH_MAX of
+    /// Linux.
     package static let maximumBytes = 2_048
     /// The folder for the program's own files in a directory; never synchronized.
     package static let stateFolder = ".syncdir"
@@ -29,7 +29,7 @@ package struct RelativePath: Sendable, Hashable, CustomStringConvertible {
 
     private static func isUsable(_ name: Substring) -> Bool {
         guard (1...maximumNameBytes).contains(name.utf8.count), name != ".", name != ".." else { return false }
-        // C0, DEL and C1; the slash may hide in a grapheme together with a combining mark.
+        // C0, DEL and C1; a slash may be part of a grapheme with a combining mark.
         guard name.unicodeScalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) && $0 != "/" })
         else { return false }
         // HFS+ ignores invisible code points when it looks up names.
@@ -65,7 +65,7 @@ package struct RelativePath: Sendable, Hashable, CustomStringConvertible {
     /// Whether `other` is anywhere below this path.
     package func contains(_ other: RelativePath) -> Bool { other.ancestors.contains(self) }
 
-    /// Whether both have the same bytes, and not only the same meaning.
+    /// Whether both have the same bytes, not only canonically equivalent text.
     package func isSpelled(like other: RelativePath) -> Bool { text.utf8.elementsEqual(other.text.utf8) }
 
     /// The form in which paths are sent: Unicode's composed form (NFC).

@@ -1,7 +1,7 @@
 internal import Foundation
 package import SyncProtocol
 
-/// What is known about a directory, in memory and, updated with each change, in an SQLite file.
+/// The record of a directory, in memory and, updated with each change, in an SQLite file.
 ///
 /// Not `Sendable`: it belongs to one ``DirectoryKeeper``.
 package final class DirectoryRecord {
@@ -13,9 +13,9 @@ package final class DirectoryRecord {
     private var folders: [PathKey: Int] = [:]
     /// Files that were moved away and are still monitored, by name.
     package private(set) var displaced: [String: DisplacedFile]
-    /// Changes that the library has and the server does not, by file.
+    /// Changes that the library has and the server does not have yet, by file.
     package private(set) var handedOver: [FileUUID: HandedOver]
-    /// The files that are left alone because another file has the same path in another spelling, by their bytes.
+    /// The files that are skipped because another file has the same path in another spelling, keyed by their bytes.
     private var twins: [[UInt8]: (path: RelativePath, signature: FileSignature)]
 
     /// Loads the stored record.
@@ -38,16 +38,16 @@ package final class DirectoryRecord {
     /// Whether any file meets a condition.
     package func contains(where isWanted: (RecordedFile) -> Bool) -> Bool { files.values.contains(where: isWanted) }
 
-    /// The number of files, including those to be deleted.
+    /// The number of files, including those whose deletion is pending.
     package var count: Int { files.count }
 
-    /// The number of files that are not to be deleted.
+    /// The number of files without a pending deletion.
     package var presentCount: Int { files.values.count { !$0.pending.contains(.deletion) } }
 
     /// One file.
     package subscript(uuid: FileUUID) -> RecordedFile? { files[uuid] }
 
-    /// The file at a path; a file that is to be deleted has no path.
+    /// The file at a path; a file with a pending deletion has no path.
     package func file(at path: RelativePath) -> RecordedFile? { byPath[key(path)].flatMap { files[$0] } }
 
     /// Whether files are recorded below a path.
@@ -76,19 +76,19 @@ package final class DirectoryRecord {
         try store.remove(uuid)
     }
 
-    /// Notes a file that is moved away.
+    /// Records a file that is about to be displaced.
     package func save(_ file: DisplacedFile) throws(RecordError) {
         displaced[file.name] = file
         try store.save(file)
     }
 
-    /// Forgets a file that was moved away.
+    /// Forgets a displaced file.
     package func removeDisplaced(_ name: String) throws(RecordError) {
         displaced[name] = nil
         try store.removeDisplaced(name)
     }
 
-    /// Notes a change that the library has.
+    /// Records a change that the library has.
     func save(_ row: HandedOver) throws(RecordError) {
         handedOver[row.fileUUID] = row
         try store.save(row)
@@ -100,12 +100,12 @@ package final class DirectoryRecord {
         try store.removeHandedOver(uuid)
     }
 
-    /// Why nothing can be sent at all, for people; nil if nothing is known against it.
+    /// Why nothing can be sent at all, for people; nil without a known obstacle.
     package var obstacle: String? {
         get throws(RecordError) { try store.setting(Self.obstacleSetting).flatMap { $0.isEmpty ? nil : $0 } }
     }
 
-    /// Notes why nothing can be sent, or that nothing prevents it.
+    /// Records why nothing can be sent, or with nil that no obstacle is known.
     package func note(obstacle: String?) throws(RecordError) {
         guard try self.obstacle != obstacle else { return }
         try store.set(Self.obstacleSetting, to: obstacle ?? "")
@@ -113,7 +113,7 @@ package final class DirectoryRecord {
 
     private static let obstacleSetting = "obstacle"
 
-    /// Whether the file with exactly this spelling is known as a twin, and was not written since.
+    /// Whether the file with exactly this spelling is a known twin, and has not been written since.
     func isTwin(_ path: RelativePath, _ signature: FileSignature) -> Bool {
         twins[Array(path.text.utf8)]?.signature.contentsIdentity == signature.contentsIdentity
     }
@@ -131,10 +131,10 @@ package final class DirectoryRecord {
         twins = new
     }
 
-    /// Notes a conflict.
+    /// Records a conflict.
     package func add(_ conflict: DirectoryConflict) throws(RecordError) { try store.add(conflict) }
 
-    /// The conflicts so far, the oldest first.
+    /// The conflicts so far, oldest first.
     package func conflicts() throws(RecordError) -> [DirectoryConflict] { try store.conflicts() }
 
     private func key(_ path: RelativePath) -> PathKey { PathKey(path, ignoresCase: ignoresCase) }

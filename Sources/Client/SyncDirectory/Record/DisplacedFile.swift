@@ -1,15 +1,15 @@
 package import Foundation
 
-/// A file that was moved out of the directory for a delivery, or is about to be.
+/// A file that a delivery has moved out of the directory, or is about to move.
 ///
-/// Written before the move, and kept for a while after it: a program may have opened the file before and may still
+/// Recorded before the move, and kept for a while after it: a program may have opened the file earlier and may still
 /// write to it. Unexpected contents are restored as a separate file.
 package struct DisplacedFile: Sendable, Hashable {
     /// Its name in the folder of incoming files.
     package var name: String
     /// Its former path.
     package var path: RelativePath
-    /// The contents that are known to be superseded; nil if they are not, and must be restored.
+    /// The contents that are known to be superseded; nil if any contents must be restored.
     package var expected: ContentDigest?
     /// The contents that replace it; nil for a deletion.
     package var replacement: ContentDigest?
@@ -25,7 +25,8 @@ package struct DirectoryConflict: Sendable, Hashable, Codable {
         case bothChanged
         /// Others deleted a file that was changed here; it is kept as a new file.
         case changedAndDeleted
-        /// Others changed a file that was deleted here, or uploaded it again after the server had lost it; it is back.
+        /// Others changed a file that was deleted here, or uploaded it again after the server had lost it; it is
+        /// restored.
         case deletedAndChanged
         /// Two files claimed one path; one of them is now at ``DirectoryConflict/copy``.
         case samePath
@@ -34,7 +35,7 @@ package struct DirectoryConflict: Sendable, Hashable, Codable {
     package var kind: Kind
     /// The path that both sides refer to.
     package var path: String
-    /// Where the other one is now; nil if nothing had to move.
+    /// The path of the other file now; nil if no file had to move.
     package var copy: String?
     package var date: Date
 }

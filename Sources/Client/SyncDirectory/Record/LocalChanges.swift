@@ -18,11 +18,11 @@ package struct LocalChanges: Sendable, Hashable {
 
     /// The changes, in an order that depends only on the directory.
     package var changes: [Change] = []
-    /// Files that are changing right now, and are left for the next look.
+    /// Files that are changing right now; the next look handles them.
     package var changing: [RelativePath] = []
-    /// Whether a file is missing that may have been moved to where something is still changing.
+    /// Whether a missing file may have been moved to a path whose file is still changing.
     package var hasHalfMoves = false
-    /// Whether something is left for the next look.
+    /// Whether files remain for the next look.
     package var hasUnsettled: Bool { hasHalfMoves || !changing.isEmpty }
     /// The missing files.
     package var deleted: [FileUUID] {
@@ -36,10 +36,10 @@ package struct LocalChanges: Sendable, Hashable {
     /// - Parameters:
     ///   - record: the last known state.
     ///   - scan: the current state.
-    ///   - rules: what is ignored; a recorded file that is now ignored counts as unchanged.
-    ///   - restless: files that have been changing for long; no missing file waits for them.
-    ///   - quietSince: in nanoseconds since 1970: files that changed after it may still be being written, and are left
-    ///     for the next look. Times that are more than a minute ahead of it come from another clock, and are
+    ///   - rules: the ignore rules; a recorded file that is now ignored counts as unchanged.
+    ///   - restless: files that have been changing for a long time; no missing file waits for them.
+    ///   - quietSince: in nanoseconds since 1970: programs may still be writing files that changed after it, which are
+    ///     left for the next look. Times that are more than a minute ahead of it come from another clock, and are
     ///     disregarded.
     ///   - read: reads a file; nil if it is changing right now.
     package init(
@@ -94,7 +94,7 @@ package struct LocalChanges: Sendable, Hashable {
                 taken.insert(match)
                 changes.append(.moved(file.fileUUID, found[match].path, found[match].reading))
             } else if unsettled.contains(where: { file.signature?.resembles($0) ?? true }) {
-                // It may have been moved to where something is still changing.
+                // It may have been moved to a path whose file is still changing.
                 hasHalfMoves = true
             } else {
                 changes.append(.deleted(file.fileUUID))

@@ -4,7 +4,7 @@ internal import SyncProtocol
 
 /// Why the record of a directory cannot be read or written.
 package struct RecordError: Error, Sendable, CustomStringConvertible {
-    /// SQLite's message, or what is wrong; without the values of statements.
+    /// SQLite's message, or the problem; without the values of statements.
     package let description: String
 }
 
@@ -29,7 +29,7 @@ package final class RecordStore: Sendable {
                 try path.map { try DatabaseQueue(path: $0, configuration: configuration) }
                 ?? DatabaseQueue(configuration: configuration)
             guard try queue.read({ try !Self.migrator.hasBeenSuperseded($0) }) else {
-                throw RecordError(description: "the directory's record is of a newer version of this program")
+                throw RecordError(description: "the directory's record was written by a newer version of this program")
             }
             try Self.migrator.migrate(queue)
             return queue
@@ -88,7 +88,7 @@ package final class RecordStore: Sendable {
         return migrator
     }
 
-    /// A stored setting; nil if there is none with that name.
+    /// A stored setting; nil if it does not exist.
     package func setting(_ name: String) throws(RecordError) -> String? {
         try Self.translating {
             try queue.read {
@@ -199,7 +199,7 @@ package final class RecordStore: Sendable {
             [conflict.kind.rawValue, conflict.path, conflict.copy, conflict.date.timeIntervalSince1970])
     }
 
-    /// The conflicts so far, the oldest first.
+    /// The conflicts so far, oldest first.
     package func conflicts() throws(RecordError) -> [DirectoryConflict] {
         try Self.translating {
             try queue.read { db in
@@ -235,7 +235,7 @@ package final class RecordStore: Sendable {
     }
 
     private static func known<Value>(_ value: Value?) throws -> Value {
-        guard let value else { throw RecordError(description: "the directory's record holds what was never written") }
+        guard let value else { throw RecordError(description: "the directory's record contains an invalid value") }
         return value
     }
 

@@ -2,7 +2,7 @@ package import SyncProtocol
 
 /// The last known state of a synchronized file.
 package struct RecordedFile: Sendable, Hashable {
-    /// The changes still to be passed to the library.
+    /// The changes that the library does not have yet.
     package struct Pending: OptionSet, Sendable, Hashable {
         package let rawValue: Int
         package init(rawValue: Int) { self.rawValue = rawValue }
@@ -15,7 +15,7 @@ package struct RecordedFile: Sendable, Hashable {
         package static let deletion = Self(rawValue: 4)
     }
 
-    /// What was passed to the library, and then given up in favour of a change by others that is not delivered yet.
+    /// Work that was passed to the library, and then dropped in favour of a change by others that is not delivered yet.
     package struct Conflict: OptionSet, Sendable, Hashable {
         package let rawValue: Int
         package init(rawValue: Int) { self.rawValue = rawValue }
@@ -30,7 +30,7 @@ package struct RecordedFile: Sendable, Hashable {
     package let fileUUID: FileUUID
     /// Its path, in the disk's spelling.
     package var path: RelativePath
-    /// The state in which its contents were read; nil if they must be read again before they are trusted.
+    /// The file's signature when its contents were read; nil if they must be read again before they are trusted.
     package var signature: FileSignature?
     /// The contents that were last seen here.
     package var digest: ContentDigest
@@ -38,13 +38,13 @@ package struct RecordedFile: Sendable, Hashable {
     package var mimeType: MIMEType
     /// When the contents were changed, in milliseconds since 1970.
     package var modified: Int64
-    /// Who changed the contents.
+    /// The display name of the person who changed the contents.
     package var by: String
     /// The path that the server was last known to have; nil if it has none.
     package var serverPath: RelativePath?
-    /// The changes still to be passed to the library.
+    /// The changes that the library does not have yet.
     package var pending: Pending = []
-    /// What was given up in favour of changes by others.
+    /// Work dropped in favour of changes by others.
     package var conflict: Conflict = []
     /// Whether the local path differs from the one in the file's description, because that path is not possible here.
     package var isAlias = false

@@ -8,7 +8,7 @@ package struct EngineToken: Sendable, Hashable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Actions to perform, in this order, after the engine's changes of the state are stored.
+/// Actions to perform, in this order, after the engine's state changes are stored.
 package enum EngineAction: Sendable {
     /// Send a request; answer with ``EngineEvent/reply(_:_:)``. Several transfers may be in progress, but only one
     /// request of any other kind.
@@ -19,13 +19,14 @@ package enum EngineAction: Sendable {
     case resolveContentConflict(EngineToken, ContentDownloadConflict)
     /// Ask the app about deletions; answer with ``EngineEvent/deletionConflictsResolved(_:_:)``.
     case resolveDeletionConflicts(EngineToken, [DownloadDeletionConflict])
-    /// Ask the app for the contents of a file that the server lacks; answer with ``EngineEvent/contents(_:_:)``.
+    /// Ask the app for the contents of a file that are missing from the server; answer with
+    /// ``EngineEvent/contents(_:_:)``.
     case askForContents(EngineToken, SyncAttributes, FileVersion)
     /// Deliver a file group to the app; answer with ``EngineEvent/delivered(_:taken:)``.
     case deliver(EngineToken, [DownloadOperation], containsGone: Bool)
     /// Wait for a random time within this range, in seconds; answer with ``EngineEvent/waited(_:)``.
     case wait(EngineToken, seconds: ClosedRange<Int>)
-    /// Remove a file owned by the library that no row refers to any more.
+    /// Remove a file owned by the library that no row references any more.
     case removeFile(LocalFileLocation)
     /// Report an event to the app.
     case report(SyncEvent)
@@ -35,15 +36,15 @@ package enum EngineAction: Sendable {
     case reportSharingGroups(created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup])
 }
 
-/// The result of an action. Events whose action has been abandoned since are ignored.
+/// The result of an action. Events of abandoned actions are ignored.
 package enum EngineEvent: Sendable {
     /// The outcome of a request.
     case reply(EngineToken, ServerReply)
-    /// The app's answer to a conflict; nil if it wants to be asked again in a later sync.
+    /// The app's answer to a conflict; nil to be asked again in a later sync.
     case contentConflictResolved(EngineToken, ContentDownloadResolution?)
-    /// The app's answers to conflicts; files without an answer are asked about again in a later sync.
+    /// The app's answers to conflicts; a later sync asks again about files without an answer.
     case deletionConflictsResolved(EngineToken, [FileUUID: DownloadDeletionResolution])
-    /// The app's contents of a file that the server lacks.
+    /// The app's contents of a file that are missing from the server.
     case contents(EngineToken, SuppliedContents)
     /// The app has, or has not, accepted the delivery.
     case delivered(EngineToken, taken: Bool)
@@ -51,13 +52,13 @@ package enum EngineEvent: Sendable {
     case waited(EngineToken)
 }
 
-/// The app's answer when it is asked for contents that the server lacks.
+/// The app's answer to a request for contents that are missing from the server.
 package enum SuppliedContents: Sendable {
     /// The contents.
     case file(UploadSource)
     /// The app does not have them.
     case notAvailable
-    /// The app has changed the file since, and will queue that.
+    /// The app has changed the file since, and will queue the change.
     case differentVersion
 }
 
@@ -65,7 +66,7 @@ package enum SuppliedContents: Sendable {
 package struct SyncRequest: Sendable, Equatable {
     /// The group; nil refreshes only the list of groups.
     package let sharingGroupUUID: SharingGroupUUID?
-    /// Whether to retry what was out of reach.
+    /// Whether to retry files that were out of reach.
     package let reAttemptGoneDownloads: Bool
     /// The push notification text for the other members if something is committed.
     package let pushNotificationMessage: String?
@@ -81,11 +82,11 @@ package struct SyncRequest: Sendable, Equatable {
     }
 }
 
-/// What the server supports beyond the first release of its protocol.
+/// The server's extensions of the first release of its protocol.
 package struct ServerCapabilities: Sendable, Equatable {
     /// Whether the server recognises a retried commit by its id.
     package var commitID: Bool
-    /// Whether its index can be limited to what changed.
+    /// Whether its index can be limited to changes.
     package var since: Bool
     /// Whether staged changes can be discarded.
     package var discardUploads: Bool

@@ -1,6 +1,6 @@
 package import SyncProtocol
 
-/// A file to be staged. Checksum and size are determined when it is sent, since it may change until then.
+/// A file to stage. Checksum and size are determined when it is sent, since it may change until then.
 package struct FileUpload: Sendable, Equatable {
     /// The file.
     package let fileUUID: FileUUID
@@ -18,7 +18,7 @@ package struct FileUpload: Sendable, Equatable {
     package let appMetaData: AppMetaData?
     /// Whether to undelete a deleted file.
     package let undeleteServerFile: Bool
-    /// Where the contents are.
+    /// The location of the contents.
     package let source: LocalFileLocation
     /// Size when it was queued, in bytes; a file of another size must not be sent.
     package let fileSize: Int64?
@@ -31,17 +31,17 @@ package struct FileUpload: Sendable, Equatable {
     package var batch: UploadBatch?
 }
 
-/// A committed version to be uploaded again, after its owner has switched accounts.
+/// A committed version to upload again, after its owner has switched accounts.
 package struct FileReupload: Sendable, Equatable {
-    /// The file, for the app, which has the contents.
+    /// The file's attributes, for the app, which has the contents.
     package let attributes: SyncAttributes
     /// The committed version.
     package let fileVersion: FileVersion
-    /// Determines the kind of checksum: the owner's present storage.
+    /// The owner's current storage, which determines the kind of checksum.
     package let cloudStorageType: CloudStorageType?
     /// The switch, if this device knows it.
     package let switchID: AccountSwitchID?
-    /// Where the contents are, once the app has said it.
+    /// The location of the contents, once the app has supplied it.
     package var source: LocalFileLocation?
 }
 
@@ -65,12 +65,12 @@ package enum ServerRequest: Sendable, Equatable {
     case createSharingGroup(SharingGroupUUID, name: String?)
     case removeUserFromSharingGroup(SharingGroupUUID, masterVersion: MasterVersion)
     case reuploadFile(FileReupload)
-    /// Asks whether the server is moving the files of a switch by itself; of the newest one if it is not known.
+    /// Asks whether the server itself is moving the files of a switch; nil: of the newest one.
     case askForServerMove(AccountSwitchID?)
-    /// Asks how far a confirmed switch of accounts is, and ends it if no file waits any more.
+    /// Asks for the progress of a confirmed switch of accounts, and ends it if no file waits any more.
     case settleAccountSwitch(AccountSwitchID)
 
-    /// Which files an index request asks for.
+    /// The parameters of an index request.
     package struct IndexRequestParameters: Sendable, Equatable {
         /// The group whose files are requested; nil for the list of groups only.
         package let sharingGroupUUID: SharingGroupUUID?
@@ -84,7 +84,7 @@ package enum ServerRequest: Sendable, Equatable {
         }
     }
 
-    /// A commit of what is staged.
+    /// A commit of the staged changes.
     package struct Commit: Sendable, Equatable {
         /// The group.
         package let sharingGroupUUID: SharingGroupUUID
@@ -96,8 +96,8 @@ package enum ServerRequest: Sendable, Equatable {
         package let pushNotificationMessage: String?
         /// Lets the server recognise a retry; nil for a server that does not support it.
         package let commitID: CommitID?
-        /// The number of deletions in the commit: each may take time on a server that deletes from the storage before
-        /// it replies.
+        /// The number of deletions in the commit: each may take time if the server deletes from the storage before it
+        /// replies.
         package let numberOfDeletions: Int
     }
 }
@@ -110,35 +110,35 @@ package enum ServerReply: Sendable {
     /// A text or a deletion is staged; staged changes are discarded; the group is created, or left.
     case done
     case uploads([FileInfo])
-    /// A change was the last of its batch to arrive, or is one of a batch that is complete: the whole batch is
-    /// committed as this master version. With the server's dates, for a file.
+    /// A change completed its batch, or belongs to a complete batch: the whole batch is committed as this master
+    /// version. With the server's dates for a file.
     case batchCommitted(MasterVersion, creationDate: WireDate?, updateDate: WireDate?)
     /// A commit, with the number of changes that it contained.
     case committed(numberUploadsTransferred: Int)
     case fileDownloaded(FileDownload)
     case appMetaDataDownloaded(String)
-    /// Out of reach: an upload finds no storage, or a download has no contents.
+    /// Out of reach: an upload has no storage, or a download has no contents.
     case gone(GoneReason, appMetaData: String?, CloudStorageType?, awaitsReupload: Bool = false)
     case reuploaded(ReuploadResult)
-    /// Whether the server moves files by itself; nil if that is hidden by a proposal that this device does not know.
+    /// Whether the server itself moves files; nil if a proposal unknown to this device hides the answer.
     case serverMove(isUnderWay: Bool?)
-    /// How many files of a switch still wait; at none it is over.
+    /// The number of files of a switch that still wait; at zero the switch is over.
     case accountSwitchSettled(numberAwaiting: Int64)
     /// The master version is stale; nothing was done.
     case stale(current: MasterVersion)
     case failed(RequestFailure)
 
-    /// What became of a version to be uploaded again.
+    /// The result of uploading a version again.
     package enum ReuploadResult: Sendable, Equatable {
-        /// The server has the bytes again, so many.
+        /// The server has the bytes again; their number.
         case stored(bytes: Int64)
-        /// It has them already.
+        /// The server already has them.
         case alreadyStored
-        /// The file has another version by now, or is deleted: the index will show that.
+        /// The file now has another version, or is deleted; the index will show that.
         case outdated
         /// The app does not have the contents.
         case notAvailable
-        /// The app has other contents than the version's.
+        /// The app has different contents.
         case differentVersion
     }
 
@@ -165,27 +165,27 @@ package enum ServerReply: Sendable {
     }
 }
 
-/// Why a request has no result, after all possible retries.
+/// Why a request failed, after all possible retries.
 package enum RequestFailure: Error, Sendable, Equatable {
     /// No complete reply; the server may have processed the request.
     case unreachable
-    /// 503, with the message of the server or its stand-in, and how long to wait if the reply says it.
+    /// 503, with the message of the server or its stand-in, and the wait that the reply requests, if any.
     case serverDown(message: String?, retryAfter: Duration? = nil)
-    /// Any other status, with the server's code if it gave one, and how long to wait if the reply says it.
+    /// Any other status, with the server's code, if any, and the wait that the reply requests, if any.
     case refused(status: Int, code: String?, retryAfter: Duration? = nil)
     /// The credentials are not accepted, and could not be refreshed.
     case signInRequired
-    /// The credentials are good, and the server has no user for them.
+    /// The credentials are valid, but the server has no user for them.
     case noUser
     /// The server is older than the app requires.
     case serverTooOld
-    /// The file to upload is missing, unreadable, or not the one that was queued.
+    /// The file to upload is missing, unreadable, or differs from the queued one.
     case localFile
     /// The library's own database cannot be read or written.
     case localStore
     /// A user other than the store's owner is signed in.
     case differentUser
-    /// The user has switched to another account, of that type if the server says it.
+    /// The user has switched to another account; its type if the server reports it.
     case accountRetired(AccountType?, undoUntil: WireDate? = nil)
 }
 
@@ -195,7 +195,7 @@ extension RequestFailure {
         if case .refused(code.status, code.rawValue, _) = self { true } else { false }
     }
 
-    /// What the failure is about, which decides what becomes of a change.
+    /// The class of the failure, which determines the treatment of a change.
     var refusalClass: RefusalClass {
         switch self {
         case .refused(let status, let code, _):

@@ -5,11 +5,11 @@ extension SyncStateMachine {
     /// The identity that the store belongs to; nil until a server has reported one.
     package var account: AccountState? { state.account[AccountState.only] }
 
-    /// Takes over what the server reports about the identity.
+    /// Adopts the identity that the server reports.
     ///
-    /// A greater epoch means that another device has switched accounts, or that the reply to this one's confirmation was
-    /// lost. Versions are unchanged then, but storage types are not, and what this user had staged is withdrawn.
-    /// A smaller epoch means that the server was restored from a backup, and has forgotten a switch.
+    /// A greater epoch means that another device has switched accounts, or that the reply to this device's confirmation
+    /// was lost. Versions are then unchanged, but storage types change, and this user's staged changes are withdrawn. A
+    /// smaller epoch means that the server was restored from a backup, and has lost a switch.
     /// - Throws: `differentUser` for another identity; then nothing has changed.
     package mutating func adopt(_ identity: AccountIdentity) throws(SyncError) {
         guard let known = account else {
@@ -21,12 +21,12 @@ extension SyncStateMachine {
         guard known.userAppID == identity.userAppId else { throw SyncError(.differentUser) }
         guard known.epoch != identity.accountEpoch else { return }
         let isOwn = known.phase == .confirming && identity.accountEpoch.rawValue == known.epoch.rawValue + 1
-        // Whoever confirmed it, the reply with the server's part in it has not been seen here.
+        // Regardless of who confirmed it, this device has not seen the reply with the server's part.
         begin(identity.accountEpoch, isReuploading: isOwn, mayBeMovedByServer: true)
         planReuploads()
     }
 
-    /// Notes a proposal of this device, or one that it has joined. A switch before it goes on until this one is confirmed.
+    /// Records a proposal that this device has made or joined. An earlier switch continues until this one is confirmed.
     /// - Parameter isConfirmed: Whether the switch that it has joined is already confirmed.
     package mutating func noteProposal(_ switchID: AccountSwitchID, isConfirmed: Bool) {
         state.account.update(AccountState.only) {
@@ -38,9 +38,9 @@ extension SyncStateMachine {
         }
     }
 
-    /// Notes that the proposal is about to be confirmed: from now on the server may have carried it out.
+    /// Records that the proposal is about to be confirmed: from now on the server may have carried it out.
     /// - Throws: `noAccountSwitch`.
-    /// - Returns: The switch, and the epoch to be named.
+    /// - Returns: The switch, and the epoch to send.
     package mutating func noteConfirmation() throws(SyncError) -> (AccountSwitchID, AccountEpoch) {
         guard let known = account, let switchID = known.switchID, known.phase != .reuploading else {
             throw SyncError(.noAccountSwitch)
@@ -49,8 +49,8 @@ extension SyncStateMachine {
         return (switchID, known.epoch)
     }
 
-    /// Notes that the server has carried out the switch.
-    /// - Parameter isMovedByServer: Whether the server moves the files by itself.
+    /// Records that the server has carried out the switch.
+    /// - Parameter isMovedByServer: Whether the server itself moves the files.
     package mutating func noteConfirmed(
         _ epoch: AccountEpoch, numberAwaiting: Int64, isMovedByServer: Bool = false, at now: WireDate
     ) -> [EngineAction] {
@@ -61,7 +61,7 @@ extension SyncStateMachine {
         return takeActions() + resumePendingUploads(at: now)
     }
 
-    /// Notes that a proposal is withdrawn, or void: what was there before goes on.
+    /// Records that a proposal is withdrawn or void: an earlier switch continues.
     package mutating func endProposal(at now: WireDate) -> [EngineAction] {
         self.now = now
         guard let known = account, known.phase != nil, known.phase != .reuploading else { return [] }
@@ -73,9 +73,9 @@ extension SyncStateMachine {
         return resumePendingUploads(at: now)
     }
 
-    /// Notes that the switch whose files were uploaded again is over; a proposal of a further one stays.
+    /// Records that the switch whose files were uploaded again is over; a proposal of a later switch stays.
     ///
-    /// Nothing happens if another one has been carried out meanwhile.
+    /// Does nothing if another switch has been carried out meanwhile.
     package mutating func endAccountSwitch(_ switchID: AccountSwitchID) -> [EngineAction] {
         guard let known = account, known.reuploadingSwitchID == switchID else { return [] }
         removeReuploads()
@@ -93,12 +93,12 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Stops starting uploads of files that wait for their bytes; those under way go on.
+    /// Starts no further uploads of files that wait for their bytes; uploads in progress continue.
     package mutating func pauseReuploads() {
         state.account.update(AccountState.only) { $0.isPaused = true }
     }
 
-    /// Continues after a pause, and asks once more for what the app did not have or the server refused.
+    /// Continues after a pause, and retries files that the app did not have or the server refused.
     package mutating func resumeReuploads(at now: WireDate) -> [EngineAction] {
         state.account.update(AccountState.only) { $0.isPaused = false }
         for status in [ReuploadItem.Status.unavailable, .superseded, .failed] {
@@ -133,10 +133,10 @@ extension SyncStateMachine {
         for item in state.reuploads.inOrder { state.reuploads[item.key] = nil }
     }
 
-    // MARK: One group after the other
+    // MARK: One group at a time
 
-    /// Plans a sync of each group that has files, while a switch of this device's is under way. Each is synced once, so
-    /// that a group that does not get on does not keep the library busy.
+    /// Plans a sync of each group that has files, while a switch of this device is in progress. Each is synced once, so
+    /// that a group that makes no progress does not keep the library busy.
     mutating func planReuploads() {
         guard let account, account.reuploadingSwitchID != nil, !account.isPaused else { return }
         let groups = Set(state.directory.all.filter { !$0.deletedOnServer }.map(\.sharingGroupUUID))
@@ -161,7 +161,7 @@ extension SyncStateMachine {
     mutating func receiveSettlement(_ reply: ServerReply) {
         guard let asked = settlement?.switchID else { return }
         settlement = nil
-        // Anything else is asked again after the next sync.
+        // For any other reply, the library asks again after the next sync.
         guard case .accountSwitchSettled(let numberAwaiting) = reply, numberAwaiting == 0 else { return }
         actions += endAccountSwitch(asked)
     }

@@ -1,13 +1,13 @@
 internal import SyncProtocol
 
-// Queues whose changes are committed on arrival of the last one: they need no request for the commit and none for what
-// is staged, and others see the changes even if the process ends while the last ones are being sent.
+// Queues whose changes are committed when the last one arrives: they need no requests for the commit or the staged
+// changes, and others see the changes even if the process ends while the last ones are being sent.
 extension SyncStateMachine {
     /// Maximum size in bytes of a file's text, and of the message to the other members, in a queue that is sent as a
-    /// batch: with the parameters of the batch they must fit into a query.
+    /// batch: together with the batch's parameters they must fit into a query.
     private static let maximumBatchTextBytes = 2_000
 
-    /// The batch that an item is sent with; nil if its queue waits for a commit.
+    /// The batch of an item; nil if its queue waits for a commit.
     func batch(of item: UploadItem, in queue: UploadQueue) -> UploadBatch? {
         guard let batchUUID = queue.batchUUID else { return nil }
         let items = state.items(in: queue.id)
@@ -16,12 +16,12 @@ extension SyncStateMachine {
             pushNotificationMessage: item.id == items.first?.id ? queue.pushNotificationMessage : nil)
     }
 
-    /// Turns a queue that is to be sent into a batch, if possible.
+    /// Turns a queue into a batch before it is sent, if possible.
     mutating func beginBatch(_ id: RowID<UploadQueue>) {
         guard let queue = state.queues[id], let version = state.groups[runGroup]?.masterVersion else { return }
         if queue.batchUUID != nil {
             guard queue.commitVersion != version else { return }
-            // Its changes are valid for the other version only.
+            // Its changes are valid only for the other version.
             forgetBatch(of: runGroup)
             resetItems(of: runGroup)
         }
@@ -37,7 +37,7 @@ extension SyncStateMachine {
         guard let limit = configuration.maximumBatchBytes else { return false }
         let items = state.items(in: queue.id)
         let texts = items.map(\.appMetaData) + [queue.pushNotificationMessage]
-        // If one change is permanently refused, all the others are sent once more.
+        // If one change is permanently refused, all others are sent once more.
         let size = items.reduce(0) { $0 + ($1.kind == .file ? $1.fileSize ?? 0 : 0) }
         return configuration.capabilities.batches && run?.queueWithoutBatch != queue.id
             && UploadBatch.allowedCounts.contains(Int32(items.count)) && size <= limit
@@ -45,7 +45,7 @@ extension SyncStateMachine {
             && texts.allSatisfy { ($0?.utf8.count ?? 0) <= Self.maximumBatchTextBytes }
     }
 
-    /// Notes that a batch may be committed from now on without another request, once all of its changes have been sent.
+    /// Records, once all changes of a batch have been sent, that the server may commit it without another request.
     mutating func noteLastOfBatch(_ id: RowID<UploadQueue>) {
         guard let batchUUID = state.queues[id]?.batchUUID, !state.items.contains(at: .waiting(id)) else { return }
         state.queues.update(id) { $0.commitID = batchUUID.commitID }
@@ -86,11 +86,11 @@ extension SyncStateMachine {
         complete(id, raisesMasterVersion: version)
     }
 
-    // MARK: Finding out what became of a batch
+    // MARK: Determining the outcome of a batch
 
-    /// Resends one of the changes of a batch, the smallest in bytes of those that may not have arrived: if the batch is
-    /// committed, the reply says so, even if others have committed since. A stale reply means that the batch is not
-    /// committed, and will not be.
+    /// Resends the smallest change, in bytes, of a batch that may not have arrived: if the batch is committed, the
+    /// reply shows it, even if others have committed since. A stale reply means that the batch is not committed, and
+    /// will not be.
     mutating func replayBatch(of queue: UploadQueue) {
         let all = state.items(in: queue.id)
         let unanswered = all.filter { $0.status != .uploaded }
@@ -125,7 +125,7 @@ extension SyncStateMachine {
             resetItems(of: runGroup)
             restart(current: current)
         case .failed(.localFile), .failed(.refused(status: 400..<600, _, _)), .gone:
-            // This says nothing about the batch. The index shows what arrived.
+            // This does not reveal the outcome of the batch. The index shows which changes arrived.
             sendIndex()
         case .failed(let failure): fail(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))

@@ -1,22 +1,22 @@
 internal import SyncProtocol
 
-// Makes a queue visible to others, exactly once.
+// Publishes a queue to others, exactly once.
 extension SyncStateMachine {
     mutating func commit(_ id: RowID<UploadQueue>) {
         if state.queues[id]?.batchUUID != nil {
-            // Everything was staged, and nothing committed: some of it has expired, or the server does not support
+            // Everything was staged, but nothing committed: staged changes have expired, or the server does not support
             // batches.
             sendWithoutBatch(id)
             return
         }
         let items = state.items(in: id)
         guard items.contains(where: { $0.isStaged || $0.kind == .groupUpdate }) else {
-            // Nothing is left that others could see: at most the creation of the group.
+            // No change visible to others remains: at most the creation of the group.
             if items.allSatisfy({ $0.kind == .groupCreate }) { complete(id, raisesMasterVersion: nil) }
             finish()
             return
         }
-        // Stored before it is sent: a retry must be the same request.
+        // Stored before it is sent, since a retry must be the same request.
         let masterVersion = state.groups[runGroup]?.masterVersion ?? .initial
         let commitID = configuration.makeCommitID()
         state.queues.update(id) {
@@ -61,7 +61,8 @@ extension SyncStateMachine {
         switch reply {
         case .committed(let number):
             if number < state.items(in: id).filter(\.isStaged).count {
-                // What was staged has expired, or is gone for another reason. The index shows what arrived.
+                // The staged changes have expired, or are gone for another reason. The index shows which changes
+                // arrived.
                 run?.commitWasPartial = true
                 restart(current: nil)
             } else {
@@ -73,18 +74,17 @@ extension SyncStateMachine {
                 }
             }
         case .stale(let current):
-            // Not carried out, unless this is a duplicate of a request whose first reply was lost. The index shows
-            // which.
+            // Not committed, unless this is a duplicate of a request whose first reply was lost. The index shows which.
             verifiedGroups.remove(runGroup)
             restart(current: current)
         case .failed(let failure) where failure.isRefusal(.notAMember):
             restart(current: nil)
         case .failed(.refused(status: let status, _, _)) where isReplay && [400, 404, 409, 410].contains(status):
-            // This says nothing about the first copy, which may have arrived while everything was still valid. The
-            // index shows which.
+            // The first copy may nevertheless have arrived while everything was still valid. The index shows which.
             restart(current: nil)
         case .failed(let failure) where failure.refusalClass == .file && !isReplay && hasOwnParameters(id):
-            // Nothing was carried out: the name, or the message, is not accepted. The files are committed without it.
+            // Nothing was committed: the server does not accept the name or the message. The files are committed
+            // without it.
             if let name = state.items(in: id).first(where: { $0.kind == .groupUpdate }) {
                 setAsideName(name, failure)
             } else {
@@ -94,8 +94,8 @@ extension SyncStateMachine {
             forgetCommit(of: id)
             commit(id)
         case .failed(.refused(status: let status, _, _)) where [400, 404, 409, 410].contains(status):
-            // Nothing was carried out. Something staged is not the next version, its owner has left, or the user may not
-            // write any more.
+            // Nothing was committed: a staged change is not the next version, its owner has left, or the user may no
+            // longer write.
             forgetCommit(of: id)
             resetItems(of: runGroup)
             restart(current: nil, isIndexDoubtful: true)
@@ -104,7 +104,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Whether a commit sends anything but its versions.
+    /// Whether a commit has parameters other than its versions.
     private func hasOwnParameters(_ id: RowID<UploadQueue>) -> Bool {
         state.queues[id]?.pushNotificationMessage != nil || state.items(in: id).contains { $0.kind == .groupUpdate }
     }
@@ -174,11 +174,11 @@ extension SyncStateMachine {
         return false
     }
 
-    /// Determines from the index the outcome of a commit that is still unknown. Runs before the comparison, which would
-    /// mistake our own changes for those of others.
+    /// Determines the unknown outcome of a commit from the index. Runs before the comparison, which would mistake this
+    /// device's changes for those of others.
     ///
-    /// A batch may also have been completed by a request that arrived late: after its reply had been given up, and even
-    /// after the batch had been found incomplete.
+    /// A late request may also have completed a batch: after the client stopped waiting for its reply, and even after
+    /// the batch appeared incomplete.
     mutating func settleCommit(with rows: [FileInfo], in group: SharingGroupUUID) {
         let queues = state.closedQueues(of: group)
         guard let queue = queues.first(where: { $0.commitID != nil }) ?? queues.first(where: { $0.batchUUID != nil })
@@ -194,7 +194,7 @@ extension SyncStateMachine {
             return row.deviceUUID == configuration.deviceUUID && row.fileVersion == item.stagedFileVersion
         }
         if !own.isEmpty, run?.commitWasPartial != true {
-            // All or nothing was committed, and this change was.
+            // A commit is all or nothing, and this change was committed.
             complete(queue.id, raisesMasterVersion: queue.commitVersion?.next)
             return
         }
@@ -207,7 +207,7 @@ extension SyncStateMachine {
         forgetCommit(of: queue.id)
         resetItems(of: group)
         for item in items where item.kind == .appMetaData && state.items[item.id] != nil {
-            // Whether the text is ours becomes clear when it is downloaded.
+            // The download of the text will show whether it is this device's.
             let row = item.fileUUID.flatMap { files[$0] }
             guard let version = item.stagedAppMetaDataVersion, row?.appMetaDataVersion == version else { continue }
             state.items.update(item.key) { $0.stagedAppMetaDataVersion = version }

@@ -1,8 +1,8 @@
 internal import SyncProtocol
 
-// Asks the app when a change by others conflicts with local changes.
+// Asks the app about changes by others that conflict with local changes.
 extension SyncStateMachine {
-    /// Asks about the first conflict in a complete group that has no answer yet; delivers the group if there is none.
+    /// Asks about the first unanswered conflict in a complete group; delivers the group if there is none.
     mutating func resolveConflicts(in group: RowID<DownloadGroup>) {
         let items = state.downloads(in: group)
         for item in items {
@@ -75,7 +75,7 @@ extension SyncStateMachine {
             fileUUID: item.fileUUID, sharingGroupUUID: entry?.sharingGroupUUID ?? group?.sharingGroupUUID ?? runGroup,
             mimeType: entry?.mimeType ?? item.mimeType, fileGroupUUID: entry?.fileGroupUUID ?? group?.fileGroupUUID,
             creationDate: item.creationDate, updateDate: item.updateDate)
-        // A restored server may have lost a text that the device remembers.
+        // A restored server may have lost a text that the device still has.
         let isWithoutText = item.kind == .file && item.goneReason == nil && item.appMetaDataVersion == nil
         attributes.appMetaData = isWithoutText ? nil : item.appMetaData ?? entry?.appMetaData?.contents
         attributes.gone = item.goneReason

@@ -2,8 +2,7 @@ package import SyncProtocol
 
 // Starts and ends syncs.
 extension SyncStateMachine {
-    /// Requests a sync. With a group, everything that has been queued for it so far is closed, even while a sync is
-    /// active.
+    /// Requests a sync. With a group, closes its queue, even while a sync is active.
     ///
     /// While a stop is pending, nothing happens.
     /// - Throws: `sharingGroupUUIDInconsistent` if the open queue is for another group; `unknownSharingGroup`;
@@ -26,8 +25,8 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Ends the active sync: cancels the requests under way, and waits only for what the app is doing. Delayed requests
-    /// are dropped.
+    /// Ends the active sync: cancels the requests in progress, and waits only for calls of the app. Drops delayed
+    /// requests.
     package mutating func stop() -> [EngineAction] {
         guard let run, !isStopping else { return [] }
         isStopping = true
@@ -42,12 +41,12 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// The group that needs a sync, after a launch or when the network is back: the group of the oldest closed queue.
+    /// The group that needs a sync, after a launch or when the network returns: the group of the oldest closed queue.
     package var groupOfOldestClosedQueue: SharingGroupUUID? {
         state.closedQueues().first?.sharingGroupUUID
     }
 
-    /// Closes what has been queued for a group so far, without a sync; does nothing if nothing was queued.
+    /// Closes the changes queued for a group so far, without a sync; does nothing if none are queued.
     /// - Throws: As ``sync(_:at:)``.
     package mutating func closeQueue(of group: SharingGroupUUID, at now: WireDate) throws(SyncError) {
         self.now = now
@@ -55,7 +54,7 @@ extension SyncStateMachine {
     }
 
     /// Continues with the oldest closed queue that can be sent, if no sync is active: after a launch, or when the
-    /// network is back. The open queue stays open.
+    /// network returns. The open queue stays open.
     package mutating func resumePendingUploads(at now: WireDate) -> [EngineAction] {
         self.now = now
         planReuploads()
@@ -69,7 +68,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Whether a group has something to send among the queues that were closed up to this one.
+    /// Whether a group has changes to send in the queues closed up to this one.
     package func hasUploads(of group: SharingGroupUUID, upTo sequence: Int64) -> Bool {
         let parked = parkedQueues(of: group)
         return state.closedQueues(of: group).contains {
@@ -77,7 +76,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// How often the active sync restarted because of a change of the master version.
+    /// The number of restarts of the active sync because of a change of the master version.
     package var restarts: Int { run?.restarts ?? 0 }
 
     private mutating func close(
@@ -131,8 +130,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Downloads again what local changes wait for: the owner of the storage may have signed in again. The app gets
-    /// a delivery only if the contents are back.
+    /// Retries downloads that local changes wait for: the owner of the storage may have signed in again. The app
+    /// receives a delivery only if the contents are accessible again.
     private mutating func reAttemptAwaited(in group: SharingGroupUUID) {
         for entry in state.directory.rows(at: .gone(group)) where entry.goneReason == .authTokenExpiredOrRevoked {
             guard state.pendingItems(of: entry.fileUUID).contains(where: \.isContent) else { continue }
@@ -162,7 +161,7 @@ extension SyncStateMachine {
         return true
     }
 
-    /// Ends the sync without an error, and starts the next one if something waits.
+    /// Ends the sync without an error, and starts the next one if a request waits.
     mutating func finish(isDeferred: Bool = false) {
         let group = run?.group
         if isStopping { repairInFlight() }
@@ -183,8 +182,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Ends the sync with an error. Operations under way count as not started; the server is asked whether it has their
-    /// results before the next commit.
+    /// Ends the sync with an error. Operations in progress count as not started; before the next commit, the library
+    /// asks the server whether it has their results.
     mutating func fail(_ error: SyncError) {
         if let group = run?.group {
             verifiedGroups.remove(group)
@@ -207,9 +206,9 @@ extension SyncStateMachine {
         fail(Self.error(for: failure, group: run?.group))
     }
 
-    /// Notes why the pending changes of a group were not sent, for the app's report.
+    /// Records why the pending changes of a group were not sent, for the app's report.
     private mutating func note(_ error: SyncError, onChangesOf group: SharingGroupUUID) {
-        // What is about one storage or permission is noted with the changes that it concerns.
+        // Errors about one storage or permission are recorded with the affected changes.
         guard ![.storageFull, .storageUnauthorized, .permissionDenied].contains(error.code) else { return }
         let parked = parkedQueues(of: group)
         let queues = state.closedQueues(of: group).filter { !parked.contains($0.id) }
@@ -217,7 +216,7 @@ extension SyncStateMachine {
             for item in state.items(in: queue.id) where !item.isStaged {
                 state.items.update(item.key) {
                     if queue.id == queues.first?.id { $0.attempts += 1 }
-                    // What is known to last is still true.
+                    // A lasting reason is still valid.
                     guard $0.lastError.map({ $0.error.recovery == .retryLater }) ?? true else { return }
                     $0.lastError = StoredSyncError(error)
                 }
@@ -255,11 +254,11 @@ extension SyncStateMachine {
         }
     }
 
-    /// Restarts with the index, because the master version differs from the one that the client knew, or because
-    /// something else contradicts what the client assumed; in that case the whole index is requested.
+    /// Restarts with the index, because the master version differs from the client's, or because a reply contradicts
+    /// the client's state; in the latter case it requests the whole index.
     mutating func restart(current: MasterVersion?, isIndexDoubtful: Bool = false) {
         state.groups.update(runGroup) {
-            // A smaller version is that of a restored server, which the index will show.
+            // A smaller version comes from a restored server; the index will show that.
             if let current { $0.masterVersion = max($0.masterVersion, current) }
             if isIndexDoubtful { $0.indexedVersion = nil }
         }

@@ -14,7 +14,7 @@ extension SyncStateMachine {
         actions.append(.deliver(expect(.delivering(group)), operations, containsGone: containsGone))
     }
 
-    /// Whether the app rejected a deletion, and thereby all deletions in this file group.
+    /// Whether the app rejected a deletion, and therefore all deletions in this file group.
     private func suppressesDeletions(_ items: [DownloadItem]) -> Bool {
         items.contains { $0.resolution?.answer == .deletion(.rejectDownloadDeletion(.keepContentUpload)) }
     }
@@ -26,7 +26,7 @@ extension SyncStateMachine {
             guard isDelivered(deletion: item, suppressesDeletions) else { return nil }
             kind = .deletion
         } else if let reason = item.goneReason {
-            // The app knows it already, and did not ask for another attempt.
+            // The app already knows it, and did not request another attempt.
             let known = state.directory[item.fileUUID]
             guard known?.goneReason != reason || known?.fileVersion != item.fileVersion else { return nil }
             kind = .fileGone
@@ -110,25 +110,25 @@ extension SyncStateMachine {
         if item.goneReason == nil, let text = item.appMetaData, let version = item.appMetaDataVersion {
             entry.appMetaData = AppMetaData(version: version, contents: text)
         } else if item.goneReason == nil, item.appMetaDataVersion == nil {
-            // A restored server has lost it.
+            // A restored server has lost the text.
             entry.appMetaData = nil
         }
         state.directory.put(entry)
-        // Versions of what is still to be sent continue from the new version.
+        // Versions of unsent changes continue from the new version.
         for pending in state.pendingItems(of: item.fileUUID) where pending.status == .uploaded {
             state.items.update(pending.key) { $0.status = .notStarted }
             verifiedGroups.remove(pending.sharingGroupUUID)
         }
     }
 
-    /// Whether a download request for a file is fulfilled: the app has the file, or has something newer to send. It
-    /// does not if it rejected the download and dropped its local changes.
+    /// Whether a download request for a file is fulfilled: the app has the file, or has a newer change to send. Not if
+    /// it rejected the download and dropped its local changes.
     private func isSettled(_ item: DownloadItem) -> Bool {
         guard case .content(.rejectContentDownload) = item.resolution?.answer else { return true }
         return !state.pendingItems(of: item.fileUUID).isEmpty
     }
 
-    /// Drops the local changes that the app gave up, but nothing that it has queued since it was asked.
+    /// Drops the local changes that the app abandoned, but none that it has queued since it was asked.
     private mutating func perform(_ resolution: StoredResolution?, on file: FileUUID) {
         guard let resolution, case .content(let answer) = resolution.answer else { return }
         let items = state.pendingItems(of: file).filter { $0.id <= resolution.lastItem }
@@ -142,7 +142,7 @@ extension SyncStateMachine {
     }
 
     /// Applies a deletion; false if the app must be asked (again), because it has queued an upload since it was asked,
-    /// or was not asked.
+    /// or has not been asked.
     private mutating func takeOver(deletion item: DownloadItem, _ suppressesDeletions: Bool) -> Bool {
         let pending = state.pendingItems(of: item.fileUUID)
         if isToBeDeleted(item.fileUUID) {
@@ -163,7 +163,7 @@ extension SyncStateMachine {
         switch answer {
         case .rejectDownloadDeletion(.keepContentUpload):
             guard pending.contains(where: { $0.kind == .file }) else {
-                // The app has since replaced the upload with a text, which cannot restore the file.
+                // The app has replaced the upload with a text, which cannot restore the file.
                 state.downloads.update(item.key) { $0.resolution = nil }
                 return false
             }
@@ -187,8 +187,9 @@ extension SyncStateMachine {
         return true
     }
 
-    /// Notes the deletion of a file whose file group is kept, because the app rejected the deletion of another file in it.
-    /// The app is asked for the contents, which bring the file back for the others; without them, it is deleted here.
+    /// Records the deletion of a file whose file group is kept, because the app rejected the deletion of another file
+    /// in it. The library asks the app for the contents, which restore the file for others; without them, it is deleted
+    /// here.
     private mutating func keepFromDeletion(_ item: DownloadItem) {
         let version = state.directory[item.fileUUID]?.fileVersion
         markDeletedOnServer(item)
@@ -207,7 +208,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Notes a deletion that the app does not accept.
+    /// Records a deletion that the app does not accept.
     private mutating func markDeletedOnServer(_ item: DownloadItem) {
         state.directory.update(item.fileUUID) {
             $0.deletedLocally = false

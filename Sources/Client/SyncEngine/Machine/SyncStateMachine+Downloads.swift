@@ -1,6 +1,6 @@
 internal import SyncProtocol
 
-// Downloads what the index showed, one file group after the other.
+// Downloads the changes that the index showed, one file group at a time.
 extension SyncStateMachine {
     mutating func resumeDownloads() {
         run?.step = .downloading
@@ -20,7 +20,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Downloads items of as few groups as possible, and never gets many groups ahead of what the app has accepted.
+    /// Downloads items of as few groups as possible, and never gets many groups ahead of the app's acceptance.
     private mutating func startDownloads() {
         while mayTransfer, let group = groupToDownload() {
             guard let item = state.downloads.first(at: .waiting(group.id)) else {
@@ -45,14 +45,14 @@ extension SyncStateMachine {
         return complete.count < configuration.maximumTransfers ? groups.first(at: .notStarted(runGroup)) : nil
     }
 
-    /// Notes that a group can be delivered, if nothing in it remains to be transferred.
+    /// Records that a group can be delivered, if no transfer remains in it.
     private mutating func completeDownloads(of group: RowID<DownloadGroup>) {
         guard !state.downloads.contains(at: .incomplete(group)) else { return }
         state.downloadGroups.update(group) { $0.status = .downloaded }
     }
 
-    /// The request names the master version of the index that the item comes from, even if the list of groups has since
-    /// shown a newer one: what is delivered together is of one version.
+    /// The request names the master version of the item's index, even if the list of groups has since shown a newer
+    /// one: all files delivered together must be of one version.
     private func download(_ item: DownloadItem, _ group: DownloadGroup) -> ServerRequest {
         let masterVersion = group.masterVersion
         if item.kind == .appMetaData, let version = item.appMetaDataVersion {

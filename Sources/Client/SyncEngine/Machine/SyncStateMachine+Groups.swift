@@ -60,14 +60,14 @@ extension SyncStateMachine {
         return entry.sharingGroup
     }
 
-    /// The user is a member again: what could not be sent before the group was lost is sent now.
+    /// Handles a renewed membership: changes that could not be sent before the group was lost are sent now.
     private mutating func reviveQueues(of group: SharingGroupUUID) {
         for queue in state.queues.rows(where: { $0.sharingGroupUUID == group && $0.state == .dead }) {
             guard state.items(in: queue.id).allSatisfy({ $0.lastError?.error.code == .notAMember }) else { continue }
             state.queues.update(queue.key) { $0.state = .closed }
             for item in state.items(in: queue.id) {
                 guard let file = item.fileUUID, state.directory[file] == nil else { continue }
-                // Only what the library still knows can be sent.
+                // Only changes that the library still has can be sent.
                 var entry = DirectoryEntry(fileUUID: file, sharingGroupUUID: group)
                 entry.fileGroupUUID = item.fileGroupUUID
                 entry.mimeType = item.mimeType
@@ -99,7 +99,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Notes that the user is no longer a member of a group. The app keeps its files; the group's queues become dead.
+    /// Records that the user is no longer a member of a group. The app keeps its files; the group's queues become dead.
     /// - Returns: Whether the app must be informed, because the user did not leave on this device.
     @discardableResult
     mutating func loseGroup(_ group: SharingGroupUUID) -> Bool {
@@ -125,8 +125,8 @@ extension SyncStateMachine {
             }
         }
         if state.openQueue == nil { openQueue() }
-        // The uploads that would have undeleted them are dead: if the user becomes a member again, the deletions are
-        // found again.
+        // The uploads that would have undeleted them are dead: if the user becomes a member again, the index shows the
+        // deletions again.
         for file in state.directory.rows(where: {
             $0.sharingGroupUUID == group && $0.deletedOnServer && !$0.deletedLocally
         }) {
@@ -166,7 +166,7 @@ extension SyncStateMachine {
         if item.ownsFile, let source = item.source { actions.append(.removeFile(source)) }
     }
 
-    /// Removes items that the app gave up; a closed queue that becomes empty is removed too.
+    /// Removes items that the app abandoned, and closed queues that become empty.
     mutating func dropItems(_ items: [UploadItem]) {
         for item in items {
             if item.status == .uploaded || item.status == .uploading { verifiedGroups.remove(item.sharingGroupUUID) }

@@ -1,6 +1,6 @@
 package import SyncProtocol
 
-/// The number of downloads that an index would lead to.
+/// The number of downloads that an index requires.
 package struct IndexComparison: Sendable, Equatable {
     /// The number of contents and texts.
     package var numberContentDownloads = 0
@@ -22,7 +22,7 @@ extension SyncStateMachine {
             .index(.init(sharingGroupUUID: run?.group, since: run?.group.flatMap { knownVersion(of: $0) })), .indexing)
     }
 
-    /// The version after which changes are needed; nil if all files are.
+    /// The version after which changes are needed; nil if all files are needed.
     private func knownVersion(of group: SharingGroupUUID) -> MasterVersion? {
         // A partial list does not show files whose contents the server has again.
         guard configuration.capabilities.since, !state.directory.contains(at: .wanted(group)),
@@ -81,7 +81,7 @@ extension SyncStateMachine {
         startReuploads()
     }
 
-    /// Reports how many downloads the active sync begins with; false without any.
+    /// Reports the number of downloads of the active sync; false if there are none.
     @discardableResult
     mutating func reportDownloads() -> Bool {
         let pending = state.downloadGroups(of: runGroup).flatMap { state.downloads(in: $0.id) }
@@ -110,9 +110,9 @@ extension SyncStateMachine {
 
     /// Creates a download for each difference between the index and the directory.
     ///
-    /// Versions in the directory do not change, as otherwise a process that ends before the delivery would count as
-    /// having delivered. Exceptions are files whose contents the app does not have: deleted files, and files that are
-    /// out of reach.
+    /// Versions in the directory do not change, because otherwise a change would count as delivered even if the process
+    /// ends before the delivery. Exceptions are files whose contents the app does not have: deleted files, and files
+    /// that are out of reach.
     private mutating func compare(_ rows: [FileInfo], in group: SharingGroupUUID) {
         var groupIDs: [FileGroupUUID: RowID<DownloadGroup>] = [:]
         for row in rows {
@@ -136,7 +136,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// What has to be downloaded; nil if nothing.
+    /// The required download; nil if none.
     private func difference(
         between entry: DirectoryEntry?, and row: FileInfo, _ version: FileVersion
     ) -> DownloadItem.Kind? {
@@ -144,7 +144,7 @@ extension SyncStateMachine {
         if entry.deletedOnServer { return row.deleted ? nil : .file }
         if row.deleted { return .deletion }
         if entry.goneReason != nil {
-            // Another version has contents of its own, which may be within reach.
+            // Another version has different contents, which may be within reach.
             let isOther = entry.fileVersion != version && !isToBeDeleted(entry.fileUUID)
             return entry.forceDownload || isOther || (entry.awaitingReupload && !row.awaitingReupload) ? .file : nil
         }
@@ -153,14 +153,14 @@ extension SyncStateMachine {
         return entry.forceDownload ? .file : nil
     }
 
-    /// Applies what is not a change for the app.
+    /// Applies updates that are not changes for the app.
     private mutating func refresh(with row: FileInfo, _ version: FileVersion) {
         state.directory.update(row.fileUUID) { entry in
             entry.fileGroupUUID = entry.fileGroupUUID ?? row.fileGroupUUID
             entry.mimeType = entry.mimeType ?? row.mimeType
             if let storage = row.cloudStorageType { entry.cloudStorageType = storage }
             entry.owningUserID = row.owningUserId ?? entry.owningUserID
-            // For a file that is out of reach, only its delivery ends the wait.
+            // If a file is out of reach, only its delivery ends the wait.
             entry.awaitingReupload = row.awaitingReupload || (entry.isAwaited && !row.deleted)
             if entry.deletedOnServer, row.deleted {
                 Self.adoptDeletedVersion(version, row.appMetaDataVersion, in: &entry)
@@ -174,8 +174,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Notes the versions that a deleted file has on the server, so that an upload that undeletes it continues from
-    /// them. If the text differs from the one that the app has, it is downloaded once the file is undeleted.
+    /// Records the versions of a deleted file on the server, so that an upload that undeletes it continues from them.
+    /// If the text differs from the app's, it is downloaded once the file is undeleted.
     static func adoptDeletedVersion(
         _ version: FileVersion, _ textVersion: AppMetaDataVersion?, in entry: inout DirectoryEntry
     ) {
@@ -218,7 +218,7 @@ extension SyncStateMachine {
         item.cloudStorageType = row.cloudStorageType
         item.creationDate = row.creationDate
         item.updateDate = row.updateDate
-        // The contents may come from the storage that the owner has left, and be wanted in the new one all the same.
+        // The contents may come from the owner's former storage while the new storage still needs them.
         item.awaitingReupload = row.awaitingReupload
         state.downloads.put(item)
     }

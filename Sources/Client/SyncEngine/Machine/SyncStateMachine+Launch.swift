@@ -1,8 +1,8 @@
 package import SyncProtocol
 
-// Repairs what an interrupted process has left behind.
+// Repairs the state after an interrupted process.
 extension SyncStateMachine {
-    /// Repairs what the last process left unfinished. Must be called before anything else.
+    /// Repairs the last process's unfinished work. Must be called first.
     package mutating func launch(at now: WireDate) -> [EngineAction] {
         self.now = now
         if state.openQueue == nil { openQueue() }
@@ -19,7 +19,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Marks everything that is under way as not started.
+    /// Marks all operations in progress as not started.
     mutating func repairInFlight() {
         for item in state.items.rows(at: .inFlight) {
             state.items.update(item.key) { $0.status = .notStarted }

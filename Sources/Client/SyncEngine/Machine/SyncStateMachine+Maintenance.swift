@@ -10,14 +10,14 @@ public struct LocalConsistencyResults: Sendable, Equatable {
     public var directoryMissing: Set<FileUUID> = []
     /// Known to the app, and deleted.
     public var clientHasDeleted: Set<FileUUID> = []
-    /// Known to the app, deleted by others, and not on its way back to the server. The next sync of the group repairs that.
+    /// Known to the app, deleted by others, and not about to be restored. The next sync of the group repairs that.
     public var deletedByOthers: Set<FileUUID> = []
 
     /// No differences.
     public init() {}
 }
 
-/// What a reset drops.
+/// The scope of a reset.
 public enum ResetType: Sendable {
     /// All pending uploads and downloads.
     case tracking
@@ -33,10 +33,10 @@ extension SyncStateMachine {
             .map(\.sharingGroup)
     }
 
-    /// Whether a closed queue is still to be sent.
+    /// Whether a closed queue remains to be sent.
     package var uploadsPending: Bool { state.queues.contains(at: .closed) }
 
-    /// What is known about a file.
+    /// The attributes of a file.
     /// - Throws: `getAttributesForUnknownFile`, `fileAlreadyDeleted`.
     package func attributes(of file: FileUUID) throws(SyncError) -> SyncAttributes {
         guard let entry = state.directory[file] else {
@@ -46,12 +46,12 @@ extension SyncStateMachine {
         return entry.attributes
     }
 
-    /// Requests that the next sync delivers a file again, whatever its version. Ignored for files that are out of
+    /// Requests that the next sync delivers a file again, even in the same version. Ignored for files that are out of
     /// reach, and for files that the server does not have yet.
     /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`.
     package mutating func requestDownload(of file: FileUUID) throws(SyncError) {
         guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
-        // A file that others deleted, and that an upload is restoring, is delivered once it is undeleted.
+        // If an upload is restoring a file that others deleted, the file is delivered once it is undeleted.
         guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
         guard entry.goneReason == nil, entry.fileVersion != nil else { return }
         state.directory.update(file) { $0.forceDownload = true }
@@ -76,7 +76,7 @@ extension SyncStateMachine {
         return results
     }
 
-    /// Drops what is pending, or everything that the client stores. Touches neither the app's files nor the server.
+    /// Drops pending changes, or everything that the client stores. Touches neither the app's files nor the server.
     /// - Throws: `syncIsOperating`.
     package mutating func reset(_ type: ResetType, at now: WireDate) throws(SyncError) -> [EngineAction] {
         self.now = now
@@ -91,7 +91,7 @@ extension SyncStateMachine {
             if type == .all || entry.fileVersion == nil {
                 state.directory[entry.key] = nil
             } else if entry.deletedOnServer, !entry.deletedLocally {
-                // Nothing undeletes it any more, so the deletion must be found again.
+                // No upload undeletes it any more, so the index must show the deletion again.
                 state.directory.update(entry.key) { $0.deletedOnServer = false }
                 state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
             }
@@ -108,14 +108,14 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Forgets a group that the user is not, or is no longer, a member of: its files, and what could not be sent to it. The app's
+    /// Forgets a group that the user is not, or is no longer, a member of: its files, and its unsent changes. The app's
     /// own data is not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member.
     package mutating func forget(_ group: SharingGroupUUID) throws(SyncError) -> [EngineAction] {
         guard let entry = state.groups[group] else {
             throw SyncError(.unknownSharingGroup, sharingGroupUUID: group)
         }
-        // A creation that the server refuses can be given up as well.
+        // A creation that the server refuses can be abandoned as well.
         guard entry.removedFromGroup || (entry.creationPending && !isSyncing) else {
             throw SyncError(.syncIsOperating, sharingGroupUUID: group)
         }

@@ -3,8 +3,8 @@ package import SyncProtocol
 // Resolves a conflict with a file that merges both sides.
 extension SyncStateMachine {
     /// Resolves a conflict about contents by dropping the local changes and queueing a merged file instead, atomically.
-    /// The file needs no sync request by the app: it is in a closed queue of its own.
-    /// - Returns: What to do next; nil if the question no longer waits for an answer, and nothing changed.
+    /// The file needs no sync request by the app: it is in a separate, closed queue.
+    /// - Returns: The next actions; nil if the conflict no longer waits for an answer, and nothing changed.
     package mutating func mergeConflict(
         _ token: EngineToken, _ source: UploadSource, appMetaData: String?, at now: WireDate
     ) -> [EngineAction]? {

@@ -1,6 +1,6 @@
 package import SyncProtocol
 
-/// Contents to upload, in the state in which they were queued.
+/// Contents to upload, with their state when they were queued.
 package struct UploadSource: Sendable, Equatable {
     /// The location of the contents.
     package let location: LocalFileLocation
@@ -22,8 +22,8 @@ package struct UploadSource: Sendable, Equatable {
 
 // Queues changes. A call that throws has changed nothing.
 extension SyncStateMachine {
-    /// Queues a new file, or the next version of one. Replaces what is queued for the file and not yet closed, and what
-    /// was set aside.
+    /// Queues a new file, or the next version of one. Replaces changes of the file that are queued and not yet closed,
+    /// or that were set aside.
     /// - Throws: `noMimeType`, `mimeTypeOfFileChanged`, `fileGroupUUIDChanged`, `fileAlreadyDeleted`,
     ///   `fileQueuedForDeletion`, `fileIsGone`, `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`,
     ///   `permissionDenied`, `openQueueNotEmpty` if the user is about to leave the group.
@@ -59,8 +59,8 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues a change of a file's text alone. Replaces what is queued for the file and not yet closed.
-    /// - Throws: `badAppMetaData`, `couldNotFindFileUUID`, and what ``upload(_:_:at:)`` throws.
+    /// Queues a change of a file's text alone. Replaces changes of the file that are queued and not yet closed.
+    /// - Throws: `badAppMetaData`, `couldNotFindFileUUID`, and the errors of ``upload(_:_:at:)``.
     package mutating func uploadAppMetaData(
         _ attributes: SyncAttributes, at now: WireDate
     ) throws(SyncError) -> [EngineAction] {
@@ -82,8 +82,8 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues deletions: all of them, or none. What is queued for the files and not yet closed is dropped, and so is what
-    /// waits for a storage or was set aside; a file that therefore never reached the server is deleted at once.
+    /// Queues deletions: all of them, or none. Drops changes of the files that are queued and not yet closed, that wait
+    /// for a storage, or that were set aside; a file that therefore never reached the server is deleted immediately.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
     ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`.
     package mutating func delete(_ files: [FileUUID], at now: WireDate) throws(SyncError) -> [EngineAction] {
@@ -101,7 +101,7 @@ extension SyncStateMachine {
             }
             group = entry.sharingGroupUUID
             try checkOpenQueue(takes: entry.sharingGroupUUID)
-            // What never reached the server is only withdrawn.
+            // A file that never reached the server is only withdrawn.
             guard entry.fileVersion == nil || state.groups[entry.sharingGroupUUID]?.permission != .read else {
                 throw SyncError(.permissionDenied, fileUUID: file, sharingGroupUUID: entry.sharingGroupUUID)
             }
@@ -112,7 +112,7 @@ extension SyncStateMachine {
 
     private mutating func delete(_ file: FileUUID) {
         guard let entry = state.directory[file], let open = state.openQueue else { return }
-        // What cannot be sent would keep the deletion from being sent.
+        // Changes that cannot be sent would block the deletion.
         let dropped = state.pendingItems(of: file).filter { item in
             guard item.queueID != open.id else { return true }
             let cannotBeSent = entry.goneReason != nil || item.lastError?.isAboutStorage == true
@@ -120,7 +120,7 @@ extension SyncStateMachine {
         }
         abandon(dropped + changesSetAside(of: file))
         if entry.fileVersion == nil, state.pendingItems(of: file).isEmpty {
-            // Another device may upload again what a restored server has lost; then the app is asked.
+            // Another device may upload the file again if a restored server has lost it; then the library asks the app.
             state.directory.update(file) {
                 $0.deletedLocally = true
                 $0.deletedOnServer = true
@@ -132,7 +132,7 @@ extension SyncStateMachine {
     }
 
     /// Queues the creation of a sharing group, whose admin the user becomes. The group is visible locally at once, and
-    /// content for it may be queued after its creation.
+    /// files for it may be queued after its creation.
     /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`, `permissionDenied` for users without storage.
     package mutating func createSharingGroup(
         _ group: SharingGroupUUID, name: String?, at now: WireDate
@@ -177,7 +177,7 @@ extension SyncStateMachine {
     }
 
     /// Queues the user's departure from a group. Must be followed by a sync of the group.
-    /// - Throws: `unknownSharingGroup`, `notAMember` also if the user is about to leave already, `openQueueNotEmpty`.
+    /// - Throws: `unknownSharingGroup`, `notAMember`, even if the user is only about to leave, `openQueueNotEmpty`.
     package mutating func removeFromSharingGroup(
         _ group: SharingGroupUUID, at now: WireDate
     ) throws(SyncError) -> [EngineAction] {
@@ -218,7 +218,7 @@ extension SyncStateMachine {
         }
         guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
         guard !hasDeletion(file) else { throw SyncError(.fileQueuedForDeletion, fileUUID: file) }
-        // What the owner's storage keeps back waits for the owner.
+        // Changes of files in a revoked storage may wait for its owner.
         if let reason = entry.goneReason, reason != .authTokenExpiredOrRevoked {
             throw SyncError(.fileIsGone, fileUUID: file, goneReason: reason)
         }

@@ -1,34 +1,34 @@
 package import SyncProtocol
 
-/// A storage to which changes are sent.
+/// A storage that receives changes.
 struct StorageKey: Hashable, Sendable {
-    /// Its owner; nil: the member who hosts the user's new files in the group, whom the server does not name.
+    /// Its owner; nil: the member who hosts the user's new files in the group, whom the server does not identify.
     let owner: UserID?
     let group: SharingGroupUUID
 }
 
-/// How a storage has refused a change in this sync.
+/// A storage's refusal of a change in this sync.
 struct StorageRefusal: Sendable {
     let error: SyncError
-    /// Files of this size in bytes and more are refused; 0: all.
+    /// The storage refuses files of this size in bytes and more; 0: all files.
     var size: Int64
 }
 
-// What becomes of a change that the server refuses, by the class of the refusal (``RefusalClass``). Nothing but a commit
-// or the app ends a change.
+// The treatment of a refused change depends on the class of the refusal (``RefusalClass``). Only a commit or the app
+// ends a change.
 //
-// - file: it is set aside, in a dead queue of its own, until the app retries it, withdraws it or replaces it.
-// - storage: if the reason lasts, it waits in a closed queue of its own, otherwise with its whole queue, which is
-//   committed as one. Either is tried again with each sync that the app requests.
-// - caller: it stays where it is, and its queue is parked while the user may not write.
-// - knowledge: the sync begins anew with a whole index; a second contradiction sets the change aside.
+// - file: it is set aside, in a separate dead queue, until the app retries it, withdraws it or replaces it.
+// - storage: if the reason lasts, it waits in a separate closed queue, otherwise with its whole queue, which is
+//   committed as a unit. Each sync that the app requests retries either.
+// - caller: it stays in its queue, which is parked while the user may not write.
+// - knowledge: the sync restarts with a whole index; a second contradiction sets the change aside.
 // - world: the sync ends, or the queue waits while others are sent.
 extension SyncStateMachine {
-    /// After so many attempts an upload counts as refused for itself if the server calls its request wrong with a code that
-    /// is not known here.
+    /// The number of attempts after which an upload is set aside if the server rejects its request with an unknown
+    /// code.
     private static let attemptsBeforeSettingAside = 3
 
-    /// Handles the refusal of a change that was to be staged.
+    /// Handles the refusal of a change during staging.
     mutating func refuse(_ item: UploadItem, _ failure: RequestFailure) {
         let error = error(for: failure, of: item)
         switch failure.refusalClass {
@@ -68,13 +68,13 @@ extension SyncStateMachine {
         }
     }
 
-    /// Whether a newer server, or a proxy, calls a request wrong in words that are not known here.
+    /// Whether a newer server, or a proxy, rejects a request with an unknown code.
     private func isUnknownRefusal(_ failure: RequestFailure) -> Bool {
         guard case .refused(let status, let code, _) = failure, ![403, 404, 408].contains(status) else { return false }
         return code.flatMap(ErrorCode.init(rawValue:)) == nil
     }
 
-    /// The error for the app: which file, and whose storage.
+    /// The error for the app, with the file and the owner of the storage.
     private func error(for failure: RequestFailure, of item: UploadItem) -> SyncError {
         var error = Self.error(for: failure, group: item.sharingGroupUUID)
         error.fileUUID = item.fileUUID
@@ -102,7 +102,7 @@ extension SyncStateMachine {
         return configuration.userID == nil && configuration.accountStorage != nil ? .own : .other(nil)
     }
 
-    /// The storage that takes an item: the owner's for a file that the server has, otherwise the user's own or the host's.
+    /// The storage for an item: the owner's for a file that the server has, otherwise the user's own or the host's.
     private func storage(of item: UploadItem) -> StorageKey {
         let entry = item.fileUUID.flatMap { state.directory[$0] }
         let own = configuration.accountStorage == nil ? nil : configuration.userID
@@ -111,7 +111,7 @@ extension SyncStateMachine {
 
     // MARK: Waiting for a storage
 
-    /// Whether a storage has already refused, in this sync, what an item would send; then the item waits, too.
+    /// Whether a storage has already refused such an item in this sync; then the item waits as well.
     mutating func waitsForRefusedStorage(_ item: UploadItem) -> Bool {
         guard item.kind == .file, let refusal = run?.refusals[storage(of: item)], (item.fileSize ?? 0) >= refusal.size
         else { return false }
@@ -121,7 +121,7 @@ extension SyncStateMachine {
         return true
     }
 
-    /// Moves a change to a closed queue of its own, which waits for the storage. The rest of its queue is sent.
+    /// Moves a change to a separate closed queue, which waits for the storage. The rest of its queue is sent.
     private mutating func hold(_ item: UploadItem, _ error: SyncError) {
         guard let file = item.fileUUID, let entry = state.directory[file], let origin = state.queues[item.queueID]
         else {
@@ -155,8 +155,8 @@ extension SyncStateMachine {
         if isNews { report(.singleFileUploadWaiting(entry.attributes, error)) }
     }
 
-    /// The queue in which an item waits: one for all that were queued together, which may be its own. It keeps its place
-    /// among the closed queues.
+    /// The queue in which an item waits: a common one for all items that were queued together, possibly the original
+    /// queue. It keeps its place among the closed queues.
     private mutating func heldQueue(for item: UploadItem, _ origin: UploadQueue) -> RowID<UploadQueue> {
         let known = state.closedQueues(of: item.sharingGroupUUID).first {
             $0.closedSequence == origin.closedSequence && $0.id != origin.id && heldQueues[$0.id] != nil
@@ -171,12 +171,12 @@ extension SyncStateMachine {
         return queue.id
     }
 
-    /// Ends the sync of a queue that cannot be sent now, and goes on with others.
+    /// Ends the sync of a queue that cannot be sent now, and continues with others.
     mutating func postpone(_ id: RowID<UploadQueue>, _ error: SyncError) {
         verifiedGroups.remove(runGroup)
         repairInFlight()
         if state.queues[id] != nil {
-            // One of its changes was refused, so that the server has not committed it as a batch.
+            // One of its changes was refused, so the server has not committed it as a batch.
             if state.queues[id]?.batchUUID != nil { state.queues.update(id) { $0.commitID = nil } }
             heldQueues[id] = error
             for item in state.items(in: id) where !item.isStaged {
@@ -190,26 +190,27 @@ extension SyncStateMachine {
         finish()
     }
 
-    /// The error with which a queue of a group was postponed, among those that were closed up to this one.
+    /// The error that postponed a queue of a group, among those closed up to this one.
     package func postponement(of group: SharingGroupUUID, upTo sequence: Int64) -> SyncError? {
         state.closedQueues(of: group).first { queue in
             (queue.closedSequence ?? 0) <= sequence && heldQueues[queue.id]?.recovery == .retryLater
         }.flatMap { heldQueues[$0.id] }
     }
 
-    /// Why changes wait that no later sync sends by itself, each with its file; without those that were set aside.
-    /// - Parameter group: Of which group; nil: of all.
+    /// The errors of waiting changes that no later sync sends automatically, each with its file; without changes that
+    /// were set aside.
+    /// - Parameter group: The group; nil: all groups.
     package func waitingChanges(of group: SharingGroupUUID? = nil) -> [SyncError] {
         state.closedQueues(of: group).flatMap { state.items(in: $0.id) }.compactMap(\.failure)
             .filter { $0.recovery != .retryLater }
     }
 
-    /// The same for what was set aside.
+    /// The errors of changes that were set aside.
     package var changesSetAside: [SyncError] {
         state.queues.rows(at: .dead).flatMap { state.items(in: $0.id) }.compactMap(\.failure)
     }
 
-    /// Drops what waits for a storage and has been replaced since, so that the newer contents need not wait behind it.
+    /// Drops replaced changes that wait for a storage, so that the newer contents need not wait behind them.
     mutating func dropWhatIsReplaced() {
         for queue in state.closedQueues(of: runGroup) where queue.commitID == nil && queue.batchUUID == nil {
             for item in state.items(in: queue.id) where item.isContent && item.lastError?.isAboutStorage == true {
@@ -223,7 +224,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Informs the app, once, of changes that wait because the user may only read, or because the contents that they
+    /// Informs the app once of changes that wait because the user may only read, or because the contents that they
     /// would replace are out of reach.
     mutating func noteWaiting() {
         let isReader = state.groups[runGroup]?.permission == .read
@@ -250,8 +251,8 @@ extension SyncStateMachine {
 
     // MARK: Set aside
 
-    /// Drops uploads to files that are out of reach and that the app has since deleted: they would wait, and keep the
-    /// deletion and all that follows it from being sent.
+    /// Drops uploads to files that are out of reach and that the app has since deleted: they would wait, and block the
+    /// deletion and all later changes.
     mutating func dropWhatIsDeletedAnyway() {
         let closed = state.closedQueues(of: runGroup)
         let deleted = Set(
@@ -263,7 +264,7 @@ extension SyncStateMachine {
             }
             guard !hopeless.isEmpty else { continue }
             if queue.batchUUID != nil {
-                // The server may still complete a batch of the present version.
+                // The server may still complete a batch of the current version.
                 guard queue.commitVersion != state.groups[runGroup]?.masterVersion else { continue }
                 forgetBatch(of: runGroup)
                 resetItems(of: runGroup)
@@ -281,8 +282,8 @@ extension SyncStateMachine {
         item.isContent && state.pendingItems(of: file).contains { $0.kind == .deletion && $0.id > item.id }
     }
 
-    /// Removes a change from its queue, and informs the app. What the app has replaced or deleted since is just
-    /// dropped.
+    /// Removes a change from its queue, and informs the app. Only drops a change that the app has replaced or deleted
+    /// since.
     mutating func setAside(_ item: UploadItem, _ error: SyncError) {
         guard let file = item.fileUUID, let entry = state.directory[file] else { return }
         breakBatch(of: item)
@@ -311,14 +312,14 @@ extension SyncStateMachine {
         forgetUndeletion(of: file)
     }
 
-    /// Sets a group's new name aside, which the server does not accept.
+    /// Sets aside a group's new name that the server does not accept.
     mutating func setAsideName(_ item: UploadItem, _ failure: RequestFailure) {
         let error = Self.error(for: failure, group: item.sharingGroupUUID)
         bury(item, error)
         reportError(error)
     }
 
-    /// Moves an item to a dead queue of its own.
+    /// Moves an item to a separate dead queue.
     private mutating func bury(_ item: UploadItem, _ error: SyncError) {
         var queue = UploadQueue(id: state.nextQueueID(), createdAt: now)
         queue.state = .dead
@@ -334,15 +335,15 @@ extension SyncStateMachine {
         removeIfEmpty(item.queueID)
     }
 
-    /// Drops an upload that a later one replaces; only a text may be missing there.
+    /// Drops an upload that a later one replaces; the later one inherits its text if it has none.
     private mutating func giveWay(_ item: UploadItem, to next: UploadItem, text: String?) {
         if next.appMetaData == nil { state.items.update(next.key) { $0.appMetaData = text } }
         if item.uploadUndeletion { state.items.update(next.key) { $0.uploadUndeletion = true } }
         dropItems([item])
     }
 
-    /// The next waiting change of the file, if it and later changes replace what an item would have uploaded, or can
-    /// take it along: a text that cannot be sent before its file goes with the contents.
+    /// The next waiting change of the file, if it and later changes replace or include an item's upload: a text that
+    /// cannot be sent before its file is sent with the contents.
     private func successor(of item: UploadItem, _ file: FileUUID) -> UploadItem? {
         let newer = state.pendingItems(of: file).filter { $0.id > item.id && $0.isContent && $0.status == .notStarted }
         let isWithoutFile = state.directory[file].map { $0.fileVersion == nil || $0.deletedOnServer } ?? true

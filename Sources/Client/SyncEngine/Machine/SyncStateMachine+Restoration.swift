@@ -1,13 +1,13 @@
 internal import SyncProtocol
 
-// What the device has counts as newer than what the server has (docs/protocol.md, section 6.6): after the server was
-// restored from a backup, and if a file group is kept that others deleted. The app is asked for the contents, which are
-// then queued like any upload, so that the rules for conflicts apply.
+// The device's files count as newer than the server's (docs/protocol.md, section 6.6) after the server was restored
+// from a backup, and if a file group that others deleted is kept. The library asks the app for the contents, and queues
+// them like any upload, so that the rules for conflicts apply.
 extension SyncStateMachine {
     /// The maximum number of files in one queue of supplied contents.
     private static let maximumSuppliedFiles = 50
 
-    /// Notes that the server's knowledge of a group has gone back, if the list of groups shows that.
+    /// Records that the server's state of a group is older than before, if the list of groups shows that.
     mutating func noteRestore(_ info: SharingGroupInfo, in entry: inout SharingEntry) {
         let hasNewMark = info.restoreMark != entry.restoreMark
         guard hasNewMark || info.masterVersion < entry.masterVersion else { return }
@@ -18,10 +18,10 @@ extension SyncStateMachine {
         entry.indexedVersion = nil
         let group = entry.sharingGroupUUID
         for downloads in state.downloadGroups(of: group) {
-            // The app may have taken what is complete, in a process that ended before it was noted. The next sync of the
-            // group delivers it again, and thereby knows it, before it compares anything.
+            // The app may have accepted complete downloads in a process that ended before recording that. The next sync
+            // of the group delivers them again before it compares anything.
             guard downloads.status != .downloaded || run?.group == group else { continue }
-            // The same version may have other contents now.
+            // The same version may now have different contents.
             removeDownloads(downloads.id, keepingBytes: false)
         }
         for transfer in state.transfers.inOrder
@@ -31,13 +31,13 @@ extension SyncStateMachine {
         }
     }
 
-    /// Whether the files of a group cannot be compared yet, since the server was restored, and another index is
-    /// requested first: what has changed since, then all files.
+    /// Whether the files of a group cannot be compared yet because the server was restored, so that another index is
+    /// requested first: first the changes since, then all files.
     mutating func needsOtherIndex(than files: IndexResponse.Files, of group: SharingGroupUUID) -> Bool {
         guard let entry = state.groups[group], let known = entry.versionBeforeRestore else { return false }
         if let restored = entry.restoredVersion {
             if known <= restored {
-                // The device has seen nothing that the server has lost.
+                // The server has lost nothing that the device has seen.
                 forgetRestore(of: group)
                 return false
             }
@@ -54,7 +54,7 @@ extension SyncStateMachine {
             }
             return true
         }
-        // Without a mark, one of several servers may only have been late.
+        // Without a mark, one of several servers may only have been behind.
         if files.masterVersion >= known, state.groups[group]?.restoreMark == nil {
             forgetRestore(of: group)
             return false
@@ -80,7 +80,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Decides, file by file, what is newer: what the device has, or what the restored server has.
+    /// Decides, file by file, whether the device or the restored server has the newer state.
     /// - Parameter rows: All files of the group.
     mutating func reconcile(with rows: [FileInfo], in group: SharingGroupUUID) {
         guard let entry = state.groups[group], entry.versionBeforeRestore != nil else { return }
@@ -101,7 +101,7 @@ extension SyncStateMachine {
         report(.serverRestored(entry.sharingGroup))
     }
 
-    /// The restored server does not know a file.
+    /// Keeps a file that the restored server does not know.
     private mutating func keepLost(_ known: DirectoryEntry) {
         let file = known.fileUUID
         let pending = state.pendingItems(of: file)
@@ -126,7 +126,7 @@ extension SyncStateMachine {
         foldText(into: file)
     }
 
-    /// - Parameter isChanged: Whether somebody has changed the file since the server was restored.
+    /// - Parameter isChanged: Whether another user has changed the file since the server was restored.
     private mutating func reconcile(
         _ known: DirectoryEntry, with row: FileInfo, _ version: FileVersion, isChanged: Bool
     ) {
@@ -139,7 +139,7 @@ extension SyncStateMachine {
         let mayWrite = state.groups[known.sharingGroupUUID].map { $0.permission >= .write } ?? false
         let isSame = knownVersion == version && known.updateDate != nil && known.updateDate == row.updateDate
         if row.deleted {
-            // Contents that were brought back after the backup, or that others have deleted without knowing them.
+            // Contents that were restored after the backup, or that others have deleted without knowing them.
             if !known.deletedOnServer, knownVersion > version || (isChanged && !isSame), mayWrite {
                 state.directory.update(file) { $0.newerVersion = knownVersion }
             }
@@ -155,7 +155,7 @@ extension SyncStateMachine {
                 $0.fileVersion = version
                 // A change by others is downloaded, so that the app is asked about the conflict.
                 $0.forceDownload = $0.forceDownload || isChanged
-                // A reader is asked for the contents once they may write.
+                // The library asks a reader for the contents once they may write.
                 $0.newerVersion = knownVersion
             }
         }
@@ -163,19 +163,20 @@ extension SyncStateMachine {
         let serverVersion = row.appMetaDataVersion ?? DirectoryEntry.noTextVersion
         guard isChanged ? textVersion >= serverVersion : textVersion > serverVersion else { return }
         guard mayWrite else {
-            // Others bring back what the server has lost.
+            // Others restore the lost contents.
             state.directory.update(file) {
                 $0.appMetaData = AppMetaData(version: serverVersion, contents: text.contents)
             }
             return
         }
-        // With another version than the server's, a text that others have changed is downloaded and compared.
+        // With a version other than the server's, the library downloads and compares a text that others have changed.
         let baseVersion = isChanged ? DirectoryEntry.noTextVersion : serverVersion
         state.directory.update(file) { $0.appMetaData = AppMetaData(version: baseVersion, contents: text.contents) }
         queueText(text.contents, of: known, comparedWith: isChanged ? row.appMetaDataVersion : nil)
     }
 
-    /// The restored server has a file that was deleted. If somebody has changed it since, the app is asked.
+    /// Handles a deleted file that the restored server has. If another user has changed it since, the library asks the
+    /// app.
     private mutating func deleteAgain(
         _ known: DirectoryEntry, _ row: FileInfo, _ version: FileVersion, isChanged: Bool
     ) {
@@ -197,8 +198,8 @@ extension SyncStateMachine {
                 sharingGroupUUID: known.sharingGroupUUID, fileUUID: known.fileUUID))
     }
 
-    /// A file appears on the server that was deleted here before the server was restored, and that another device has
-    /// uploaded again: the app is asked whether it is to be deleted.
+    /// Handles a file that was deleted here before the server was restored, and that another device has uploaded again:
+    /// the library asks the app whether to delete it.
     mutating func restoreDeletion(with row: FileInfo, _ version: FileVersion) {
         guard !row.deleted, let known = state.directory[row.fileUUID], known.deletedLocally, known.newerVersion != nil,
             state.groups[known.sharingGroupUUID].map({ $0.permission >= .write }) ?? false
@@ -206,7 +207,7 @@ extension SyncStateMachine {
         deleteAgain(known, row, version, isChanged: true)
     }
 
-    /// Queues the text of a file that the server has lost, unless a change of the file does not carry it already.
+    /// Queues the text of a file that the server has lost, unless a change of the file already carries it.
     private mutating func queueText(
         _ text: String, of known: DirectoryEntry, comparedWith version: AppMetaDataVersion?
     ) {
@@ -234,7 +235,7 @@ extension SyncStateMachine {
         state.items.update(upload.key) { $0.appMetaData = text }
     }
 
-    /// The closed queue for what this sync uploads again.
+    /// The closed queue for files that this sync uploads again.
     private mutating func queueOfSupplied(_ group: SharingGroupUUID) -> RowID<UploadQueue> {
         if let id = run?.suppliedQueue, let queue = state.queues[id], queue.state == .closed, queue.commitID == nil,
             queue.batchUUID == nil, queue.sharingGroupUUID == group,
@@ -253,12 +254,12 @@ extension SyncStateMachine {
 
     // MARK: Asking the app
 
-    /// Asks the app for the contents of the next file that it has in a newer state; false without such a file.
+    /// Asks the app for the contents of the next file whose local state is newer; false if there is none.
     mutating func askForContents() -> Bool {
         let mayWrite = state.groups[runGroup].map { $0.permission >= .write } ?? false
         for entry in state.directory.rows(at: .newer(runGroup)) {
             guard mayWrite else {
-                // Nobody who only reads brings a file back.
+                // A reader cannot restore a file.
                 if entry.deletedOnServer, !entry.deletedLocally { keepWithoutContents(entry, isMissing: true) }
                 continue
             }
@@ -281,7 +282,7 @@ extension SyncStateMachine {
         guard case .askingForContents(let file) = run?.step else { return }
         run?.step = .downloading
         run?.token = nil
-        // What the app has queued meanwhile is newer.
+        // A change that the app has queued meanwhile is newer.
         if let entry = state.directory[file], entry.newerVersion != nil, !hasOwnChange(of: file) {
             switch contents {
             case .file(let source): queue(source, of: entry)
@@ -294,9 +295,9 @@ extension SyncStateMachine {
 
     private mutating func queue(_ source: UploadSource, of entry: DirectoryEntry) {
         let file = entry.fileUUID
-        // An upload of the text alone is sent with the contents.
+        // A text-only upload is sent with the contents.
         let texts = state.pendingItems(of: file).filter { $0.kind == .appMetaData && mayBeWithdrawn($0) }
-        // What belongs together is committed together.
+        // Files of one file group are committed together.
         let sibling = entry.fileGroupUUID.flatMap { fileGroup in
             state.closedQueues(of: entry.sharingGroupUUID).first { queue in
                 queue.commitID == nil && queue.batchUUID == nil
@@ -322,11 +323,12 @@ extension SyncStateMachine {
         abandon(texts)
     }
 
-    /// The app does not supply contents: it does not have them, or has changed them and will upload that.
+    /// Handles contents that the app does not supply: it does not have them, or has changed them and will upload the
+    /// change.
     private mutating func keepWithoutContents(_ entry: DirectoryEntry, isMissing: Bool) {
         unavailableFiles.insert(entry.fileUUID)
         if entry.deletedOnServer {
-            // The deletion counts, and the index shows it again.
+            // The deletion takes effect, and the index shows it again.
             state.directory.update(entry.fileUUID) {
                 $0.newerVersion = nil
                 $0.deletedOnServer = false

@@ -1,20 +1,20 @@
 package import SyncProtocol
 
-// Uploads again what waits for its bytes, after the downloads of a group and before its uploads. The versions are
-// committed already: no master version is involved, and nothing is committed.
+// Uploads the contents of files that wait for their bytes, after the downloads of a group and before its uploads. The
+// versions are already committed: no master version is involved, and nothing is committed.
 extension SyncStateMachine {
-    /// Failed requests for a file after which the others go on without it.
+    /// The number of failed requests after which a file is skipped.
     private static let maximumAttempts = 5
 
-    /// Drops what was planned for a file, or done, if the index shows that it no longer applies.
+    /// Drops a file's planned or completed upload if the index shows that it no longer applies.
     mutating func noteReupload(of row: FileInfo, _ version: FileVersion) {
         guard let known = state.reuploads[row.fileUUID] else { return }
         let isOther = known.fileVersion != version || row.deleted
         if isOther || row.awaitingReupload == (known.status == .done) { state.reuploads[row.fileUUID] = nil }
     }
 
-    /// Plans to upload again what waits in the group and is not planned yet. Downloads are complete at this point, so that
-    /// versions are the server's.
+    /// Plans to upload the group's waiting files that are not planned yet. Downloads are complete at this point, so the
+    /// versions match the server's.
     private mutating func planReuploads(in group: SharingGroupUUID) {
         guard let permission = state.groups[group]?.permission, permission >= .write else { return }
         for entry in state.directory.rows(at: .waiting(group)) where state.reuploads[entry.fileUUID] == nil {
@@ -28,8 +28,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Whether this device would upload files of the group again. Others, or the server, may have been faster, which
-    /// changes no master version.
+    /// Whether this device would upload files of the group again. Others, or the server, may have been faster, without
+    /// a change of the master version.
     func hasFilesToReupload(in group: SharingGroupUUID) -> Bool {
         state.directory.rows(at: .waiting(group)).contains {
             isOwn($0.owningUserID) || configuration.reuploadsForOthers
@@ -61,12 +61,12 @@ extension SyncStateMachine {
         continueReuploads()
     }
 
-    /// The user's own files that are to be uploaded again in the group.
+    /// The user's own files that must be uploaded again in the group.
     private var ownReuploads: [ReuploadItem] {
         state.reuploads.rows(at: .waiting(runGroup)).filter { isOwn(state.directory[$0.fileUUID]?.owningUserID) }
     }
 
-    /// Leaves the user's files to the server while it moves them. They are planned again with the next sync.
+    /// Leaves the user's files to the server while it moves them. The next sync plans them again.
     mutating func receiveServerMove(_ reply: ServerReply) {
         switch reply {
         case .serverMove(isUnderWay: true):
@@ -84,7 +84,7 @@ extension SyncStateMachine {
         beginReuploads()
     }
 
-    /// Notes what the server has said about its move; once that is over, what it leaves is uploaded from here.
+    /// Records the server's report about its move; once the move is over, this device uploads the remaining files.
     package mutating func noteServerMove(isUnderWay: Bool?, at now: WireDate) -> [EngineAction] {
         guard isUnderWay == false, account?.mayBeMovedByServer == true else { return [] }
         state.account.update(AccountState.only) { $0.mayBeMovedByServer = false }
@@ -110,7 +110,7 @@ extension SyncStateMachine {
         if isLineFree { startUploads() }
     }
 
-    /// The next file, of the same file group as the last one if there is another.
+    /// The next file, preferably of the same file group as the last one.
     private func nextReupload() -> ReuploadItem? {
         run?.reuploadedGroup.flatMap { state.reuploads.first(at: .waitingTogether($0)) }
             ?? state.reuploads.first(at: .waiting(runGroup))
@@ -156,7 +156,7 @@ extension SyncStateMachine {
 
     private mutating func noteFailure(_ failure: RequestFailure, _ file: FileUUID) {
         let error = Self.error(for: failure, group: runGroup)
-        // Without a reply, and after a switch on another device, the file is not to blame.
+        // Without a reply, or after a switch on another device, the file is not the cause.
         guard case .refused(let status, _, _) = failure, status != 429, !failure.isRefusal(.staleEpoch) else {
             again(file, error.description)
             endTransfers(.fail(error))
@@ -172,7 +172,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The next version of a file that was to be uploaded again is committed: it no longer waits.
+    /// Records that a file no longer waits because its next version is committed.
     mutating func noteSuperseded(_ item: UploadItem) {
         guard item.kind == .file, let file = item.fileUUID, let known = state.reuploads[file], known.status != .done
         else { return }

@@ -1,6 +1,7 @@
 internal import SyncProtocol
 
-// Ensures that the server has staged what the client believes, and nothing else, since a commit takes all of it.
+// Ensures that the server has staged exactly the changes that the client expects, since a commit includes all staged
+// changes.
 extension SyncStateMachine {
     mutating func receiveStaged(_ reply: ServerReply, _ queue: RowID<UploadQueue>) {
         switch reply {
@@ -11,7 +12,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Somebody who may no longer write learns that from the index.
+    /// Handles a failure; if the user may no longer write, the index shows that.
     private mutating func failStaging(_ failure: RequestFailure) {
         if failure.isRefusal(.permissionTooLow) { restart(current: nil) } else { fail(failure) }
     }
@@ -40,7 +41,7 @@ extension SyncStateMachine {
             verifiedGroups.insert(runGroup)
             continueUploads(of: queue)
         } else if configuration.capabilities.discardUploads {
-            // Those that exceed the limit of one request are left for the next check.
+            // Files beyond the limit of one request are left for the next check.
             let files = unexpected.prefix(DiscardUploadsRequest.maximumFiles).map(\.fileUUID)
             send(.discardUploads(runGroup, files), .discarding(queue))
         } else {

@@ -1,6 +1,6 @@
 package import SyncProtocol
 
-// What the client learns about its server and its user while it runs.
+// Updates about the server and the user while the client runs.
 extension SyncStateMachine {
     /// Sets the capabilities that the server has reported.
     package mutating func use(_ capabilities: ServerCapabilities) {
@@ -12,7 +12,7 @@ extension SyncStateMachine {
         configuration.accountStorage = accountStorage
     }
 
-    /// Sets the user; nil if it is not known.
+    /// Sets the user; nil if unknown.
     package mutating func use(userID: UserID?) {
         configuration.userID = userID
     }
@@ -28,8 +28,8 @@ extension SyncStateMachine {
         state.groups.put(SharingEntry(sharingGroupUUID: group, name: name, permission: .admin))
     }
 
-    /// Downloads again what was downloaded for the app but is missing: an app may have moved a file and then ended
-    /// before it could acknowledge the delivery. Not while a sync is active.
+    /// Repeats downloads whose files are missing: an app may have moved a file and then ended before it could
+    /// acknowledge the delivery. Must not be called while a sync is active.
     package mutating func forgetMissingFiles(_ isMissing: (LocalFileLocation) -> Bool) {
         for item in state.downloads.rows(where: { $0.location.map(isMissing) ?? false }) {
             state.downloads.update(item.key) {

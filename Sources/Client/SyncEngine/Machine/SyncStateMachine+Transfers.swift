@@ -7,17 +7,17 @@ enum Transfer: Sendable {
     case reupload(FileUUID)
 }
 
-/// What to do after the transfers under way, once one of them, or the app, has given a reason.
+/// The step after the transfers in progress, for a reason that one of them, or the app, has caused.
 enum AfterTransfers: Sendable {
     /// The downloads belong to a stale version of the group.
     case downloadAnew(current: MasterVersion?, isIndexDoubtful: Bool)
-    /// Likewise for what was staged.
+    /// The staged changes belong to a stale version of the group.
     case uploadAnew(current: MasterVersion?, isIndexDoubtful: Bool)
     /// A batch is committed, regardless of the results of its other requests.
     case takeBatchOver(RowID<UploadQueue>, MasterVersion)
     /// A batch cannot become complete.
     case sendWithoutBatch(RowID<UploadQueue>)
-    /// The sync cannot continue, but what has arrived is delivered before it ends.
+    /// The sync cannot continue, but completed downloads are delivered before it ends.
     case failAfterDeliveries(SyncError)
     case fail(SyncError)
     /// A queue cannot be sent now; others can.
@@ -26,8 +26,8 @@ enum AfterTransfers: Sendable {
     case finish
 }
 
-// Several concurrent uploads or downloads. Whatever ends them lets those that are under way complete: a request that is
-// no longer waited for could still take effect later.
+// Several concurrent uploads or downloads. Even when no more are started, those in progress must complete: an abandoned
+// request could still take effect later.
 extension SyncStateMachine {
     /// Whether one more transfer may start.
     var mayTransfer: Bool {
@@ -65,7 +65,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Starts no further transfers, and plans what to do after those under way. The first reason counts, unless a batch
+    /// Starts no further transfers, and plans the step after those in progress. The first reason counts, unless a batch
     /// turns out to be committed.
     mutating func endTransfers(_ next: AfterTransfers) {
         switch (run?.afterTransfers, next) {
@@ -81,7 +81,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Continues with what is planned after the transfers, if anything is, no transfer is under way, and the app is not
+    /// Continues with the step planned after the transfers, if any, once no transfer is in progress and the app is not
     /// busy.
     /// - Returns: Whether no further transfer may start.
     mutating func endsTransfers() -> Bool {

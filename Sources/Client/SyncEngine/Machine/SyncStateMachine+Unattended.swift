@@ -1,6 +1,6 @@
 package import SyncProtocol
 
-// Handles what was transferred while no process was waiting for it.
+// Handles transfers that ended while no process was waiting for them.
 extension SyncStateMachine {
     /// Keeps contents that arrived until the index shows their version.
     package mutating func keepDownload(
@@ -24,10 +24,10 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Marks an upload as staged whose request has arrived. The server is asked before the commit whether it still has
-    /// it.
-    /// - Parameter committedVersion: The master version with which the upload's batch was committed, if the reply said
-    ///   so.
+    /// Marks an upload as staged whose request has arrived. Before the commit, the library asks the server whether it
+    /// still has the upload.
+    /// - Parameter committedVersion: The master version after the commit of the upload's batch, if the reply reported
+    ///   it.
     package mutating func noteStaged(
         _ file: FileUUID, _ version: FileVersion, _ textVersion: AppMetaDataVersion?,
         committedAs committedVersion: MasterVersion? = nil
@@ -44,7 +44,7 @@ extension SyncStateMachine {
             $0.stagedAppMetaDataVersion = textVersion
         }
         verifiedGroups.remove(item.sharingGroupUUID)
-        // An active sync finds that out by itself.
+        // An active sync detects that by itself.
         if let committedVersion, queue.batchUUID != nil, !isSyncing { completeBatch(queue.id, committedVersion) }
         return takeActions()
     }

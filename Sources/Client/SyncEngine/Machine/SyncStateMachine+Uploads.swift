@@ -1,6 +1,6 @@
 internal import SyncProtocol
 
-// Stages what is queued, one item after the other.
+// Stages queued changes, one item at a time.
 extension SyncStateMachine {
     mutating func startUploads() {
         if stopsHere() { return }
@@ -23,7 +23,7 @@ extension SyncStateMachine {
         continueUploads(of: queue.id)
     }
 
-    /// Marks what was staged on a stale version of its file as not staged: a commit would be refused.
+    /// Marks changes that were staged on a stale version of their file as not staged: a commit would be refused.
     private mutating func resetOutdated(in queue: RowID<UploadQueue>) {
         for item in state.items(in: queue) where item.isStaged {
             guard let entry = item.fileUUID.flatMap({ state.directory[$0] }),
@@ -34,7 +34,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The version that an item gives its file, or that a deletion refers to.
+    /// The file version of an item, or the deleted version of a deletion.
     private func stagedFileVersion(of item: UploadItem, _ entry: DirectoryEntry) -> FileVersion? {
         switch item.kind {
         case .file: entry.fileVersion.map { $0.next } ?? .first
@@ -43,19 +43,19 @@ extension SyncStateMachine {
         }
     }
 
-    /// The version that an item gives the text.
+    /// The text version of an item.
     private func stagedAppMetaDataVersion(of item: UploadItem, _ entry: DirectoryEntry) -> AppMetaDataVersion? {
         guard item.appMetaData != nil else { return nil }
         return entry.appMetaData.map { $0.version.next } ?? .first
     }
 
-    /// The closed queues of a group that have to wait for something that a sync alone cannot provide: a storage, a file
-    /// that is out of reach, an earlier queue that waits and changes one of the same files, or the permission to write.
+    /// The closed queues of a group that a sync alone cannot send: they wait for a storage, a file that is out of
+    /// reach, an earlier waiting queue that changes one of the same files, or the permission to write.
     func parkedQueues(of group: SharingGroupUUID) -> Set<RowID<UploadQueue>> {
         Set(parking(in: group).map(\.queue.id))
     }
 
-    /// The oldest closed queue that can be sent: of a group, or of any.
+    /// The oldest closed queue that can be sent, of one group or of any.
     func nextQueue(of group: SharingGroupUUID? = nil, except other: SharingGroupUUID? = nil) -> UploadQueue? {
         var parked: [SharingGroupUUID: Set<RowID<UploadQueue>>] = [:]
         return state.closedQueues(of: group).first { queue in
@@ -65,7 +65,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The parked queues of a group, each with the items for which it has to wait.
+    /// The parked queues of a group, each with its waiting items.
     private func parking(in group: SharingGroupUUID) -> [(queue: UploadQueue, waiting: [UploadItem])] {
         let isReader = state.groups[group]?.permission == .read
         var parkedFiles: Set<FileUUID> = []
@@ -90,14 +90,14 @@ extension SyncStateMachine {
         return parking
     }
 
-    /// Moves the changes that have to wait to a queue of their own, so that the rest of their queue can be sent.
+    /// Moves waiting changes to a separate queue, so that the rest of their queue can be sent.
     private mutating func separateWaiting() {
         for (queue, waiting) in parking(in: runGroup) where queue.commitID == nil {
             guard waiting.count < state.items(in: queue.id).count,
                 !waiting.contains(where: { $0.kind == .groupCreate || $0.kind == .groupUpdate })
             else { continue }
             if queue.batchUUID != nil {
-                // The server may still complete a batch of the present version.
+                // The server may still complete a batch of the current version.
                 guard queue.commitVersion != state.groups[runGroup]?.masterVersion else { continue }
                 forgetCommit(of: queue.id)
             }
@@ -150,7 +150,7 @@ extension SyncStateMachine {
         if !endsTransfers(), isLineFree { commit(queue) }
     }
 
-    /// Whether it is known what the server has staged, as far as that matters. Batches ignore what is staged outside of
+    /// Whether the server's staged changes are known, as far as necessary. Batches ignore changes staged outside of
     /// them.
     private func isStagingVerified(for id: RowID<UploadQueue>) -> Bool {
         guard !verifiedGroups.contains(runGroup) else { return true }
@@ -237,7 +237,7 @@ extension SyncStateMachine {
 
     mutating func receiveUpload(_ reply: ServerReply, _ id: RowID<UploadItem>, of queue: RowID<UploadQueue>) {
         guard let item = state.items[id], let file = item.fileUUID, let entry = state.directory[file] else {
-            // Withdrawn meanwhile. If it was the last of its batch, the index shows that it was committed all the same.
+            // Withdrawn meanwhile. If it completed its batch, the index shows that it was committed nevertheless.
             if case .batchCommitted(let version, _, _) = reply { endTransfers(.takeBatchOver(queue, version)) }
             continueUploads(of: queue)
             return
@@ -256,7 +256,7 @@ extension SyncStateMachine {
         case .stale(let current):
             endTransfers(.uploadAnew(current: current, isIndexDoubtful: false))
         case .failed where run?.afterTransfers != nil:
-            // Cancelled, or superseded by something that takes precedence.
+            // Cancelled, or superseded by a result that takes precedence.
             break
         case .failed(let failure) where failure.isRefusal(.batchMismatch):
             endTransfers(.sendWithoutBatch(item.queueID))
@@ -267,7 +267,7 @@ extension SyncStateMachine {
         continueUploads(of: queue)
     }
 
-    /// If the item belongs to a batch, sends the others without a batch: a batch must be complete.
+    /// If the item belongs to a batch, sends the other items without a batch: a batch must be complete.
     mutating func breakBatch(of item: UploadItem) {
         if state.queues[item.queueID]?.batchUUID != nil { endTransfers(.sendWithoutBatch(item.queueID)) }
     }
@@ -293,13 +293,13 @@ extension SyncStateMachine {
         }
     }
 
-    /// The server's codes for wrong versions and states that a new index may correct.
+    /// The server's codes for outdated versions and states that a new index may correct.
     package static let refusalsOfWrongVersions = ErrorCode.rawValues([
         .fileVersionMismatch, .appMetaDataVersionMismatch, .fileDeleted, .fileNotDeleted, .uploadConflict,
     ])
 
-    /// An upload that should have undeleted a file was refused, and nothing else will undelete it: then the deletion
-    /// counts, and the next index shows it again.
+    /// Restores a deletion if the upload that should have undeleted the file was refused and no other will undelete it:
+    /// the next index shows the deletion again.
     mutating func forgetUndeletion(of file: FileUUID) {
         guard let entry = state.directory[file], entry.deletedOnServer, !entry.deletedLocally else { return }
         guard state.pendingItems(of: file).isEmpty else { return }
@@ -307,8 +307,8 @@ extension SyncStateMachine {
         state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
     }
 
-    /// Marks everything that is staged for a group as not started, as its versions may no longer be the next ones. A
-    /// group that was created stays created.
+    /// Marks all staged changes of a group as not started, since their versions may no longer be the next ones. A
+    /// created group stays created.
     mutating func resetItems(of group: SharingGroupUUID) {
         verifiedGroups.remove(group)
         for queue in state.closedQueues(of: group) where queue.commitID == nil {
@@ -329,14 +329,14 @@ extension SyncStateMachine {
             verifiedGroups.insert(runGroup)
             continueUploads(of: item.queueID)
         case .failed(let failure) where failure.isRefusal(.groupExists):
-            // It is ours if the index lists it: then an earlier reply was lost.
+            // If the index lists the group, this device created it, and an earlier reply was lost.
             sendIndex()
         case .failed(let failure): fail(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }
     }
 
-    /// Notes that the server has the group.
+    /// Records that the server has the group.
     mutating func confirmCreation(of group: SharingGroupUUID) {
         state.groups.update(group) { $0.creationPending = false }
         for item in state.items.rows(where: { $0.kind == .groupCreate && $0.sharingGroupUUID == group }) {

@@ -1,11 +1,11 @@
 package import SyncProtocol
 
-// What the app decides about changes that are not sent: it queues them again, or withdraws them.
+// The app's decisions about unsent changes: it queues them again, or withdraws them.
 extension SyncStateMachine {
-    /// Queues the uploads of a file that were set aside. Contents and text that were queued since take precedence.
+    /// Queues the uploads of a file that were set aside. Contents and texts that were queued since take precedence.
     /// - Parameter source: Reads the current state of an item's contents, which may have changed since.
     /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only the text of a file that the server does not
-    ///   have; what ``upload(_:_:at:)`` throws; what `source` throws.
+    ///   have; errors of ``upload(_:_:at:)`` and `source`.
     package mutating func retryUpload(
         of file: FileUUID, at now: WireDate, source: (UploadItem) throws(SyncError) -> UploadSource?
     ) throws(SyncError) -> [EngineAction] {
@@ -26,7 +26,7 @@ extension SyncStateMachine {
         let queued = pending.first { $0.queueID == open.id }
         let texts = items.compactMap(\.appMetaData) + pending.compactMap(\.appMetaData)
         if var queued, queued.kind == .file || item.kind == .appMetaData {
-            // What was queued since is newer; only a text may be missing there.
+            // Later changes are newer; only their text may be missing.
             queued.appMetaData = texts.last
             state.items.put(queued)
             dropItems(items)
@@ -35,7 +35,7 @@ extension SyncStateMachine {
         if let queued { removeItem(queued) }
         dropItems(items.filter { $0.id != item.id })
         item.appMetaData = texts.last
-        // Its file stays, as the new item has it.
+        // The file stays, since the new item owns it.
         state.items[item.key] = nil
         state.items.put(item.requeued(as: state.nextItemID(), in: open.id))
         state.queues.update(open.key) { $0.sharingGroupUUID = item.sharingGroupUUID }
@@ -50,7 +50,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Withdraws all pending changes of a file, wherever they are; a transfer under way is cancelled. A file that never
+    /// Withdraws all pending changes of a file in all queues, and cancels a transfer in progress. A file that never
     /// reached the server is forgotten.
     /// - Throws: `couldNotFindFileUUID` if nothing is pending; `commitUnderWay`.
     package mutating func withdraw(_ file: FileUUID) throws(SyncError) -> [EngineAction] {
@@ -77,7 +77,8 @@ extension SyncStateMachine {
         return queue.commitID == nil || queue.batchUUID != nil
     }
 
-    /// Drops changes, and cancels their transfers. What the server has staged of them is discarded before the next commit.
+    /// Drops changes, and cancels their transfers. Their staged versions on the server are discarded before the next
+    /// commit.
     mutating func abandon(_ items: [UploadItem]) {
         for item in items {
             for (token, transfer) in run?.transfers ?? [:] {
@@ -88,7 +89,7 @@ extension SyncStateMachine {
                     if case .upload(_, queue.id) = transfer { true } else { false }
                 }
                 if isUnderWay == true {
-                    // The others are sent without it, once those under way have ended.
+                    // The other changes are sent without it, once the transfers in progress have ended.
                     endTransfers(.sendWithoutBatch(queue.id))
                 } else {
                     forgetCommit(of: queue.id)

@@ -1,26 +1,26 @@
 package import SyncProtocol
 
-/// Decides what a client does next: events in, actions out, no I/O of its own.
+/// Decides a client's next actions: events in, actions out, without any I/O.
 ///
 /// Each call changes ``state`` at most once. The driver of the engine takes the changes with ``takeChanges()``, stores
-/// them in one transaction, and only then performs the actions, in order. If the process ends anywhere in between, an
-/// engine that is created from the stored state and launched continues where this one left off.
+/// them in one transaction, and only then performs the actions, in order. If the process ends at any point, an engine
+/// created from the stored state and launched continues from there.
 package struct SyncStateMachine: Sendable {
-    /// What an engine needs to know from the start.
+    /// The initial settings of an engine.
     package struct Configuration: Sendable {
-        /// The UUID under which the server knows this device.
+        /// The UUID that identifies this device to the server.
         package var deviceUUID: DeviceUUID
         /// The storage of the user's own account; nil for an account without storage.
         package var accountStorage: CloudStorageType?
-        /// The user; nil if it is not known yet.
+        /// The user; nil if unknown.
         package var userID: UserID?
-        /// Whether files of other users are uploaded again, too, when their owners have switched accounts.
+        /// Whether this device also re-uploads files of other users who have switched accounts.
         package var reuploadsForOthers = false
         /// The server's capabilities.
         package var capabilities: ServerCapabilities
         /// The maximum number of concurrent uploads, or downloads.
         package var maximumTransfers: Int
-        /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil: no queue is.
+        /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil disables batches.
         package var maximumBatchBytes: Int64?
         /// Generates a new id for each commit.
         package var makeCommitID: @Sendable () -> CommitID
@@ -30,7 +30,7 @@ package struct SyncStateMachine: Sendable {
             deviceUUID: DeviceUUID, accountStorage: CloudStorageType?, capabilities: ServerCapabilities,
             maximumTransfers: Int, maximumBatchBytes: Int64?, makeCommitID: @escaping @Sendable () -> CommitID
         ) {
-            precondition(maximumTransfers > 0, "somebody has to get through")
+            precondition(maximumTransfers > 0, "maximumTransfers must be positive")
             self.deviceUUID = deviceUUID
             self.accountStorage = accountStorage
             self.capabilities = capabilities
@@ -44,7 +44,7 @@ package struct SyncStateMachine: Sendable {
     package static let restartsWithoutWaiting = 5
     /// Changes of the master version within one sync after which it ends with an error.
     package static let maximumRestarts = 20
-    /// How long it waits, in seconds; random, so that clients in the same situation do not retry in lockstep.
+    /// The range of the wait, in seconds; random, so that clients in the same situation do not retry in lockstep.
     package static let waitSeconds = 2...30
 
     var configuration: Configuration
@@ -52,19 +52,19 @@ package struct SyncStateMachine: Sendable {
     package internal(set) var state: ClientState
     var run: Run?
     var delayedRequests: [SyncRequest] = []
-    /// Groups that are still to be synced because files in them may have to be uploaded again.
+    /// Groups that must still be synced because their files may have to be uploaded again.
     var groupsToReupload: [SharingGroupUUID] = []
-    /// Closed queues that wait until the app requests another sync, or for the next process: a storage does not take
-    /// them now. With the error.
+    /// Closed queues that a storage does not accept now, with the error; they wait until the app requests another sync,
+    /// or for the next process.
     var heldQueues: [RowID<UploadQueue>: SyncError] = [:]
-    /// Files whose contents the app has been asked for in this process, and does not have.
+    /// Files whose contents the library has requested in this process, and the app does not have.
     var unavailableFiles: Set<FileUUID> = []
     /// The request that settles a switch of accounts, which no sync waits for.
     var settlement: (token: EngineToken, switchID: AccountSwitchID)?
     var isStopping = false
-    /// Groups for which the server is known to have staged exactly what the state says.
+    /// Groups whose staged changes on the server are known to match the state exactly.
     var verifiedGroups: Set<SharingGroupUUID> = []
-    /// The error with which each sync fails until something changes; nil if syncs are possible.
+    /// The error with which every sync fails until the cause is removed; nil if syncs are possible.
     package internal(set) var blockingError: SyncError?
     var actions: [EngineAction] = []
     var now = WireDate(secondsSince1970: 0)
@@ -76,7 +76,7 @@ package struct SyncStateMachine: Sendable {
         self.configuration = configuration
     }
 
-    /// Issues no token that another engine has issued, so that replies to the other engine's requests are ignored.
+    /// Skips the tokens that another engine has issued, so that replies to the other engine's requests are ignored.
     package mutating func countTokens(after other: SyncStateMachine) {
         lastToken = max(lastToken, other.lastToken)
     }
@@ -125,7 +125,7 @@ package struct SyncStateMachine: Sendable {
         return EngineToken(rawValue: lastToken)
     }
 
-    /// Creates a token for what the run waits for now, apart from transfers.
+    /// Creates a token for the run's current step, apart from transfers.
     mutating func expect(_ step: Run.Step) -> EngineToken {
         let token = makeToken()
         run?.token = token
@@ -146,9 +146,9 @@ package struct SyncStateMachine: Sendable {
     }
 }
 
-/// The active sync. None of it survives the process.
+/// The active sync, which does not survive the process.
 struct Run: Sendable {
-    /// What the sync waits for.
+    /// The step that the sync waits for.
     enum Step: Sendable {
         case starting
         case indexing
@@ -176,27 +176,27 @@ struct Run: Sendable {
     var step = Step.starting
     /// The token of the step; nil while the run waits only for transfers.
     var token: EngineToken?
-    /// The transfers under way.
+    /// The transfers in progress.
     var transfers: [EngineToken: Transfer] = [:]
-    /// What to do once no transfer is under way any more, instead of further transfers.
+    /// The step to take after the transfers in progress, instead of further transfers.
     var afterTransfers: AfterTransfers?
-    /// How often it restarted because of a change of the master version.
+    /// The number of restarts because of a change of the master version.
     var restarts = 0
     /// Whether a commit contained less than was staged, so that its items must be checked one by one.
     var commitWasPartial = false
-    /// The batch that this sync has started: it is known which of its changes are staged.
+    /// The batch that this sync has started, whose staged changes are known.
     var begunBatch: BatchUUID?
     /// A queue that cannot be sent as a batch, because one of its changes was refused.
     var queueWithoutBatch: RowID<UploadQueue>?
-    /// Storages that have refused a change in this sync: nothing that they would refuse, too, is sent to them.
+    /// Storages that have refused a change in this sync; they receive no further changes that they would refuse.
     var refusals: [StorageKey: StorageRefusal] = [:]
-    /// Changes that the server has called outdated once, although the whole index does not show that.
+    /// Changes that the server has once rejected as outdated, although the whole index does not show that.
     var contradicted: Set<RowID<UploadItem>> = []
     /// Files that changed since the server was restored; nil until the server has listed them.
     var changedSinceRestore: (files: Set<FileUUID>, masterVersion: MasterVersion)?
-    /// The master version after which changes are being listed, to learn that.
+    /// The master version after which the server is listing changes, to determine ``changedSinceRestore``.
     var listsChangesSince: MasterVersion?
-    /// Whether the index has been requested again because it seems to have gone back.
+    /// Whether the index has been requested again because it appears older than before.
     var confirmsRestore = false
     /// The queue for contents that the app has supplied in this sync.
     var suppliedQueue: RowID<UploadQueue>?

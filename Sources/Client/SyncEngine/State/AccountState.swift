@@ -1,10 +1,10 @@
 package import SyncProtocol
 
-/// The identity whose files the store has, and the switch of its account that this device has begun.
+/// The identity that owns the store, and the account switch that this device has begun.
 package struct AccountState: TableRow {
-    /// How far the switch is.
+    /// The phase of the switch.
     package enum Phase: String, Sendable {
-        /// The server knows of it, and nothing has changed yet.
+        /// The server has received the proposal, but nothing has changed yet.
         case proposed
         /// The confirmation may have been sent: the server may have carried it out.
         case confirming
@@ -14,19 +14,19 @@ package struct AccountState: TableRow {
 
     /// The identity.
     package let userAppID: UserAppID
-    /// How often the identity has switched accounts, as last reported.
+    /// The number of account switches of the identity, as last reported.
     package var epoch: AccountEpoch
-    /// The switch that this device has begun, or joined; nil if there is none.
+    /// The switch that this device has begun or joined; nil if none.
     package var switchID: AccountSwitchID?
-    /// How far it is; nil if there is none.
+    /// The phase of the switch; nil if there is none.
     package var phase: Phase?
-    /// The switch that is carried out and not over yet, while a further one is proposed; nil if there is none.
+    /// The earlier switch whose uploads are not complete, while another one is proposed; nil if none.
     package var formerSwitchID: AccountSwitchID?
-    /// Whether the server may be moving the files by itself; then it is asked before any of them is uploaded again.
+    /// Whether the server itself may be moving the files; then this device asks it before it uploads any of them again.
     package var mayBeMovedByServer = false
     /// Whether the app has paused the uploads.
     package var isPaused = false
-    /// How much this device has uploaded again, in bytes.
+    /// The number of bytes that this device has uploaded again.
     package var reuploadedBytes: Int64 = 0
 
     /// Creates the state of an identity that is not switching.
@@ -35,7 +35,7 @@ package struct AccountState: TableRow {
         self.epoch = epoch
     }
 
-    /// The switch that the server has carried out, and whose files are uploaded again; nil if there is none.
+    /// The switch that the server has carried out, and whose files are being uploaded again; nil if none.
     package var reuploadingSwitchID: AccountSwitchID? { phase == .reuploading ? switchID : formerSwitchID }
 
     /// The key of the only row.

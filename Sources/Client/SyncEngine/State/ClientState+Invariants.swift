@@ -16,12 +16,12 @@ extension ClientState {
         for queue in queues.all {
             let content = items(in: queue.id)
             if content.contains(where: { $0.sharingGroupUUID != queue.sharingGroupUUID }) {
-                found.append("queue \(queue.id) has an item of another sharing group than its own")
+                found.append("queue \(queue.id) has an item of a different sharing group")
             }
             let files = content.compactMap(\.fileUUID)
             if Set(files).count != files.count { found.append("queue \(queue.id) has two items of one file") }
             if content.contains(where: { $0.kind == .groupRemoveUser }), content.count > 1 {
-                found.append("queue \(queue.id) removes the user and does something else")
+                found.append("queue \(queue.id) removes the user and has other items")
             }
             if content.dropFirst().contains(where: { $0.kind == .groupCreate }) {
                 found.append("queue \(queue.id) creates a group too late")
@@ -31,10 +31,10 @@ extension ClientState {
             }
             if queue.state == .closed, content.isEmpty { found.append("closed queue \(queue.id) is empty") }
             if (queue.state == .open) != (queue.closedSequence == nil) {
-                found.append("queue \(queue.id) is \(queue.state) and has the wrong number")
+                found.append("queue \(queue.id) is \(queue.state) and has the wrong sequence number")
             }
             if (queue.commitVersion == nil) != (queue.commitID == nil && queue.batchUUID == nil) {
-                found.append("queue \(queue.id) knows half a commit")
+                found.append("queue \(queue.id) has an incomplete commit")
             }
             if queue.commitVersion != nil, queue.state != .closed {
                 found.append("\(queue.state) queue \(queue.id) has a commit")
@@ -66,7 +66,7 @@ extension ClientState {
             }
             if item.kind == .file, item.source == nil { found.append("item \(item.id) has no contents") }
             if let file = item.fileUUID, queue.state != .dead, directory[file] == nil {
-                found.append("item \(item.id) is about a file that is not in the directory")
+                found.append("item \(item.id) concerns a file that is not in the directory")
             }
         }
         let busy = items.all.filter { $0.status == .uploading }.compactMap(\.fileUUID)
@@ -79,11 +79,11 @@ extension ClientState {
         for entry in directory.all {
             if groups[entry.sharingGroupUUID] == nil { found.append("file \(entry.fileUUID) is in no sharing group") }
             if entry.deletedLocally, !entry.deletedOnServer {
-                found.append("file \(entry.fileUUID) is deleted here, and lives on the server")
+                found.append("file \(entry.fileUUID) is deleted here, but exists on the server")
             }
             if entry.deletedOnServer, !entry.deletedLocally {
                 if pendingItems(of: entry.fileUUID).isEmpty, entry.newerVersion == nil {
-                    found.append("file \(entry.fileUUID) is deleted on the server, and nothing is done about it")
+                    found.append("file \(entry.fileUUID) is deleted on the server, without a change or newer version")
                 }
             }
             if entry.deletedOnServer, entry.goneReason != nil {
@@ -107,7 +107,7 @@ extension ClientState {
                 found.append("group \(group.id) is complete, its download \(item.id) is not")
             }
             if let entry = directory[item.fileUUID], entry.sharingGroupUUID != group.sharingGroupUUID {
-                found.append("download \(item.id) is of another sharing group than its file")
+                found.append("download \(item.id) has a different sharing group from its file")
             }
         }
         for group in downloadGroups.all where downloads(in: group.id).isEmpty {
@@ -124,14 +124,14 @@ extension ClientState {
     private func accountViolations() -> [String] {
         var found: [String] = []
         for item in reuploads.all where directory[item.fileUUID]?.sharingGroupUUID != item.sharingGroupUUID {
-            found.append("file \(item.fileUUID) is to be uploaded again, and is not known in that sharing group")
+            found.append("file \(item.fileUUID) must be uploaded again, but is unknown in that sharing group")
         }
         for account in account.all where (account.phase == nil) != (account.switchID == nil) {
-            found.append("half a switch of accounts is known")
+            found.append("a switch of accounts is incomplete")
         }
         for account in account.all where account.formerSwitchID != nil {
             if account.phase == nil || account.phase == .reuploading {
-                found.append("a switch of accounts is hidden by none")
+                found.append("a former switch of accounts exists without a proposal")
             }
         }
         return found
@@ -139,6 +139,6 @@ extension ClientState {
 
     private func fileViolations() -> [String] {
         let owned = ownedFiles
-        return Set(owned).count == owned.count ? [] : ["two rows refer to one file of the library's"]
+        return Set(owned).count == owned.count ? [] : ["two rows refer to one file of the library"]
     }
 }

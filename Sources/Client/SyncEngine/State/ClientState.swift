@@ -2,8 +2,8 @@ package import SyncProtocol
 
 /// A client's whole persistent state: the contents of its store, as one value in memory.
 ///
-/// Each event changes it once; ``takeChanges()`` then returns the rows that the store has to write, in one transaction,
-/// before any action that results from the event is performed.
+/// Each event changes it once; ``takeChanges()`` then returns the rows that the store must write, in one transaction,
+/// before any resulting action is performed.
 package struct ClientState: Sendable, Equatable {
     /// The greatest id that each table has assigned to a row.
     package struct LastIDs: Sendable, Equatable {
@@ -19,7 +19,7 @@ package struct ClientState: Sendable, Equatable {
 
     /// The sharing groups.
     package var groups = Table<SharingEntry>()
-    /// What is known about each file.
+    /// The last known state of each file.
     package var directory = Table<DirectoryEntry>()
     /// Open, closed and dead queues.
     package var queues = Table<UploadQueue>()
@@ -139,7 +139,7 @@ extension ClientState {
             .sorted { ($0.closedSequence ?? 0, $0.id) < ($1.closedSequence ?? 0, $1.id) }
     }
 
-    /// The sequence number of the next queue to be closed.
+    /// The sequence number for the next queue that is closed.
     var nextClosedSequence: Int64 { (queues.all.compactMap(\.closedSequence).max() ?? 0) + 1 }
 
     /// The items of a queue, in the order in which they were queued.

@@ -12,7 +12,7 @@ package struct DirectoryEntry: TableRow {
     package var mimeType: MIMEType?
     /// The storage that holds it; nil until the server has reported it.
     package var cloudStorageType: CloudStorageType?
-    /// The version that the app has, or rejected; nil before the first commit or delivery.
+    /// The version that the app has or has rejected; nil before the first commit or delivery.
     package var fileVersion: FileVersion?
     /// The app's text; nil if the file has none.
     package var appMetaData: AppMetaData?
@@ -28,14 +28,14 @@ package struct DirectoryEntry: TableRow {
     package var goneReason: GoneReason?
     /// The user whose storage has it; nil until the server has reported it.
     package var owningUserID: UserID?
-    /// Whether the server lacks the contents because their owner has switched accounts. If they are also out of reach,
-    /// they are downloaded as soon as the server has them again.
+    /// Whether the contents are missing from the server because their owner has switched accounts. If they are also out
+    /// of reach, they are downloaded as soon as the server has them again.
     package var awaitingReupload = false
-    /// Whether the contents have to be downloaded whatever their version.
+    /// Whether the contents must be downloaded even in the same version.
     package var forceDownload = false
-    /// The version that the app has, if that counts as newer than what the server has: the server was restored from a
-    /// backup, or others deleted the file while its file group is kept here. The app is asked for the contents, and they are
-    /// uploaded after ``fileVersion``. For a file that is deleted here: the version that was deleted.
+    /// The app's version, if it counts as newer than the server's: the server was restored from a backup, or others
+    /// deleted the file while its file group is kept here. The library asks the app for the contents, and uploads them
+    /// as the version after ``fileVersion``. For a file that is deleted here: the deleted version.
     package var newerVersion: FileVersion?
 
     /// Creates an entry for a file that the client has just learned about.
@@ -48,15 +48,15 @@ package struct DirectoryEntry: TableRow {
 
     /// Index keys of the table.
     package enum IndexKey: Hashable, Sendable {
-        /// Files of a sharing group whose contents have to be downloaded whatever their version.
+        /// Files of a sharing group whose contents must be downloaded even in the same version.
         case wanted(SharingGroupUUID)
         /// Files of a sharing group that are out of reach.
         case gone(SharingGroupUUID)
-        /// Those that will be downloaded as soon as the server has them again.
+        /// Files of a sharing group that will be downloaded as soon as the server has them again.
         case awaited(SharingGroupUUID)
-        /// Files of a sharing group whose contents the server lacks, but not this device.
+        /// Files of a sharing group whose contents are missing from the server, but not from this device.
         case waiting(SharingGroupUUID)
-        /// Files of a sharing group that the app has in a newer state than the server.
+        /// Files of a sharing group whose local state is newer than the server's.
         case newer(SharingGroupUUID)
     }
 
@@ -69,7 +69,7 @@ package struct DirectoryEntry: TableRow {
     /// Whether the contents are out of reach only until they are uploaded again.
     package var isAwaited: Bool { goneReason != nil && awaitingReupload }
 
-    /// Whether the server lacks contents that this device may have.
+    /// Whether contents that this device may have are missing from the server.
     private var isWaiting: Bool { awaitingReupload && goneReason == nil && !deletedOnServer && fileVersion != nil }
 
     /// The version of the text that the server has; nil if it has none.
@@ -77,7 +77,7 @@ package struct DirectoryEntry: TableRow {
         appMetaData.flatMap { $0.version == Self.noTextVersion ? nil : $0.version }
     }
 
-    /// The version of a text that the server does not have any more: the next one is the first.
+    /// The version of a text that the server no longer has: the next version is the first.
     package static let noTextVersion = AppMetaDataVersion(AppMetaDataVersion.first.rawValue - 1)
 
     /// The file as apps see it.

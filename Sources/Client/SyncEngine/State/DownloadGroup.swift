@@ -13,12 +13,12 @@ package struct DownloadGroup: TableRow {
     package let sharingGroupUUID: SharingGroupUUID
     /// The file group; nil for a file without one.
     package let fileGroupUUID: FileGroupUUID?
-    /// The progress of the group; downloaded means that it can be delivered.
+    /// The progress of the group; when downloaded, it can be delivered.
     package var status = Status.notStarted
-    /// The master version of the index that it comes from.
+    /// The master version of the index that listed it.
     package let masterVersion: MasterVersion
 
-    /// Creates a group of which nothing is downloaded yet.
+    /// Creates a group without completed downloads.
     package init(
         id: RowID<DownloadGroup>, sharingGroupUUID: SharingGroupUUID, fileGroupUUID: FileGroupUUID?,
         masterVersion: MasterVersion
@@ -35,13 +35,13 @@ package struct DownloadGroup: TableRow {
     package enum IndexKey: Hashable, Sendable {
         /// Groups of downloads of a sharing group.
         case group(SharingGroupUUID)
-        /// Those of a sharing group that are not started.
+        /// Groups of downloads of a sharing group that are not started.
         case notStarted(SharingGroupUUID)
-        /// Those of a sharing group that are started but not complete.
+        /// Groups of downloads of a sharing group that are started but not complete.
         case downloading(SharingGroupUUID)
-        /// Those of a sharing group that can be delivered.
+        /// Groups of downloads of a sharing group that can be delivered.
         case downloaded(SharingGroupUUID)
-        /// Those of all sharing groups that were started.
+        /// Started groups of downloads of all sharing groups.
         case begun
     }
 
@@ -56,7 +56,7 @@ package struct DownloadGroup: TableRow {
 
 /// A change by others that the app does not have yet.
 package struct DownloadItem: TableRow {
-    /// What changed.
+    /// The kind of change.
     package enum Kind: String, Sendable {
         case file, appMetaData, deletion
     }
@@ -72,7 +72,7 @@ package struct DownloadItem: TableRow {
     package let groupID: RowID<DownloadGroup>
     /// The file.
     package let fileUUID: FileUUID
-    /// What changed.
+    /// The kind of change.
     package let kind: Kind
     /// The progress of the item; deletions need no transfer.
     package var status = Status.notStarted
@@ -96,13 +96,13 @@ package struct DownloadItem: TableRow {
     package var contentsChanged = false
     /// Why the contents are out of reach.
     package var goneReason: GoneReason?
-    /// Whether the file waits for its bytes in the owner's present storage: out of reach until they are uploaded again, or
-    /// delivered from the former storage.
+    /// Whether the file waits for its bytes in the owner's current storage: out of reach until they are uploaded again,
+    /// or delivered from the former storage.
     package var awaitingReupload = false
     /// The app's answer to a conflict.
     package var resolution: StoredResolution?
 
-    /// Creates a change of which nothing is downloaded yet.
+    /// Creates a change that is not downloaded yet.
     package init(
         id: RowID<DownloadItem>, groupID: RowID<DownloadGroup>, fileUUID: FileUUID, kind: Kind, fileVersion: FileVersion
     ) {
@@ -113,7 +113,7 @@ package struct DownloadItem: TableRow {
         self.fileVersion = fileVersion
     }
 
-    /// Whether nothing remains to be transferred.
+    /// Whether no transfer remains.
     package var isComplete: Bool { kind == .deletion || status == .downloaded }
 
     package var key: RowID<DownloadItem> { id }
@@ -122,13 +122,13 @@ package struct DownloadItem: TableRow {
     package enum IndexKey: Hashable, Sendable {
         /// Downloads of a group of downloads.
         case group(RowID<DownloadGroup>)
-        /// Those that have not arrived.
+        /// Downloads of a group that have not arrived.
         case incomplete(RowID<DownloadGroup>)
-        /// Those that have not arrived and are not under way.
+        /// Downloads of a group that have not arrived and are not in progress.
         case waiting(RowID<DownloadGroup>)
         /// The download of a file.
         case file(FileUUID)
-        /// Downloads that are under way.
+        /// Downloads in progress.
         case inFlight
     }
 

@@ -6,13 +6,13 @@ package struct ReuploadItem: TableRow {
     package enum Status: String, Sendable {
         /// Waiting for its turn.
         case pending
-        /// The app is asked for its contents, or its request is under way.
+        /// The library is asking the app for the contents, or uploading them.
         case uploading
         /// The server has the bytes again.
         case done
         /// The app does not have the contents; another device may.
         case unavailable
-        /// The app has other contents than the version's: an upload of the next version ends the wait, too.
+        /// The app has different contents: an upload of the next version also ends the wait.
         case superseded
         /// The server refuses the contents.
         case failed

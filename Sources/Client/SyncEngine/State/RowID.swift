@@ -8,7 +8,7 @@ package struct RowID<Row>: Sendable, Hashable, Comparable, CustomStringConvertib
         self.rawValue = rawValue
     }
 
-    /// The older row comes first.
+    /// The older row sorts first.
     package static func < (left: Self, right: Self) -> Bool {
         left.rawValue < right.rawValue
     }

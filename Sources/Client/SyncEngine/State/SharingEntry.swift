@@ -10,7 +10,7 @@ package struct SharingEntry: TableRow {
     package var permission: Permission
     /// The server's master version, as last reported.
     package var masterVersion: MasterVersion = .initial
-    /// The storage of the user's host in this group; nil for users with storage of their own, and for users without a
+    /// The storage of the user's host in this group; nil for users with their own storage, and for users without a
     /// host.
     package var cloudStorageType: CloudStorageType?
     /// Whether others have made changes that have not been downloaded yet.
@@ -23,10 +23,10 @@ package struct SharingEntry: TableRow {
     package var indexedVersion: MasterVersion?
     /// The server's restore mark, as last reported.
     package var restoreMark: RestoreMark?
-    /// If the server was restored from a backup, and the files have not been compared since: the last master version that
-    /// was known before.
+    /// If the server was restored from a backup, and the files have not been compared since: the last master version
+    /// known before.
     package var versionBeforeRestore: MasterVersion?
-    /// With it: the master version that the backup had; nil if the server does not report it.
+    /// Together with ``versionBeforeRestore``: the master version of the backup; nil if the server does not report it.
     package var restoredVersion: MasterVersion?
 
     /// Creates an entry for a group that the client has just learned about.

@@ -1,4 +1,4 @@
-/// The app's answer to a conflict, kept until the delivery is done.
+/// The app's answer to a conflict, kept until the delivery.
 package struct StoredResolution: Sendable, Equatable {
     /// The answer.
     package enum Answer: Sendable, Equatable {
@@ -8,7 +8,7 @@ package struct StoredResolution: Sendable, Equatable {
 
     /// The answer.
     package let answer: Answer
-    /// The latest item that existed when the app was asked: the answer does not cover what it has queued since.
+    /// The latest item that existed when the app was asked: the answer does not cover later items.
     package let lastItem: RowID<UploadItem>
 
     /// Creates a resolution.

@@ -24,7 +24,7 @@ package enum RowChange<Row: TableRow>: Sendable {
 
 /// Rows by their key; tracks the changes since the last call of ``takeChanges()``.
 ///
-/// Queries that a sync makes after each request use indexes, in time that does not grow with the table.
+/// Queries that run after each request of a sync use indexes, so that their time does not grow with the table.
 package struct Table<Row: TableRow>: Sendable, Equatable {
     private var rows: [Row.Key: Row] = [:]
     private var index = TableIndex<Row>()
@@ -66,7 +66,7 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
         self[key] = row
     }
 
-    /// All rows, in no particular order.
+    /// All rows, in any order.
     package var all: some Collection<Row> { rows.values }
 
     /// All rows by ascending key.

@@ -1,7 +1,6 @@
 /// The keys of a table's rows for each of their index keys, ascending.
 ///
-/// Rows are mostly added with the greatest key and removed with the smallest, which moves no keys, or moves numbers of
-/// eight bytes.
+/// Most rows are added with the greatest key and removed with the smallest, which moves few or no keys.
 struct TableIndex<Row: TableRow>: Sendable {
     private var keys: [Row.IndexKey: [Row.Key]] = [:]
 
@@ -18,7 +17,7 @@ struct TableIndex<Row: TableRow>: Sendable {
         keys[indexKey] ?? []
     }
 
-    /// The smallest key for an index key, or the smallest one that is greater than another key.
+    /// The smallest key for an index key, optionally greater than another key.
     func firstKey(at indexKey: Row.IndexKey, after key: Row.Key?) -> Row.Key? {
         guard let found = keys[indexKey] else { return nil }
         guard let key else { return found.first }

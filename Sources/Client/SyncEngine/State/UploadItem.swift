@@ -13,13 +13,13 @@ package struct UploadItem: TableRow {
         case notStarted
         /// Sent with the commit.
         case delayed
-        /// Its request is under way.
+        /// Its request is in progress.
         case uploading
         /// Staged on the server.
         case uploaded
     }
 
-    /// The item; a later one has a greater id.
+    /// The item's id; later items have greater ids.
     package private(set) var id: RowID<UploadItem>
     /// Its queue; changes only if the item is set aside or queued again.
     package internal(set) var queueID: RowID<UploadQueue>
@@ -82,7 +82,7 @@ package struct UploadItem: TableRow {
         case file(FileUUID)
         /// Removals of the user from a sharing group.
         case leaving(SharingGroupUUID)
-        /// Items that are under way, or sent with a commit.
+        /// Items in progress, or sent with a commit.
         case inFlight
     }
 
@@ -112,7 +112,7 @@ package struct UploadItem: TableRow {
         return error
     }
 
-    /// The same change as if it were queued now: later than all others, and never sent.
+    /// The same change as if queued now: after all others, and never sent.
     func requeued(as id: RowID<UploadItem>, in queue: RowID<UploadQueue>) -> UploadItem {
         var item = self
         item.id = id
@@ -123,7 +123,7 @@ package struct UploadItem: TableRow {
         return item
     }
 
-    /// Makes it an item that has not been sent.
+    /// Resets it to an unsent item.
     mutating func resetStaging() {
         status = .notStarted
         stagedFileVersion = nil

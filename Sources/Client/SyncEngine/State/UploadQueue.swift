@@ -8,7 +8,7 @@ package struct UploadQueue: TableRow {
         case open
         /// Waits for its turn to be sent.
         case closed
-        /// Its group was lost, or the server refuses its contents. Not sent unless the app queues it again, or the user
+        /// Its group was lost, or the server refuses its contents. Sent only if the app queues it again, or the user
         /// becomes a member of the group again.
         case dead
     }
@@ -17,14 +17,14 @@ package struct UploadQueue: TableRow {
     package let id: RowID<UploadQueue>
     /// The queue's state in its life cycle.
     package var state = State.open
-    /// The sequence number among the closed queues; nil while open. What waits apart from the rest of its queue has the
-    /// same number.
+    /// The sequence number among the closed queues; nil while open. Waiting changes that were separated from their
+    /// queue keep its number.
     package var closedSequence: Int64?
     /// The group of all its items; nil while it has none.
     package var sharingGroupUUID: SharingGroupUUID?
     /// The push notification text for the other members when it is committed.
     package var pushNotificationMessage: String?
-    /// The batch as which it is being sent; nil if it is not being sent, or not as a batch.
+    /// The batch in which it is being sent; nil if it is not being sent, or not as a batch.
     package var batchUUID: BatchUUID?
     /// The id of the commit that was sent, while its outcome is unknown. The commit of a batch counts as sent once all
     /// of its changes have been sent.

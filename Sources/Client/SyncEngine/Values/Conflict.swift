@@ -1,4 +1,4 @@
-/// What a download that conflicts with local changes contains.
+/// The contents of a download that conflicts with local changes.
 public enum ServerContentType: Sendable, Hashable {
     /// New app metadata.
     case appMetaData
@@ -10,7 +10,7 @@ public enum ServerContentType: Sendable, Hashable {
 
 /// The local changes that conflict with a change on the server.
 public enum ConflictingClientOperation: Sendable, Hashable {
-    /// What is to be uploaded.
+    /// The kind of content to upload.
     public enum ContentType: Sendable, Hashable {
         /// App metadata only.
         case appMetaData
@@ -20,9 +20,9 @@ public enum ConflictingClientOperation: Sendable, Hashable {
         case both
     }
 
-    /// The file is to be deleted.
+    /// A deletion of the file is queued.
     case uploadDeletion
-    /// Contents, app metadata, or both are to be uploaded.
+    /// Uploads of contents, app metadata, or both are queued.
     case contentUpload(ContentType)
     /// First an upload, then a deletion.
     case both
@@ -30,7 +30,7 @@ public enum ConflictingClientOperation: Sendable, Hashable {
 
 /// A download of contents or app metadata that conflicts with local changes of the same file.
 public struct ContentDownloadConflict: Sendable, Hashable {
-    /// What the download contains.
+    /// The contents of the download.
     public let download: ServerContentType
     /// The file's attributes on the server.
     public let attributes: SyncAttributes
@@ -63,7 +63,7 @@ public struct DownloadDeletionConflict: Sendable, Hashable {
 
 /// Which local changes are kept when a download is rejected.
 public struct UploadResolution: OptionSet, Sendable, Hashable {
-    /// The bits, one per option; stable, as they are stored.
+    /// The bits, one per option; stable, since they are stored.
     public let rawValue: Int
 
     /// Creates a set of options from their bits.
@@ -95,7 +95,7 @@ public enum ContentDownloadResolution: Sendable, Hashable {
 
 /// The answer to a ``DownloadDeletionConflict``.
 public enum DownloadDeletionResolution: Sendable, Hashable {
-    /// What happens to the uploads when a deletion is rejected.
+    /// The treatment of the uploads when a deletion is rejected.
     public enum ContentUploadResolution: Sendable, Hashable {
         /// They are sent and restore the file. Not possible for app metadata alone.
         case keepContentUpload
@@ -105,7 +105,8 @@ public enum DownloadDeletionResolution: Sendable, Hashable {
 
     /// The uploads are dropped and the deletion is delivered.
     case acceptDownloadDeletion
-    /// The deletion is not delivered now, nor those of other files of the same file group: with
-    /// ``ContentUploadResolution/keepContentUpload`` the app is asked for their contents, which are uploaded again.
+    /// The deletion is not delivered now, nor are those of other files in the same file group: with
+    /// ``ContentUploadResolution/keepContentUpload`` the library asks the app for their contents, and uploads them
+    /// again.
     case rejectDownloadDeletion(ContentUploadResolution)
 }

@@ -1,6 +1,6 @@
 public import SyncProtocol
 
-/// What identifies and describes a file, as apps pass and receive it.
+/// A file's identity and description, as apps pass and receive it.
 public struct SyncAttributes: Sendable, Hashable {
     /// The file.
     public var fileUUID: FileUUID
@@ -14,12 +14,12 @@ public struct SyncAttributes: Sendable, Hashable {
     public var creationDate: WireDate?
     /// When its contents were last uploaded, by the server's clock; ignored in uploads.
     public var updateDate: WireDate?
-    /// The app's own text about the file. In an upload, nil keeps the current one.
+    /// The app's own text about the file. In an upload, nil keeps the current text.
     public var appMetaData: String?
     /// Why this operation could not be carried out; ignored in uploads.
     public var gone: GoneReason?
-    /// Whether the server lacks the contents until somebody uploads them again, because their owner has switched
-    /// accounts. If the app does not have them, they are delivered then. Ignored in uploads.
+    /// Whether the contents are missing from the server until a device uploads them again, because their owner has
+    /// switched accounts. They are then delivered if the app does not have them. Ignored in uploads.
     public var awaitingReupload = false
 
     /// Creates attributes.

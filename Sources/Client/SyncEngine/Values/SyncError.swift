@@ -25,9 +25,9 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let fileGroupUUIDChanged = Self(rawValue: "fileGroupUUIDChanged")
         /// The file is queued for deletion.
         public static let fileQueuedForDeletion = Self(rawValue: "fileQueuedForDeletion")
-        /// A deletion of a file that the library does not know.
+        /// A deletion of a file that is unknown to the library.
         public static let deletingUnknownFile = Self(rawValue: "deletingUnknownFile")
-        /// A query for a file that the library does not know.
+        /// A query for a file that is unknown to the library.
         public static let getAttributesForUnknownFile = Self(rawValue: "getAttributesForUnknownFile")
         /// No such file.
         public static let couldNotFindFileUUID = Self(rawValue: "couldNotFindFileUUID")
@@ -57,7 +57,7 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         /// Another process, or another instance, has the store open.
         public static let storeInUse = Self(rawValue: "storeInUse")
 
-        // Found while syncing.
+        // Errors of syncs.
         /// No complete reply from the server.
         public static let networkError = Self(rawValue: "networkError")
         /// The server is closed for maintenance, or its database is unreachable.
@@ -68,45 +68,46 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let badServerVersion = Self(rawValue: "badServerVersion")
         /// The credentials are no longer accepted.
         public static let signInRequired = Self(rawValue: "signInRequired")
-        /// The account has no user on this server: create one, or redeem an invitation.
+        /// The account has no user on this server: create a user, or redeem an invitation.
         public static let noUser = Self(rawValue: "noUser")
-        /// The user has switched to another account, on another device: sign in with that one, of the type
-        /// ``SyncError/activeAccountType``. What is stored and queued is kept.
+        /// The user has switched to another account on another device: sign in with that account, of the type
+        /// ``SyncError/activeAccountType``. The store and the queues are kept.
         public static let signedOutRemotely = Self(rawValue: "signedOutRemotely")
-        /// The server was restored from a backup that is older than what this device has, and the app did not supply the
-        /// contents of a file that must be uploaded again (``SyncServerDelegate``): upload the file.
+        /// The server was restored from a backup older than this device's data, and the app did not supply the contents
+        /// of a file that must be uploaded again (``SyncServerDelegate``): upload the file.
         public static let serverRestored = Self(rawValue: "serverRestored")
-        /// The account that is to be switched to is, or was, that of another user.
+        /// The new account of the switch belongs, or belonged, to another user.
         public static let accountInUse = Self(rawValue: "accountInUse")
-        /// An account without storage cannot replace one that owns files, or hosts those of others.
+        /// An account without storage cannot replace one that owns files, or hosts files of others.
         public static let owningAccountRequired = Self(rawValue: "owningAccountRequired")
         /// This device cannot prove that it belongs to the user: it never signed in to this server, or the proof has
         /// been revoked or has expired. Switch on another device, or sign in with the former account first.
         public static let deviceGrantInvalid = Self(rawValue: "deviceGrantInvalid")
-        /// This device has its proof for too short a time to begin a switch. Use another device, propose the switch with
-        /// credentials of the former account that have a new authorization code, or sign in with the former account again
-        /// after ``SyncError/usableFrom``.
+        /// This device's proof is too recent to begin a switch. Use another device, propose the switch with credentials
+        /// of the former account that contain a new authorization code, or sign in with the former account again after
+        /// ``SyncError/usableFrom``.
         public static let deviceGrantTooYoung = Self(rawValue: "deviceGrantTooYoung")
-        /// Sign in with the account again, and try it with those credentials: they must have a new authorization code.
+        /// Sign in with the account again, and retry with those credentials: they must contain a new authorization
+        /// code.
         public static let freshSignInRequired = Self(rawValue: "freshSignInRequired")
-        /// The switch of accounts was made too long ago to be undone.
+        /// The switch of accounts happened too long ago to be undone.
         public static let undoExpired = Self(rawValue: "undoExpired")
         /// A switch to a different account has been proposed. Cancel it there, or wait until it expires.
         public static let switchInProgress = Self(rawValue: "switchInProgress")
-        /// The server requires credentials of the account that is to be left.
+        /// The server requires credentials of the former account.
         public static let oldAccountProofRequired = Self(rawValue: "oldAccountProofRequired")
-        /// There is no such switch of accounts, or its proposal has expired: propose it again.
+        /// The switch of accounts does not exist, or its proposal has expired: propose it again.
         public static let noAccountSwitch = Self(rawValue: "noAccountSwitch")
-        /// The switch of accounts is confirmed, so that it cannot be cancelled.
+        /// The switch of accounts is confirmed, and can no longer be cancelled.
         public static let switchConfirmed = Self(rawValue: "switchConfirmed")
-        /// The storage has no room left; ``SyncError/storage`` says whose it is. The change waits; smaller ones are sent.
+        /// The storage is full; ``SyncError/storage`` identifies its owner. The change waits; smaller ones are sent.
         public static let storageFull = Self(rawValue: "storageFull")
-        /// The storage no longer admits the server; ``SyncError/storage`` says whose it is. The change waits until its
-        /// owner signs in again.
+        /// The storage no longer admits the server; ``SyncError/storage`` identifies its owner. The change waits until
+        /// the owner signs in again.
         public static let storageUnauthorized = Self(rawValue: "storageUnauthorized")
-        /// The storage cannot be reached at the moment; ``SyncError/storage`` says whose it is.
+        /// The storage cannot be reached at the moment; ``SyncError/storage`` identifies its owner.
         public static let storageUnavailable = Self(rawValue: "storageUnavailable")
-        /// The member whose storage would take the file has left the group. The change waits for another one.
+        /// The member whose storage would hold the file has left the group. The change waits for another host.
         public static let storageOwnerMissing = Self(rawValue: "storageOwnerMissing")
         /// The commit that contains the change has been sent, and its outcome is not known yet: sync, then call again,
         /// or delete the file.
@@ -121,32 +122,32 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let noInvitationFound = Self(rawValue: "noInvitationFound")
         /// The server is of an older generation, which does not support this.
         public static let notSupported = Self(rawValue: "notSupported")
-        /// A file to upload is missing, unreadable, or not the one that was queued.
+        /// A file to upload is missing, unreadable, or differs from the queued one.
         public static let fileManagerError = Self(rawValue: "fileManagerError")
-        /// Others change the group so fast that the uploads are always stale; a later sync may succeed.
+        /// Others change the group so quickly that the uploads are always stale; a later sync may succeed.
         public static let tooManyRestarts = Self(rawValue: "tooManyRestarts")
-        /// The server holds staged changes that were given up locally, and offers no way to withdraw them. They expire
+        /// The server holds staged changes that were dropped locally, and offers no way to withdraw them. They expire
         /// when the server's retention period for staged changes ends.
         public static let stagedChangesCannotBeWithdrawn = Self(rawValue: "stagedChangesCannotBeWithdrawn")
         /// The server has a sharing group with that UUID that is not the user's.
         public static let uuidCollision = Self(rawValue: "uuidCollision")
         /// The app did not accept a delivery.
         public static let deliveryRefused = Self(rawValue: "deliveryRefused")
-        /// The server's replies contradict themselves, or earlier ones.
+        /// The server's replies contradict themselves or earlier replies.
         public static let inconsistentServer = Self(rawValue: "inconsistentServer")
     }
 
-    /// What an app may do about an error.
+    /// The remedy for an error.
     public enum Recovery: Sendable, Hashable {
-        /// A later sync may succeed by itself.
+        /// A later sync may succeed without any other action.
         case retryLater
         /// The user must sign in, or sign up.
         case signInAgain
         /// The user must make room in their storage.
         case freeSpace
-        /// The server or the storage does not accept the file as it is: replace it, delete it, or withdraw the change.
+        /// The server or the storage does not accept the current file: replace it, delete it, or withdraw the change.
         case replaceFile
-        /// The owner of the storage must make room or sign in again: another member of the group.
+        /// The owner of the storage, another member of the group, must make room or sign in again.
         case askOwner
         /// A newer app, or a newer server, is required.
         case upgradeApp
@@ -158,35 +159,35 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// The kind of error.
     public let code: Code
-    /// The file concerned, if there is one.
+    /// The affected file, if any.
     public var fileUUID: FileUUID?
-    /// The sharing group concerned, if there is one.
+    /// The affected sharing group, if any.
     public var sharingGroupUUID: SharingGroupUUID?
     /// Why a file is out of reach; only with ``Code/fileIsGone``.
     public var goneReason: GoneReason?
-    /// The type of the account to sign in with, if the server says it; only with ``Code/signedOutRemotely``.
+    /// The type of the account to sign in with, if the server reports it; only with ``Code/signedOutRemotely``.
     public var activeAccountType: AccountType?
-    /// Until when this device can undo the switch to that account, if it was not the user who has switched; only with
+    /// The time until which this device can undo the switch to that account, if the user did not make it; only with
     /// ``Code/signedOutRemotely``, and nil if it cannot.
     public var undoUntil: WireDate?
-    /// From when on this device can begin a switch; only with ``Code/deviceGrantTooYoung``.
+    /// The time from which this device can begin a switch; only with ``Code/deviceGrantTooYoung``.
     public var usableFrom: WireDate?
-    /// The status of the server's reply, if there was one.
+    /// The status of the server's reply, if any.
     public var status: Int?
-    /// The server's own code for the refusal, if it gave one.
+    /// The server's own code for the refusal, if any.
     public var serverCode: String?
     /// The message of the server, or of its stand-in; only with ``Code/serverDown``.
     public var message: String?
-    /// How long to wait before the next attempt, if the server says it.
+    /// The wait before the next attempt, if the server specifies one.
     public var retryAfter: Duration?
-    /// Whose storage it is; only with the codes that begin with `storage`.
+    /// The owner of the storage; only with the codes that begin with `storage`.
     public var storage: StorageOwner?
 
-    /// Whose storage a file is, or would be, in.
+    /// The owner of the storage that contains, or would contain, a file.
     public enum StorageOwner: Sendable, Hashable {
-        /// The user's own.
+        /// The user.
         case own
-        /// Another member's; nil if the server has not said whose.
+        /// Another member; nil if the server has not reported which.
         case other(UserID?)
     }
 
@@ -201,7 +202,7 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         self.goneReason = goneReason
     }
 
-    /// What an app may do about it.
+    /// The remedy for the error.
     public var recovery: Recovery {
         switch code {
         case .networkError, .serverDown, .tooManyRestarts, .syncIsOperating, .stagedChangesCannotBeWithdrawn,
@@ -231,7 +232,7 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The code, with the server's own if there is one. Safe to log: contains neither users nor contents.
+    /// The code, with the server's own code, if any. Safe to log: contains neither users nor contents.
     public var description: String {
         var text = code.rawValue
         if let status { text += " (\(status)\(serverCode.map { " " + $0 } ?? ""))" }
@@ -239,17 +240,17 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The part of an error that is kept with a change until the change is sent: everything but the file, the group, and
-/// what is true only for a moment.
+/// The part of an error that is stored with a change until the change is sent: everything except the file, the group,
+/// and momentary details.
 package struct StoredSyncError: Sendable, Hashable {
     /// The error.
     package let error: SyncError
 
-    /// Keeps an error.
+    /// Creates the stored part of an error.
     package init(_ error: SyncError) {
         var kept = SyncError(error.code)
         kept.status = error.status
-        // A code is one word; the server may be another one than expected.
+        // A code is one word; an unexpected server may send any text.
         kept.serverCode = error.serverCode.flatMap { $0.isEmpty || $0.contains(" ") || $0 == "-" ? nil : $0 }
         kept.storage = error.storage
         self.error = kept
@@ -258,7 +259,7 @@ package struct StoredSyncError: Sendable, Hashable {
     /// Whether a storage refused the change.
     package var isAboutStorage: Bool { error.storage != nil }
 
-    /// The stored form: the code, the status and code of the server or `-`, and whose storage it is.
+    /// The stored form: the code, the status and code of the server or `-`, and the owner of the storage.
     package var text: String {
         let storage =
             switch error.storage {
@@ -270,7 +271,7 @@ package struct StoredSyncError: Sendable, Hashable {
         return "\(error.code.rawValue) \(error.status.map { "\($0)" } ?? "-") \(error.serverCode ?? "-") \(storage)"
     }
 
-    /// Parses the stored form. Of any other text, which older stores have, the first word is the code.
+    /// Parses the stored form. In any other text, as in older stores, the first word is the code.
     package init(text: String) {
         let parts = text.split(separator: " ").map(String.init)
         var error = SyncError(SyncError.Code(rawValue: parts.first ?? ""))

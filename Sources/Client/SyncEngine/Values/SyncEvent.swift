@@ -32,28 +32,29 @@ public enum SyncEvent: Sendable, Hashable {
     /// A file is staged; others do not see it before ``contentUploadsCompleted(numberOfFiles:)``. Repeated whenever the
     /// library stages it again because of a change by others.
     case singleFileUploadComplete(SyncAttributes)
-    /// A change waits, while others are sent: the storage of the file's owner does not take it, or the user may no longer
-    /// write. The library tries it again with each sync that the app requests. Sent again only if the reason changes.
+    /// A change waits, while others are sent: the storage of the file's owner does not accept it, or the user may no
+    /// longer write. The library retries it with each sync that the app requests. Sent again only if the reason
+    /// changes.
     case singleFileUploadWaiting(SyncAttributes, SyncError)
-    /// Files are back that others had deleted, or that a restored server had lost: this device has uploaded them again.
+    /// This device has uploaded files again that others had deleted, or that a restored server had lost.
     case filesRestored([FileUUID])
-    /// The server was restored from a backup that is older than what this device has of the group. What the device has
-    /// counts as newer; what others have changed since is a conflict.
+    /// The server was restored from a backup older than this device's data of the group. The device's files count as
+    /// newer; later changes by others are conflicts.
     case serverRestored(SharingGroup)
     /// A text is staged.
     case singleAppMetaDataUploadComplete(FileUUID)
     /// A deletion is staged.
     case singleUploadDeletionComplete(FileUUID)
-    /// All of a queue is visible to others; the number of uploads in it.
+    /// A whole queue is visible to others; the number of uploads in it.
     case contentUploadsCompleted(numberOfFiles: Int)
-    /// All of a queue is visible to others; the number of deletions in it.
+    /// A whole queue is visible to others; the number of deletions in it.
     case uploadDeletionsCompleted(numberOfFiles: Int)
     /// An operation on a group has completed.
     case sharingGroupUploadOperationCompleted(SharingGroup, SharingGroupOperation)
-    /// For users without storage of their own: the user who hosted their new files in this group has left.
+    /// For users without their own storage: the user who hosted their new files in this group has left.
     case sharingGroupOwningUserRemoved(SharingGroup)
-    /// A change was set aside, since it would always fail: the server or the storage does not accept such a file, or the
-    /// file is missing, unreadable, or not the one that was queued. The rest of the queue continues without it. The
+    /// A change was set aside because it would always fail: the server or the storage does not accept such a file, or
+    /// the file is missing, unreadable, or differs from the queued one. The rest of the queue continues without it. The
     /// library keeps it until the app queues it again, withdraws it, or uploads or deletes the file.
     case singleFileUploadFailed(SyncAttributes, SyncError)
     /// A sync was requested during a sync, and will follow.
@@ -66,8 +67,8 @@ public enum SyncEvent: Sendable, Hashable {
     case syncStopping
     /// The server is closed; with the message of the server, or of its stand-in.
     case serverDown(message: String)
-    /// A file was uploaded again after a switch of accounts, or need not be: how many of this device's are done, of how
-    /// many, and how many bytes that took.
+    /// A file was uploaded again after a switch of accounts, or no longer needs to be: the numbers of this device's
+    /// completed and total files, and the number of uploaded bytes.
     case accountSwitchProgress(done: Int, total: Int, bytes: Int64)
     /// The switch of accounts is over.
     case accountSwitchFinished
@@ -81,23 +82,23 @@ public enum SyncEvent: Sendable, Hashable {
 public struct DownloadOperation: Sendable, Hashable {
     /// The kinds of operations.
     public enum Kind: Sendable, Hashable {
-        /// Only the text changed; the new one is in the attributes.
+        /// Only the text changed; the new text is in the attributes.
         case appMetaData
         /// New contents, and possibly a new text. The app owns the file, and moves it before it acknowledges the
         /// delivery. If `contentsChanged` is true, the owner changed the contents in the cloud directly, without the
         /// server.
         case file(LocalFileLocation, contentsChanged: Bool)
-        /// The contents are out of reach; the attributes' `gone` says why.
+        /// The contents are out of reach; the attributes' `gone` contains the reason.
         case fileGone
         /// The file was deleted.
         case deletion
     }
 
-    /// What happened to the file.
+    /// The kind of operation.
     public let kind: Kind
     /// The file's attributes on the server.
     public let attributes: SyncAttributes
-    /// The version of the contents that the server has.
+    /// The server's version of the contents.
     public let fileVersion: FileVersion
 
     /// Creates an operation, for tests of an app.

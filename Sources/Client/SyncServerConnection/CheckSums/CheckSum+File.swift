@@ -6,7 +6,7 @@ public import SyncProtocol
 extension CheckSum {
     /// Computes the checksum of a file, in chunks: memory use does not grow with the file.
     ///
-    /// Each kind of storage has its own (docs/protocol.md, section 7.4): ``CloudStorageType/checkSumFlavour``.
+    /// Each kind of storage has its own flavour (docs/protocol.md, section 7.4): ``CloudStorageType/checkSumFlavour``.
     /// - Throws: Errors of reading the file; `CancellationError`.
     public static func ofFile(at file: URL, flavour: Flavour) async throws -> CheckSum {
         switch flavour {

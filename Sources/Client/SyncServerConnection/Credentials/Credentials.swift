@@ -3,15 +3,15 @@ public import SyncProtocol
 
 /// The credentials that a signed-in user's device sends to the server with each request.
 ///
-/// The values come from the sign-in with the account's provider; which are needed depends on the account type
+/// The values come from the sign-in with the account's provider; the account type determines which values are needed
 /// (docs/protocol.md, section 5).
 public struct Credentials: Sendable, Hashable {
     /// The type of the account.
     public var accountType: AccountType
-    /// The token of `access-token`: Google, Dropbox, Facebook an access token, Microsoft and Apple an ID token, WebDAV a
-    /// password or a bearer token, S3 the secret access key.
+    /// The token of `access-token`: for Google, Dropbox and Facebook an access token, for Microsoft and Apple an ID
+    /// token, for WebDAV a password or a bearer token, for S3 the secret access key.
     public var accessToken: Secret
-    /// A code that the server may exchange, once; sent until new credentials omit it.
+    /// A code that the server may exchange once; sent until new credentials omit it.
     public var authorizationCode: Secret?
     /// The redirect URI with which a browser returned the code; nil for codes obtained without a browser.
     public var redirectURI: String?
@@ -21,7 +21,8 @@ public struct Credentials: Sendable, Hashable {
     public var accountID: String?
     /// Microsoft: the second token, for its storage.
     public var microsoftAccessToken: Secret?
-    /// Apple: what the user disclosed to the app; at the first sign-in only. WebDAV, S3: where the storage is.
+    /// Apple: details that the user disclosed to the app, only at the first sign-in. WebDAV, S3: the storage's
+    /// location.
     public var accountDetails: AccountDetails?
 
     /// Creates credentials.
@@ -40,7 +41,7 @@ public struct Credentials: Sendable, Hashable {
         self.accountDetails = accountDetails
     }
 
-    /// The headers of docs/protocol.md, section 2.3, without the device's.
+    /// The headers of docs/protocol.md, section 2.3, except those of the device.
     public var headers: [RequestHeader: String] {
         var headers: [RequestHeader: String] = [.tokenType: accountType.tokenType, .accessToken: accessToken.value]
         headers[.authorizationCode] = authorizationCode?.value
@@ -72,10 +73,10 @@ public struct Credentials: Sendable, Hashable {
     }
 }
 
-/// How the names of headers with an underscore are spelled.
+/// The spelling of header names with an underscore.
 ///
-/// Our servers take both spellings, and Caddy and others pass only the hyphen on. SyncServerII takes the underscore alone. Both in
-/// one request would be a token twice behind nginx 1.23 and later, which joins the values.
+/// Our servers accept both spellings, but Caddy and other proxies pass on only the hyphen. SyncServerII accepts only
+/// the underscore. Both in one request would repeat the token behind nginx 1.23 and later, which joins the values.
 enum TokenSpelling: Sendable, Hashable {
     case hyphenated
     case underscored
@@ -87,19 +88,19 @@ enum TokenSpelling: Sendable, Hashable {
         return name
     }
 
-    /// The spelling to try after a refusal; nil if the spelling is not what was refused.
+    /// The spelling to try after a refusal; nil if the spelling was not the cause.
     func alternative(after error: ServerConnectionError) -> TokenSpelling? {
         guard error.code == .signInRequired, error.status == 401 else { return nil }
         switch self {
-        // Servers that know the hyphen send codes.
+        // Servers that accept the hyphen send codes.
         case .hyphenated: return error.serverCode == nil ? .underscored : nil
         case .underscored: return error.serverCode == .credentialsMissing ? .hyphenated : nil
         }
     }
 }
 
-/// What a user disclosed to the app: about themselves, at their first sign-in with Apple; or about the storage that they
-/// bring (docs/protocol.md, section 5).
+/// Details that a user disclosed to the app: about themselves, at their first sign-in with Apple; or about their own
+/// storage (docs/protocol.md, section 5).
 public struct AccountDetails: Sendable, Hashable, Codable {
     /// Given name.
     public var firstName: String?
@@ -111,7 +112,7 @@ public struct AccountDetails: Sendable, Hashable, Codable {
     public var email: String?
     /// WebDAV: the folder's URL. S3: the service's.
     public var address: String?
-    /// WebDAV: the name with which the user signs in there; nil with a bearer token.
+    /// WebDAV: the user's name for signing in; nil with a bearer token.
     public var user: String?
     /// S3: such as `us-east-1`.
     public var region: String?
@@ -119,7 +120,7 @@ public struct AccountDetails: Sendable, Hashable, Codable {
     public var bucket: String?
     /// S3: the identifier of the access key whose secret is the access token.
     public var accessKeyID: String?
-    /// S3: how the keys of all objects begin; nil for the whole bucket.
+    /// S3: the common prefix of the keys of all objects; nil for the whole bucket.
     public var prefix: String?
 
     /// Creates details.

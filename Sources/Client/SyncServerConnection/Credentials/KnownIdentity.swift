@@ -1,11 +1,12 @@
 import HTTPTypes
 public import SyncProtocol
 
-/// What a device knows about the identity above its user's account (docs/protocol.md, section 5.10).
+/// A device's information about the identity above its user's account (docs/protocol.md, section 5.10).
 public struct KnownIdentity: Sendable, Hashable {
-    /// How often the identity has switched accounts; nil if the server has not said so yet, or does not know identities.
+    /// The number of account switches of the identity; nil if the server has not reported it yet, or does not support
+    /// identities.
     public var accountEpoch: AccountEpoch?
-    /// Proves that the device belongs to the identity, also when its account can no longer be used.
+    /// Proves that the device belongs to the identity, even when its account can no longer be used.
     public var deviceGrant: DeviceGrant?
 
     /// Creates a value.

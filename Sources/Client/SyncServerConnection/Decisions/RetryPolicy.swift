@@ -1,8 +1,7 @@
 /// How often and when a failed request is retried.
 ///
 /// Exponential backoff with full jitter: before attempt n + 1 a random time between zero and `baseDelay` · 2^(n - 1),
-/// at most `maximumDelay`. A request that has waited in vain for its reply is repeated once at most, see
-/// ``ServerConnection``.
+/// at most `maximumDelay`. A request that receives no reply in time is repeated at most once; see ``ServerConnection``.
 public struct RetryPolicy: Sendable, Hashable {
     /// Maximum number of attempts, including the first; at least 1.
     public var maximumAttempts: Int
@@ -21,10 +20,10 @@ public struct RetryPolicy: Sendable, Hashable {
         self.maximumDelay = maximumDelay
     }
 
-    /// The delay after an attempt; nil if there must not be another one.
+    /// The delay after an attempt; nil if no further attempt is allowed.
     /// - Parameters:
     ///   - attempt: The number of attempts so far, 1 or more.
-    ///   - retryAfter: The minimum delay that the server asks for.
+    ///   - retryAfter: The minimum delay that the server requests.
     ///   - fraction: A random number from 0 to 1.
     func delay(afterAttempt attempt: Int, retryAfter: Duration?, fraction: Double) -> Duration? {
         guard attempt < maximumAttempts else { return nil }
@@ -37,20 +36,20 @@ public struct RetryPolicy: Sendable, Hashable {
 
 /// When a request may be retried although the server may have processed it.
 enum Repetition: Sendable, Hashable {
-    /// Never, whatever happened: the first answer counts.
+    /// Never: the first answer counts.
     case never
     /// Only if the server has definitely not processed it.
     case ifNotCarriedOut
-    /// If the server recognises the second request by an id in it, which only servers with extensions do; otherwise as
-    /// above.
+    /// If the server recognises the second request by its id, which only servers with extensions do; otherwise like
+    /// ``ifNotCarriedOut``.
     case ifRecognised
     /// Always: the request is idempotent.
     case always
 }
 
-/// Decides about the attempts of one request. A pure value: it has no clock, network or random source of its own.
+/// Decides about the attempts of one request. A pure value, without a clock, network or random source.
 struct AttemptDecisions: Sendable {
-    /// What to do next.
+    /// The next step.
     enum Decision: Sendable, Hashable {
         /// Refresh the credentials, and retry the request at once.
         case refreshCredentials
@@ -81,7 +80,7 @@ struct AttemptDecisions: Sendable {
     ) -> Decision {
         guard repetition != .never, !isSilentAgain else { return .fail }
         if error.code == .signInRequired {
-            // A refresh does not help if the token is valid but belongs to no user, or not any more.
+            // A refresh does not help if the token is valid but belongs to no user, or no longer does.
             guard hasCredentials, !hasRefreshed, error.serverCode != .userUnknown,
                 error.serverCode != .accountRetired
             else { return .fail }

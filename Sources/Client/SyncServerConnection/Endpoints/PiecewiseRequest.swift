@@ -1,34 +1,34 @@
 import SyncProtocol
 
-/// A request whose body may come in several other requests instead (docs/protocol.md, section 8.29).
+/// A request whose body may be sent in several separate requests instead (docs/protocol.md, section 8.29).
 protocol PiecewiseRequest: Sendable {
-    /// What comes of it once all bytes are there.
+    /// The result once all bytes have arrived.
     associatedtype Done: Sendable
 
     var sharingGroupUUID: SharingGroupUUID { get }
     /// The group's master version, if the request depends on it.
     var presentMasterVersion: MasterVersion? { get }
     var checkSum: CheckSum { get }
-    /// Whether the storage may take the bytes itself.
+    /// Whether the storage may receive the bytes directly.
     static var canBeDirect: Bool { get }
 
     /// The call that begins the upload, without the number of its bytes.
     /// - Parameters:
-    ///   - isDirect: Whether to ask for an address at which the storage takes the bytes itself.
-    ///   - storageHash: What the storage will report of them, where that is not the checksum.
+    ///   - isDirect: Whether to request an address at which the storage receives the bytes directly.
+    ///   - storageHash: The hash that the storage will report, if it differs from the checksum.
     func beginning(isDirect: Bool, storageHash: StorageHash?) -> ServerConnection.Call
 
-    /// - Parameter reply: To ``beginning(isDirect:storageHash:)``.
+    /// - Parameter reply: The reply to ``beginning(isDirect:storageHash:)``.
     func begun(by reply: HTTPReply) throws(ServerConnectionError) -> PiecewiseBeginning<Done>
 
     /// Nil if bytes are missing.
     func outcome(of response: AppendToUploadResponse) -> Outcome<Done>?
 }
 
-/// What the server replies to the beginning of an upload in pieces.
+/// The server's reply to the beginning of an upload in pieces.
 enum PiecewiseBeginning<Done: Sendable>: Sendable {
     case expected(UploadUUID, direct: DirectUpload?)
-    /// There is nothing to send.
+    /// No bytes need to be sent.
     case done(Outcome<Done>)
 }
 

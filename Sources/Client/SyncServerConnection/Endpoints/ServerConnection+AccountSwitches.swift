@@ -5,12 +5,11 @@ public import SyncProtocol
 // Switching accounts: docs/protocol.md, section 5.11. Servers of older generations support none of it
 // (``ServerConnectionError/Code/notSupported``).
 extension ServerConnection {
-    /// Proposes to switch an identity to the account whose credentials the connection has. Nothing changes yet.
+    /// Proposes to switch an identity to the account of the connection's credentials. Nothing changes yet.
     ///
     /// The device's grant comes from ``ServerConnectionConfiguration/identity``.
-    /// - Parameter oldAccount: Credentials of the account that is to be left, for people who can still use it; only some
-    ///   servers ask for them. With a new authorization code in them, a device may begin a switch that has its grant for too
-    ///   short a time.
+    /// - Parameter oldAccount: Credentials of the former account, for people who can still use it; only some servers
+    ///   require them. With a new authorization code, they also allow a device with a recent grant to begin a switch.
     public func beginAccountSwitch(
         _ request: BeginAccountSwitchRequest, proving oldAccount: Credentials? = nil
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<BeginAccountSwitchResponse> {
@@ -23,8 +22,8 @@ extension ServerConnection {
         }
     }
 
-    /// Performs a proposed switch. Repeated, as after a lost reply, the outcome is the same.
-    /// - Parameter oldAccount: Credentials of the account that is left; required if the server is to move the files.
+    /// Performs a proposed switch. Idempotent: repeating it, for example after a lost reply, has the same outcome.
+    /// - Parameter oldAccount: Credentials of the former account; required if the server should move the files.
     public func confirmAccountSwitch(
         _ request: ConfirmAccountSwitchRequest, proving oldAccount: Credentials? = nil
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<ConfirmAccountSwitchResponse> {
@@ -37,21 +36,21 @@ extension ServerConnection {
         }
     }
 
-    /// Asks how far a switch is, for one page of the files that wait.
+    /// Requests the progress of a switch, with one page of the waiting files.
     public func accountSwitchStatus(
         _ request: GetAccountSwitchStatusRequest = GetAccountSwitchStatusRequest()
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<GetAccountSwitchStatusResponse> {
         try await switching { () throws(ServerConnectionError) in try await perform(request, repetition: .always) }
     }
 
-    /// Ends a confirmed switch: what still waits is given up, as the request says.
+    /// Ends a confirmed switch, and abandons the waiting files in the way that the request specifies.
     public func finishAccountSwitch(
         _ request: FinishAccountSwitchRequest
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<FinishAccountSwitchResponse> {
         try await switching { () throws(ServerConnectionError) in try await perform(request, repetition: .always) }
     }
 
-    /// Withdraws a proposal. Succeeds also if it has expired.
+    /// Withdraws a proposal. Also succeeds if it has expired.
     public func cancelAccountSwitch(
         _ switchID: AccountSwitchID
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<Void> {
@@ -60,15 +59,15 @@ extension ServerConnection {
         }
     }
 
-    /// Undoes a switch away from the account whose credentials the connection has, which must include a new authorization code
-    /// or a password. The device's grant comes from ``ServerConnectionConfiguration/identity``.
+    /// Undoes a switch away from the account of the connection's credentials, which must include a new authorization
+    /// code or a password. The device's grant comes from ``ServerConnectionConfiguration/identity``.
     public func undoAccountSwitch(
         _ request: UndoAccountSwitchRequest
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<UndoAccountSwitchResponse> {
         try await switching { () throws(ServerConnectionError) in try await perform(request, repetition: .always) }
     }
 
-    /// Uploads again the bytes of a version that waits for them; large files in pieces, as
+    /// Uploads the bytes of a version that waits for them; sends large files in pieces, like
     /// ``uploadFile(_:from:label:progress:)`` does.
     /// - Parameters:
     ///   - file: The version's contents, which must not change meanwhile.
@@ -91,8 +90,8 @@ extension ServerConnection {
         }
     }
 
-    /// Revokes the grants of a device that was lost, or with nil those of all devices but this one: those that are younger
-    /// than this device's, or all of them if the credentials include a new authorization code or a password.
+    /// Revokes the grants of a lost device, or with nil those of all other devices: only grants younger than this
+    /// device's, or all of them if the credentials include a new authorization code or a password.
     @discardableResult
     public func revokeDeviceGrants(
         of device: DeviceUUID? = nil

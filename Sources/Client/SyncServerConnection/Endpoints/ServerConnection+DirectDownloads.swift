@@ -2,17 +2,17 @@ import Foundation
 import HTTPTypes
 import SyncProtocol
 
-// Bytes that come from an address in the owner's storage (docs/protocol.md, section 8.12). Whatever goes wrong with that, they
-// come through the server.
+// Downloads from an address in the owner's storage (docs/protocol.md, section 8.12). If one fails for any reason, the
+// bytes are downloaded through the server.
 extension ServerConnection {
-    /// Transfers that outlive the process have one request, so they go through the server.
+    /// Transfers that outlive the process consist of one request, so they go through the server.
     func mayDownloadDirectly(in group: SharingGroupUUID) -> Bool {
         configuration.directDownloads && executor.sendsParts && !pieces.withoutDirectDownloads.contains(group)
     }
 
-    /// Reads a file from its owner's storage, and verifies it. After a lost connection it goes on where it broke off, if the
-    /// storage lets it, as long as each ``RetryPolicy/maximumAttempts`` attempts bring it further.
-    /// - Returns: Nil if the bytes must come through the server.
+    /// Reads a file from its owner's storage, and verifies it. Resumes after a lost connection, if the storage supports
+    /// it, as long as every ``RetryPolicy/maximumAttempts`` attempts make progress.
+    /// - Returns: Nil if the bytes must be downloaded through the server.
     /// - Throws: if the task was cancelled.
     func fetch(
         _ remote: RemoteFile, in group: SharingGroupUUID, to file: URL,
@@ -37,7 +37,7 @@ extension ServerConnection {
                     throw ServerConnectionError(.cancelled, endpoint: .downloadFile, isRetryable: true)
                 }
                 if error.kind.isBeforeSending || error.kind == .timedOut, partial.receivedBytes == 0 {
-                    // It would be tried again, in vain, for each of the group's files.
+                    // Otherwise it would fail again for each of the group's files.
                     pieces.withoutDirectDownloads.insert(group)
                     return nil
                 }
@@ -62,7 +62,7 @@ extension ServerConnection {
         }
     }
 
-    /// - Returns: Nil if these are other bytes than announced.
+    /// - Returns: Nil if the bytes differ from the announced ones.
     private static func received(
         _ reply: HTTPReply, _ remote: RemoteFile, in file: URL
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile>? {

@@ -3,27 +3,27 @@ import HTTPTypes
 import SyncProtocol
 
 extension DirectUpload {
-    /// The size from which on an address is asked for; smaller files are faster through the server.
+    /// The minimum size of direct uploads; smaller files are faster through the server.
     static let smallestFileBytes: Int64 = 2 << 20
 }
 
-// Bytes that go to the owner's storage by an address that the server has got for them (docs/protocol.md, section 8.29).
-// Whatever goes wrong with that, the same upload takes them through the server.
+// Uploads to an address in the owner's storage that the server has obtained (docs/protocol.md, section 8.29). If one
+// fails for any reason, the same upload continues through the server.
 extension ServerConnection {
     func mayUploadDirectly(in group: SharingGroupUUID) -> Bool {
         configuration.directUploads && !pieces.withoutDirectUploads.contains(group)
     }
 
-    /// The size from which on files are not sent in one request to the server.
+    /// The minimum size of files that are not sent in one request to the server.
     func smallestFileBytes(in group: SharingGroupUUID) -> Int64 {
         mayUploadDirectly(in: group) ? DirectUpload.smallestFileBytes : PieceSupport.smallestFileBytes
     }
 
-    /// The schemes of addresses at storages. Only tests have a server, and so a storage, without TLS.
+    /// The accepted schemes of storage addresses. Only tests have a server, and therefore a storage, without TLS.
     var storageSchemes: Set<String> { ["https", configuration.baseURL.scheme ?? "https"] }
 
     /// Sends a file to the storage, and has the server verify it there.
-    /// - Returns: nil if the bytes must go through the server, from the beginning on.
+    /// - Returns: nil if all bytes must be sent through the server.
     /// - Throws: if the upload has ended, or the task was cancelled.
     func send<Request: PiecewiseRequest>(
         _ upload: PiecewiseUpload<Request>, to direct: DirectUpload, _ uploadUUID: UploadUUID, _ lengthBytes: Int64
@@ -39,8 +39,8 @@ extension ServerConnection {
         return try await confirm(upload, uploadUUID, lengthBytes)
     }
 
-    /// Sends all bytes in one request, which the address takes only once.
-    /// - Returns: Whether the storage may have them, also if the reply was lost: the server finds that out.
+    /// Sends all bytes in one request, which the address accepts only once.
+    /// - Returns: Whether the storage may have them, even if the reply was lost: the server verifies that.
     private func sendWhole<Request: PiecewiseRequest>(
         _ upload: PiecewiseUpload<Request>, to direct: DirectUpload
     ) async throws(ServerConnectionError) -> Bool {
@@ -57,14 +57,13 @@ extension ServerConnection {
         }
     }
 
-    /// Sends to a session what it has not got yet: perhaps an earlier call, or an earlier process, has begun it. After a lost
-    /// connection it goes on where the storage has the bytes, as long as each ``RetryPolicy/maximumAttempts`` attempts bring it
-    /// further.
+    /// Sends the missing bytes to a session, which an earlier call or process may have begun. After a lost connection,
+    /// resumes at the storage's position, as long as every ``RetryPolicy/maximumAttempts`` attempts make progress.
     /// - Returns: Whether the storage may have all bytes.
     private func send<Request: PiecewiseRequest>(
         _ upload: PiecewiseUpload<Request>, in session: StorageSession
     ) async throws(ServerConnectionError) -> Bool {
-        /// Where to go on; nil: to be asked.
+        /// The position to resume at; nil if the storage must be asked.
         var position: Int64?
         var furthest: Int64 = 0
         var failures = 0
@@ -79,7 +78,7 @@ extension ServerConnection {
             switch answer {
             case .finished: return true
             case .refused: return false
-            // A host may not have heard of a new session yet.
+            // A host may not know a new session yet.
             case .unknown where isKnown || failures > 0: return true
             case .unknown: break
             case .expects(let next):
@@ -91,7 +90,7 @@ extension ServerConnection {
                 }
                 if range == nil { continue }
             case .unclear(let retryAfter): pause = retryAfter
-            // As with the server: once more, perhaps on another connection.
+            // As with the server, retries once, perhaps on another connection.
             case .silent where silences > 1: return false
             case .silent: break
             }
@@ -104,8 +103,8 @@ extension ServerConnection {
         }
     }
 
-    /// Sends some bytes, or none and asks for the position.
-    /// - Parameter mayBeOutOfReach: Whether to go on after a request that could not be sent.
+    /// Sends some bytes, or asks for the position.
+    /// - Parameter mayBeOutOfReach: Whether to continue after a request that could not be sent.
     private func sendOrAsk<Request: PiecewiseRequest>(
         _ range: Range<Int64>?, of upload: PiecewiseUpload<Request>, in session: StorageSession, mayBeOutOfReach: Bool
     ) async throws(ServerConnectionError) -> StorageSession.Answer {
@@ -137,7 +136,7 @@ extension ServerConnection {
         ServerConnectionError(.cancelled, endpoint: .appendToUpload, isRetryable: true)
     }
 
-    /// Tells the server that the storage has all bytes.
+    /// Reports to the server that the storage has all bytes.
     private func confirm<Request: PiecewiseRequest>(
         _ upload: PiecewiseUpload<Request>, _ uploadUUID: UploadUUID, _ lengthBytes: Int64
     ) async throws(ServerConnectionError) -> Outcome<Request.Done>? {

@@ -5,17 +5,18 @@ public import SyncProtocol
 extension ServerConnection {
     /// Downloads the current version of a file.
     ///
-    /// If the connection is lost, the next attempt continues the download where it broke off, if the server lets it; the
-    /// server may by then have a newer version of the file. The complete bytes are compared with the announced length
-    /// and checksum; on a mismatch the download is retried from the beginning, and the bytes are never returned as the
-    /// file. With ``ServerConnectionConfiguration/directDownloads`` the bytes come from the owner's storage, if that is possible,
-    /// and are verified in the same way; if anything goes wrong with that, they come through the server.
+    /// If the connection is lost, the next attempt resumes the download, if the server supports it; the server may by
+    /// then have a newer version of the file. The complete bytes are compared with the announced length and checksum;
+    /// on a mismatch the download is retried from the beginning, and the bytes are never returned as the file. With
+    /// ``ServerConnectionConfiguration/directDownloads`` the bytes come from the owner's storage, if possible, and are
+    /// verified in the same way; on any failure, they are downloaded through the server.
     ///
-    /// Metadata that are too long for a header are read in a second request, after the bytes. A server of an older release sends
-    /// them in the header nevertheless, where proxies refuse them, from 4 KiB on, and libcurl does from 100 KiB on (7.88).
+    /// Metadata that are too long for a header are read in a second request, after the bytes. A server of an older
+    /// release sends them in the header nevertheless, where proxies reject them from 4 KiB, and libcurl (7.88) from 100
+    /// KiB.
     /// - Parameters:
-    ///   - file: Where the bytes are written; an existing file is replaced. After an error, or an outcome other than
-    ///     success, it does not exist.
+    ///   - file: The destination; an existing file is replaced. After an error, or an outcome other than success, it
+    ///     does not exist.
     ///   - label: Identifies the transfer if it outlives the process; see ``UnattendedTransfer``.
     ///   - progress: Called while the bytes arrive.
     public func downloadFile(
@@ -48,17 +49,17 @@ extension ServerConnection {
         }
     }
 
-    /// What the server has to say about a file.
+    /// The server's reply to a download.
     enum Delivery: Sendable {
-        /// It has sent the bytes, or there are none.
+        /// The server has sent the bytes, or has none.
         case outcome(Outcome<DownloadedFile>)
         case elsewhere(RemoteFile)
     }
 
     /// Adds the metadata that a reply has omitted.
     ///
-    /// The group may have moved on since the download began. That does not matter as long as the file's metadata still have
-    /// the requested version, which the server verifies.
+    /// The group may have changed since the download began. That does not matter as long as the file's metadata still
+    /// have the requested version, which the server verifies.
     private func completed(
         _ outcome: Outcome<DownloadedFile>, by request: DownloadFileRequest
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
@@ -79,7 +80,7 @@ extension ServerConnection {
                         fileUUID: request.fileUUID, appMetaDataVersion: version, masterVersion: masterVersion,
                         sharingGroupUUID: request.sharingGroupUUID))
             } catch {
-                // Replaced or deleted: the index tells what there is now.
+                // Replaced or deleted: the index shows the current state.
                 guard error.code == .refused, masterVersion != request.masterVersion else { throw error }
                 return .stale(current: masterVersion)
             }
@@ -94,10 +95,10 @@ extension ServerConnection {
         return .stale(current: masterVersion)
     }
 
-    /// How often the metadata of one download are asked for while the group moves on.
+    /// The maximum number of metadata requests of one download while the group changes.
     private static let maximumMetaDataRequests = 10
 
-    /// Bytes at an address in their owner's storage.
+    /// A file at an address in its owner's storage.
     struct RemoteFile: Sendable {
         var address: DirectDownload
         var appMetaData: HeaderMetaData
@@ -120,7 +121,7 @@ extension ServerConnection {
         call.label = label
         return try await perform(call) { reply throws(ServerConnectionError) in
             do throws(ServerConnectionError) {
-                if reply.response.status.code == 416 { throw Self.mismatch("the file is shorter than its part") }
+                if reply.response.status.code == 416 { throw Self.mismatch("the file is shorter than the part") }
                 return try await Self.delivery(by: partial.assembled(reply), in: file)
             } catch {
                 partial.discard()
@@ -131,7 +132,7 @@ extension ServerConnection {
 
     /// The outcome of a download whose reply was kept, such as that of an ``UnattendedTransfer``; its bytes are
     /// verified. Metadata that were too long for the reply are not part of it: ``DownloadedFile/lacksAppMetaData``.
-    /// - Throws: ``ServerConnectionError`` as ``downloadFile(_:to:label:progress:)``, without another attempt.
+    /// - Throws: ``ServerConnectionError`` like ``downloadFile(_:to:label:progress:)``, without a retry.
     public static func downloadOutcome(
         of reply: HTTPReply, in file: URL
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
@@ -139,7 +140,7 @@ extension ServerConnection {
             try check(reply, of: .downloadFile, expecting: [206])
             switch try await delivery(by: reply, in: file) {
             case .outcome(let outcome): return outcome
-            // Only requests that ask for it get such a reply.
+            // Only requests that ask for it receive such a reply.
             case .elsewhere: throw mismatch("the bytes are elsewhere")
             }
         }
@@ -181,15 +182,15 @@ extension ServerConnection {
         }
     }
 
-    /// Compares the bytes that came with a reply with what was announced.
-    /// - Returns: How many they are.
+    /// Compares a reply's bytes with the announced length and checksum.
+    /// - Returns: The number of bytes.
     /// - Throws: ``ServerConnectionError/Code/contentMismatch``, and errors of reading the file.
     static func verify(
         _ file: URL, of reply: HTTPReply, _ announced: CheckSum, in storage: CloudStorageType
     ) async throws(ServerConnectionError) -> Int64 {
         let length = reply.fileLength ?? 0
         if let announced = reply.announcedFileLength, announced != length {
-            throw mismatch("\(length) bytes came instead of \(announced)")
+            throw mismatch("\(length) bytes arrived instead of \(announced)")
         }
         let checkSum: CheckSum
         do {
@@ -199,7 +200,7 @@ extension ServerConnection {
         } catch {
             throw ServerConnectionError(.fileUnwritable, endpoint: .downloadFile, underlyingError: error)
         }
-        guard checkSum == announced else { throw mismatch("the checksum is another one") }
+        guard checkSum == announced else { throw mismatch("the checksum differs") }
         return length
     }
 
@@ -210,7 +211,7 @@ extension ServerConnection {
 }
 
 extension DownloadFileRequest {
-    /// The same download, with the bytes from the owner's storage itself or not.
+    /// The same download, either directly from the owner's storage or through the server.
     fileprivate func asking(isDirect: Bool) -> DownloadFileRequest {
         DownloadFileRequest(
             fileUUID: fileUUID, fileVersion: fileVersion, masterVersion: masterVersion,
@@ -235,7 +236,7 @@ extension Outcome<DownloadedFile> {
 }
 
 extension HTTPReply {
-    /// How long the whole file is, also if the reply has only the end of it; nil if that is not announced, or is the
+    /// The length of the whole file, even if the reply contains only its end; nil if it is not announced, or is the
     /// length of encoded bytes.
     fileprivate var announcedFileLength: Int64? {
         guard header(.contentEncoding) == nil else { return nil }

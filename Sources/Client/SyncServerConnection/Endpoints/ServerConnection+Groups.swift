@@ -53,7 +53,7 @@ extension ServerConnection {
         try await checked(request)
     }
 
-    /// A second attempt would be stale or gone, and so would not show whether the first succeeded.
+    /// Without a retry: a second attempt would be stale or gone, and would not show whether the first succeeded.
     private func checked<Message: RequestMessage>(
         _ message: Message
     ) async throws(ServerConnectionError) -> Outcome<Void> where Message.Response == MasterVersionCheckedResponse {

@@ -9,7 +9,7 @@ extension ServerConnection {
         try await perform(request, repetition: .ifNotCarriedOut).sharingInvitationUUID
     }
 
-    /// Asks the server what an invitation offers; needs no credentials.
+    /// Requests the details of an invitation; needs no credentials.
     /// - Returns: Nil if it never existed, is used up, or expired.
     public func sharingInvitationInfo(
         _ invitation: SharingInvitationUUID

@@ -10,28 +10,28 @@ struct PiecewiseUpload<Request: PiecewiseRequest>: Sendable {
     let progress: (@Sendable (TransferProgress) -> Void)?
 }
 
-/// What a connection has found out about uploads in pieces.
+/// A connection's findings about uploads in pieces.
 struct PieceSupport: Sendable {
-    /// The size from which on files are sent in pieces; of smaller ones little can be lost.
+    /// The minimum size of files that are sent in pieces; smaller files can lose little.
     static let smallestFileBytes: Int64 = 4 << 20
-    /// The size of a piece. It is in memory while it is sent, and a multiple of what all storages keep.
+    /// The size of a piece, which is in memory while it is sent; a multiple of the units that all storages keep.
     static let pieceBytes: Int64 = 16 << 20
 
-    /// Whether the server does not take any.
+    /// Whether the server does not support uploads in pieces.
     var isAbsent = false
-    /// Groups whose storage takes a file in one piece only.
+    /// Groups whose storage accepts files only in one piece.
     var wholeFilesOnly: Set<SharingGroupUUID> = []
-    /// Groups for whose storage the server has given no address to send to.
+    /// Groups for whose storage the server has provided no upload address.
     var withoutDirectUploads: Set<SharingGroupUUID> = []
-    /// Groups whose storage could not be reached to read from.
+    /// Groups whose storage could not be reached for downloads.
     var withoutDirectDownloads: Set<SharingGroupUUID> = []
 }
 
 extension ServerConnection {
-    /// The version of the draft that this library speaks.
+    /// The version of the draft that this library implements.
     private static let draftInteropVersion = "6"
 
-    /// An upload that the server knows, and how far it has got.
+    /// An upload that the server knows, with its progress.
     private struct Begun {
         var uploadUUID: UploadUUID
         var offset: Int64
@@ -61,7 +61,7 @@ extension ServerConnection {
         while true {
             beginnings += 1
             do throws(ServerConnectionError) {
-                // What has once gone wrong with an address is not tried again.
+                // A direct upload that has failed is not retried.
                 let asksForAddress = beginnings == 1 && lengthBytes >= DirectUpload.smallestFileBytes
                 switch try await begin(upload, lengthBytes: lengthBytes, direct: asksForAddress) {
                 case .answered(let outcome): return outcome
@@ -98,7 +98,7 @@ extension ServerConnection {
     ) async throws(ServerConnectionError) -> Beginning<Request.Done> {
         let group = upload.request.sharingGroupUUID
         let isDirect = direct && Request.canBeDirect && mayUploadDirectly(in: group)
-        // Of OneDrive, whose own hash is not the checksum.
+        // OneDrive's own hash differs from the checksum.
         let storageHash =
             isDirect && upload.request.checkSum.flavour == .sha1 ? try? await StorageHash.ofFile(at: upload.file) : nil
         if Task.isCancelled { throw ServerConnectionError(.cancelled, endpoint: .createUpload, isRetryable: true) }
@@ -118,8 +118,8 @@ extension ServerConnection {
         return beginning
     }
 
-    /// Sends what is missing. After a lost connection it goes on where the storage has the bytes, as long as each
-    /// ``RetryPolicy/maximumAttempts`` attempts bring it further.
+    /// Sends the missing bytes. After a lost connection, resumes at the storage's position, as long as every
+    /// ``RetryPolicy/maximumAttempts`` attempts make progress.
     private func send<Request: PiecewiseRequest>(
         _ upload: PiecewiseUpload<Request>, to begun: Begun, _ lengthBytes: Int64
     ) async throws(ServerConnectionError) -> Outcome<Request.Done> {
@@ -154,7 +154,7 @@ extension ServerConnection {
         _ upload: PiecewiseUpload<Request>, _ range: Range<Int64>, to uploadUUID: UploadUUID, of lengthBytes: Int64
     ) async throws(ServerConnectionError) -> PieceReply<Request.Done> {
         let request = AppendToUploadRequest(uploadUUID, masterVersion: upload.request.presentMasterVersion)
-        // Sent again only if the server has not seen it: otherwise the upload may have got to another position.
+        // Sent again only if the server has not seen it: otherwise the upload may have reached another position.
         var call = Self.appending(
             request, from: range.lowerBound, isLast: range.upperBound == lengthBytes, repetition: .ifNotCarriedOut)
         call.body = range.isEmpty ? .none : .part(of: upload.file, range)
@@ -184,7 +184,7 @@ extension ServerConnection {
         return call
     }
 
-    /// How many bytes need not be sent again.
+    /// The number of bytes that need not be sent again.
     private func offset(
         of uploadUUID: UploadUUID, upTo lengthBytes: Int64
     ) async throws(ServerConnectionError) -> Int64 {
@@ -198,12 +198,12 @@ extension ServerConnection {
 }
 
 extension ServerConnectionError {
-    /// Whether the upload exists no more, and may succeed if it is begun anew: it has expired, or its bytes were damaged.
+    /// Whether the upload no longer exists, and may succeed if restarted: it has expired, or its bytes were damaged.
     fileprivate var endsUpload: Bool {
         serverCode == .uploadUnknown || code == .refused && isRetryable && serverCode != .uploadConflict
     }
 
-    /// Whether a piece may have been kept, wholly or in part, so that its upload goes on.
+    /// Whether a piece may have been kept, wholly or in part, so that its upload continues.
     fileprivate var leavesPieces: Bool {
         switch code {
         case .connectionLost, .timedOut, .serverFailed, .invalidReply: isRetryable
@@ -214,7 +214,7 @@ extension ServerConnectionError {
 }
 
 extension HTTPReply {
-    /// The position from which on bytes are missing, at most the length of the file.
+    /// The position of the first missing byte, at most the length of the file.
     /// - Throws: ``ServerConnectionError/Code/invalidReply``.
     fileprivate func uploadOffset(
         of endpoint: EndpointName, upTo lengthBytes: Int64

@@ -4,9 +4,9 @@ public import SyncProtocol
 extension ServerConnection {
     /// Stages a new file, or the next version of one.
     ///
-    /// Large files are sent in pieces if server and executor can do that: a lost connection, or a call that ended early,
-    /// costs only what the storage has not kept yet. Whoever calls again with the same request, also with another master
-    /// version, goes on where the last call ended.
+    /// Large files are sent in pieces if server and executor support that: a lost connection, or a call that ended
+    /// early, costs only the bytes that the storage has not kept yet. Another call with the same request, even with
+    /// another master version, continues from there.
     /// - Parameters:
     ///   - file: The file's contents, which must not change meanwhile; their checksum is part of the request (see
     ///     ``SyncProtocol/CheckSum/ofFile(at:flavour:)``).
@@ -28,7 +28,7 @@ extension ServerConnection {
     }
 
     /// The outcome of an upload whose reply was kept, such as that of an ``UnattendedTransfer``.
-    /// - Throws: ``ServerConnectionError`` as ``uploadFile(_:from:label:progress:)``, without another attempt.
+    /// - Throws: ``ServerConnectionError`` like ``uploadFile(_:from:label:progress:)``, without a retry.
     public static func uploadOutcome(of reply: HTTPReply) async throws(ServerConnectionError) -> Outcome<StagedFile> {
         try await outcome { () throws(ServerConnectionError) in
             try check(reply, of: .uploadFile)
@@ -51,8 +51,8 @@ extension ServerConnection {
         }
     }
 
-    /// Maximum size of a query with metadata: with the headers it passes proxies that take 8 KiB of request line (Apache) or
-    /// 16 KiB of request (HAProxy). The server itself takes 60,000 bytes of query and headers.
+    /// Maximum size of a query with metadata: with the headers it passes proxies that accept 8 KiB of request line
+    /// (Apache) or 16 KiB of request (HAProxy). The server itself accepts 60,000 bytes of query and headers.
     static let maximumQueryMetadataBytes = 6_000
 
     /// Stages a change of a committed file's app metadata. Long metadata are sent as the body, if the server supports
@@ -80,13 +80,13 @@ extension ServerConnection {
         try await staging(Call(request, repetition: .always))
     }
 
-    /// Lists what this user has staged on this device in one group.
+    /// Lists the changes that this user has staged on this device in one group.
     public func uploads(in group: SharingGroupUUID) async throws(ServerConnectionError) -> [FileInfo] {
         try await perform(GetUploadsRequest(sharingGroupUUID: group), repetition: .always).uploads
     }
 
-    /// Discards what this user has staged on this device in one group: all of it, or the changes of some files or of a
-    /// batch.
+    /// Discards changes that this user has staged on this device in one group: all of them, or those of some files or
+    /// of a batch.
     /// - Returns: The number of discarded changes.
     /// - Throws: ``ServerConnectionError/Code/notSupported`` if the server does not support it, among others.
     public func discardUploads(_ request: DiscardUploadsRequest) async throws(ServerConnectionError) -> Int {
@@ -95,10 +95,10 @@ extension ServerConnection {
 
     /// Commits everything that this user has staged on this device in one group outside of batches.
     ///
-    /// With a ``DoneUploadsRequest/commitID`` it is retried if its reply is lost, provided that the server has
+    /// A request with a ``DoneUploadsRequest/commitID`` is retried if its reply is lost, provided that the server has
     /// extensions.
     /// - Parameter deletions: The number of staged deletions: servers of older generations remove the objects from the
-    ///   clouds before they reply, and get 5 s more for each.
+    ///   clouds before they reply, so each adds 5 s to the timeout.
     /// - Returns: The number of committed changes; the group's master version has increased by one.
     public func doneUploads(
         _ request: DoneUploadsRequest, deletions: Int = 0

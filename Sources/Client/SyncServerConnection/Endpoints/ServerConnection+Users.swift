@@ -6,9 +6,9 @@ extension ServerConnection {
         try await perform(HealthCheckRequest(), repetition: .always)
     }
 
-    /// Asks the server who the caller is; signs in an existing user.
+    /// Asks the server to identify the caller; signs in an existing user.
     ///
-    /// Sent once, and its answer counts: it is retried neither as is nor with other credentials.
+    /// Sent only once, and its answer counts: it is retried neither unchanged nor with other credentials.
     public func checkCredentials() async throws(ServerConnectionError) -> SignInOutcome {
         do throws(ServerConnectionError) {
             let request = CheckCredsRequest(reportIdentity: true)

@@ -3,9 +3,10 @@ import HTTPTypes
 import SyncProtocol
 
 extension HTTPRequest {
-    /// A request to an address at somebody's storage, which is itself the authorization: it carries no credentials.
-    /// - Parameter schemes: The only ones that are used.
-    /// - Returns: Nil if the address is of no use.
+    /// A request to an address in a user's storage. The address is itself the authorization: the request carries no
+    /// credentials.
+    /// - Parameter schemes: The allowed schemes.
+    /// - Returns: Nil if the address is unusable.
     init?(_ method: Method, atStorage url: String, schemes: Set<String>) {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme, schemes.contains(scheme),
             let authority = parts.authority
@@ -17,27 +18,27 @@ extension HTTPRequest {
     }
 }
 
-/// A provider's upload session, as far as requests to its address and their replies go (docs/protocol.md, section 8.29).
+/// The requests to a provider's upload session, and their replies (docs/protocol.md, section 8.29).
 struct StorageSession: Sendable {
-    /// What a reply says about the session.
+    /// The state of the session according to a reply.
     enum Answer: Sendable, Hashable {
         /// The storage has all bytes.
         case finished
-        /// It waits for the bytes from this position on.
+        /// It waits for the bytes from this position.
         case expects(Int64)
-        /// There is no such session, perhaps because it has ended with its object.
+        /// The session does not exist, perhaps because it has ended with its object.
         case unknown
-        /// The storage may be asked later where to go on.
+        /// The position is unknown; the storage may be asked later.
         case unclear(retryAfter: Duration?)
         /// It has not answered in time.
         case silent
-        /// Nothing can come in this way.
+        /// The session accepts no bytes.
         case refused
     }
 
-    /// About the size of a request that has not all of the file. It is in memory while it is sent.
+    /// Approximate size of a request with a part of the file, which is in memory while it is sent.
     private static let pieceBytes: Int64 = 16 << 20
-    /// What all requests to a session of OneDrive are smaller than.
+    /// The limit below which all requests to a OneDrive session must stay.
     private static let fragmentLimitBytes: Int64 = 60 << 20
 
     let lengthBytes: Int64
@@ -45,7 +46,7 @@ struct StorageSession: Sendable {
     private let granularityBytes: Int64
     private let request: HTTPRequest
 
-    /// - Returns: Nil if the address is of no use, or no session's.
+    /// - Returns: Nil if the address is unusable, or not that of a session.
     init?(_ direct: DirectUpload, ofBytes lengthBytes: Int64, schemes: Set<String>) {
         guard direct.form != .whole, lengthBytes > 0,
             var request = HTTPRequest(.put, atStorage: direct.url, schemes: schemes),
@@ -58,7 +59,7 @@ struct StorageSession: Sendable {
         granularityBytes = direct.granularityBytes ?? 1
     }
 
-    /// Asks where to go on.
+    /// Asks for the position to resume at.
     var question: HTTPRequest {
         var question = request
         if form == .fragments {
@@ -70,7 +71,7 @@ struct StorageSession: Sendable {
         return question
     }
 
-    /// What to send in one request from a position on: everything, or what ends at a multiple of the granularity.
+    /// The bytes to send in one request from a position: all remaining ones, or up to a multiple of the granularity.
     func range(from position: Int64) -> Range<Int64> {
         if position == 0, form == .resumable || lengthBytes < Self.fragmentLimitBytes { return 0..<lengthBytes }
         let end = (position + Self.pieceBytes) / granularityBytes * granularityBytes
@@ -86,7 +87,7 @@ struct StorageSession: Sendable {
 
     /// - Parameters:
     ///   - isQuestion: Whether it is a reply to ``question``.
-    ///   - now: To interpret a date in `Retry-After`.
+    ///   - now: The current date, to interpret a date in `Retry-After`.
     func answer(_ reply: HTTPReply, isQuestion: Bool, now: Date) -> Answer {
         let status = reply.response.status.code
         switch (form, status) {
@@ -97,7 +98,7 @@ struct StorageSession: Sendable {
             return first == lengthBytes ? .finished : expected(first)
         case (_, 200), (_, 201): return .finished
         case (_, 404), (_, 410): return .unknown
-        // Another position than ours, or another request that has not ended there.
+        // The session is at another position, or another request to it has not ended.
         case (.fragments, 409), (.fragments, 416), (_, 408), (_, 429), (_, 500...):
             let value = reply.header(.retryAfter)
             return .unclear(retryAfter: value.flatMap { RetryAfter.duration($0, now: now) })
@@ -110,14 +111,14 @@ struct StorageSession: Sendable {
         return .expects(position)
     }
 
-    /// The position behind `bytes=0-LAST`; nil if it is of another form.
+    /// The position after `bytes=0-LAST`; nil for any other form.
     private static func end(of range: String) -> Int64? {
         let parts = range.split(separator: "-")
         guard parts.count == 2, parts[0] == "bytes=0" || parts[0] == "0", let last = Int64(parts[1]) else { return nil }
         return last.addingReportingOverflow(1).overflow ? nil : last + 1
     }
 
-    /// Where the first of `nextExpectedRanges` begins; nil if there is none.
+    /// The start of the first of `nextExpectedRanges`; nil if there is none.
     private static func firstExpected(in reply: HTTPReply) -> Int64? {
         struct State: Decodable {
             var nextExpectedRanges: [String]

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Admits a limited number of tasks at a time; the others wait in order of arrival.
 ///
-/// `URLSession` could do that, by its limit of connections to one host. But that of FoundationNetworking (Swift 6.3)
-/// then leaves some of the waiting requests alone until they time out, and counts the waiting time.
+/// `URLSession` could do that with its limit of connections to one host. But FoundationNetworking (Swift 6.3) then
+/// leaves some waiting requests idle until they time out, and counts the waiting time.
 final class AdmissionGate: Sendable {
     private struct State {
         var free: Int
@@ -14,7 +14,7 @@ final class AdmissionGate: Sendable {
     private let state: Mutex<State>
 
     init(_ limit: Int) {
-        precondition(limit > 0, "somebody has to get through")
+        precondition(limit > 0, "the limit must be positive")
         state = Mutex(State(free: limit))
     }
 
@@ -27,7 +27,7 @@ final class AdmissionGate: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isAdmitted: Bool? = state.withLock { state in
-                    // The handler below may have run already, and found no waiting task.
+                    // The handler below may already have run, and found no waiting task.
                     if Task.isCancelled { return false }
                     if state.free > 0 {
                         state.free -= 1
@@ -46,7 +46,7 @@ final class AdmissionGate: Sendable {
         }
     }
 
-    /// Releases the admission to the task that has waited longest.
+    /// Passes the admission to the task that has waited longest.
     func leave() {
         let next = state.withLock { state in
             if state.waiters.isEmpty {

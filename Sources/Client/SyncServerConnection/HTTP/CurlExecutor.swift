@@ -8,26 +8,27 @@
     /// (docs/adr/0092-libcurl-on-linux.md).
     ///
     /// At most 6 short requests, and the configured number of transfers, are in progress at once; others wait for their
-    /// turn, which does not count towards any timeout. All of them share one thread, which sleeps while nothing arrives, and
-    /// ends half a minute after the last one.
+    /// turn, which does not count towards any timeout. All of them share one thread, which sleeps while nothing
+    /// arrives, and ends half a minute after the last exchange.
     ///
-    /// A request ends after a bounded time, whatever the server does:
-    /// - a connection is there after 30 s (``longestConnecting``) or the exchange's idle timeout, whichever is shorter, with
-    ///   name lookup, TCP and TLS; otherwise the failure is ``TransportFailure/Kind/notConnected``;
-    /// - bytes of the request's body are taken at least once in each idle timeout;
-    /// - the head of the reply is complete one idle timeout after the last bytes were taken, whatever comes instead of it;
+    /// A request ends after a bounded time, regardless of the server's behavior:
+    /// - name lookup, TCP and TLS together complete within 30 s (``longestConnecting``) or the exchange's idle timeout,
+    ///   whichever is shorter; otherwise the failure is ``TransportFailure/Kind/notConnected``;
+    /// - the network accepts bytes of the request's body at least once in each idle timeout;
+    /// - the head of the reply is complete one idle timeout after the last bytes were accepted, regardless of other
+    ///   data;
     /// - bytes of the reply's body arrive at least once in each idle timeout;
-    /// - all of that takes 7 days at most.
+    /// - everything together takes at most 7 days.
     ///
-    /// A server that accepts connections and never answers is thus left after one idle timeout. Cancellation takes effect
-    /// within milliseconds, also while a name is looked up or a connection is made.
+    /// A request to a server that accepts connections and never answers therefore ends after one idle timeout.
+    /// Cancellation takes effect within milliseconds, even during a name lookup or while connecting.
     ///
-    /// Short requests use HTTP/2 if the server offers it. Files are sent and received with HTTP/1.1, each on a connection of
-    /// its own: an early refusal then arrives through all common proxies. Proxies of the environment are used
+    /// Short requests use HTTP/2 if the server offers it. Files are sent and received with HTTP/1.1, each on a separate
+    /// connection, so that an early refusal arrives through all common proxies. Proxies of the environment are used
     /// (`https_proxy`, `no_proxy`).
     ///
-    /// A reply in memory has at most 256 MiB, its headers 256 KiB in all and 100 KiB in one. A request other than GET and HEAD
-    /// is never sent twice by itself.
+    /// A reply in memory has at most 256 MiB; its headers have at most 256 KiB in total, and 100 KiB each. The executor
+    /// never repeats a request other than GET and HEAD.
     public final class CurlExecutor: HTTPExecutor {
         private let loop: TransferLoop
         private let caFile: String?
@@ -35,16 +36,16 @@
         private let requestGate = AdmissionGate(6)
         private let transferGate: AdmissionGate
 
-        /// The allowed number of concurrent transfers; servers allow a user no more, unless configured to.
+        /// The allowed number of concurrent transfers; by default, servers allow a user no more.
         public static let possibleTransfers = 1...32
         /// The maximum time for name lookup, TCP and TLS together.
         public static let longestConnecting: Duration = .seconds(30)
 
-        /// Creates an executor; makes no connection yet.
+        /// Creates an executor, without a connection yet.
         /// - Parameters:
         ///   - maximumTransfers: The maximum number of concurrent transfers; clamped to ``possibleTransfers``.
-        ///   - certificateAuthorities: A PEM file of the authorities to trust. Nil: those in the file that
-        ///     `SSL_CERT_FILE` names in the environment, as for OpenSSL's programs; without it those of the system.
+        ///   - certificateAuthorities: A PEM file of the authorities to trust. Nil: those in the file that the
+        ///     environment variable `SSL_CERT_FILE` names, as for OpenSSL's programs; without it the system's.
         public convenience init(maximumTransfers: Int = 4, certificateAuthorities: URL? = nil) {
             self.init(
                 maximumTransfers: maximumTransfers, certificateAuthorities: certificateAuthorities,
@@ -77,7 +78,7 @@
                 await withCheckedContinuation { continuation in
                     reception.report(to: continuation)
                     loop.start(transfer, reception)
-                    // The handler may have run before there was a transfer to cancel.
+                    // The handler may have run before the transfer existed.
                     if Task.isCancelled { reception.cancel(in: loop) }
                 }
             } onCancel: {
@@ -86,7 +87,7 @@
             return try result.get()
         }
 
-        /// The body determines these.
+        /// Headers that the body determines.
         private static let framing: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
 
         private func transfer(_ exchange: HTTPExchange) throws(TransportFailure) -> Transfer {
@@ -115,7 +116,7 @@
         ) throws(TransportFailure) -> Request.Body {
             var file: ArrivingBody?
             switch body {
-            // With a length, where the method allows a body.
+            // Sends a length of 0 if the method allows a body.
             case .none: return .bytes([])
             case .bytes(let data): return .bytes([UInt8](data))
             case .file(let url): file = ArrivingBody(file: url.path, patience: patience)
@@ -140,7 +141,7 @@
         }
     }
 
-    /// Collects what arrives for one exchange, and resumes its caller.
+    /// Collects the reply of one exchange, and resumes its caller.
     private final class Reception: TransferReceiver {
         typealias Outcome = Result<HTTPReply, TransportFailure>
 
@@ -241,7 +242,7 @@
         private static func outcome(of result: Result<Void, CurlError>, _ state: inout State) -> Outcome {
             state.arriving?.end()
             if case .failure(let error) = result { return .failure(state.failure ?? TransportFailure(curl: error)) }
-            // The connection has ended within the head, which libcurl does not call an error.
+            // The connection has ended within the head, which libcurl does not report as an error.
             guard let response = state.response else { return .failure(TransportFailure(.interrupted)) }
             do throws(TransportFailure) {
                 let length = try state.arriving?.complete()
@@ -252,12 +253,12 @@
         }
     }
 
-    /// The bytes of a download until it is complete: in the exchange's partial download, or else in a file beside the
-    /// destination that exists only meanwhile.
+    /// The bytes of a download until it is complete: in the exchange's partial download, otherwise in a temporary file
+    /// beside the destination.
     private final class ArrivingFile: Sendable {
         private let partial: PartialDownload
         private let destination: URL
-        /// What the file had when this attempt began to write, or has now.
+        /// The number of bytes in the file, including those of earlier attempts.
         var receivedBytes: Int64 { partial.receivedBytes }
 
         /// Nil if the body of the reply is not the file's.
@@ -268,7 +269,7 @@
                 exchange.partial
                 ?? PartialDownload(destination.appendingPathExtension("partial-\(UUID().uuidString)"))
             do {
-                // The caller has asked for a part without saying which bytes it has: they are all that there is.
+                // The caller has requested a part without a partial download: the reply's bytes are the whole result.
                 let isPart = exchange.partial == nil && response.status.code == 206
                 guard try partial.begin(isPart ? HTTPResponse(status: .ok) : response) else { return nil }
             } catch {
@@ -280,7 +281,7 @@
             do { try partial.append(Data(bytes)) } catch { throw TransportFailure(storing: error) }
         }
 
-        /// Ends an attempt; what has arrived stays as long as the partial download does.
+        /// Ends an attempt; the received bytes stay as long as the partial download does.
         func end() { partial.end() }
 
         /// Moves the file to its destination.
@@ -309,24 +310,24 @@
     }
 
     extension TransportFailure {
-        /// What the caller can conclude from an error of libcurl (libcurl-errors(3)).
+        /// Classifies an error of libcurl (libcurl-errors(3)) by what the caller can conclude from it.
         fileprivate init(curl error: CurlError) {
             let kind: Kind =
                 switch error {
                 case .notSent, .forbiddenAddress: .notConnected
                 case .tls(_, let message): Self.isBrokenConnection(message) ? .notConnected : .untrusted
                 case .timedOut, .tooSlow: .timedOut
-                // No HTTP/1 or later; no status line or header; an encoding that cannot be undone.
+                // Not HTTP/1 or later; no status line or header; an encoding that cannot be decoded.
                 case .interrupted(code: 1, _), .interrupted(code: 8, _), .interrupted(code: 61, _): .malformed
                 case .interrupted, .partial, .otherHTTPVersion, .outOfMemory: .interrupted
                 case .responseTooLarge, .invalidRequest: .malformed
-                // Nobody has cancelled it: the file has become shorter while it was sent.
+                // Not cancelled by the caller: the file has become shorter while it was being sent.
                 case .cancelled: .fileUnreadable
                 }
             self.init(kind, underlying: error)
         }
 
-        /// Whether the connection has ended in the middle of the TLS handshake, for which there is no code of its own (as of
+        /// Whether the connection has ended during the TLS handshake, for which libcurl has no separate code (as of
         /// libcurl 7.88: lib/vtls/openssl.c, `ossl_connect_step2`, and lib/cf-socket.c).
         private static func isBrokenConnection(_ message: String) -> Bool {
             ["OpenSSL SSL_connect:", "Recv failure:", "Send failure:"].contains { message.hasPrefix($0) }

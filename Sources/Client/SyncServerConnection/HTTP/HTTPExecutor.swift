@@ -15,7 +15,7 @@ public protocol HTTPExecutor: Sendable {
     /// If the surrounding task is cancelled, the transfer ends at once and the failure is
     /// ``TransportFailure/Kind/cancelled``.
     /// - Parameter progress: called while the bodies of large transfers are transferred; on any thread, in order.
-    /// - Throws: ``TransportFailure`` if there is no complete reply, regardless of its status.
+    /// - Throws: ``TransportFailure`` without a complete reply; any status is a reply.
     func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)?
     ) async throws(TransportFailure) -> HTTPReply
@@ -56,10 +56,10 @@ public struct HTTPExchange: Sendable {
     public var body: Body
     /// The file for the body of a reply with the status 200; an existing file is replaced. Nil: kept in memory.
     public var destination: URL?
-    /// What keeps the body for ``destination`` if the connection is lost. An executor may ignore it, and so does
-    /// ``URLSessionExecutor`` in background sessions, whose downloads the system resumes.
+    /// Keeps the body for ``destination`` if the connection is lost. An executor may ignore it, as
+    /// ``URLSessionExecutor`` does in background sessions, whose downloads the system resumes.
     public var partial: PartialDownload?
-    /// Maximum time without progress, the wait for the reply's head included.
+    /// Maximum time without progress, including the wait for the reply's head.
     public var idleTimeout: Duration
     /// Identifies a transfer if it outlives the process; see ``UnattendedTransfer``.
     public var label: String?
@@ -97,8 +97,8 @@ public struct HTTPReply: Sendable, Hashable, Codable {
     public var response: HTTPResponse
     /// The body; empty if it was written to a file.
     public var body: Data
-    /// The number of bytes in the file; nil if it was not written, because the status was neither 200 nor 206 or no file
-    /// was requested.
+    /// The number of bytes in the file; nil if no file was written, because the status was neither 200 nor 206, or no
+    /// file was requested.
     public var fileLength: Int64?
 
     /// Creates a reply.
@@ -129,11 +129,11 @@ public struct TransferProgress: Sendable, Hashable {
     }
 }
 
-/// Why there is no reply.
+/// The reason for a missing reply.
 public struct TransportFailure: Error, Sendable {
     /// The kinds of failures, by what the caller can conclude.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// No connection to the server: nothing of the request was sent.
+        /// No connection to the server: no part of the request was sent.
         case notConnected
         /// The connection was lost: the server may have processed the request.
         case interrupted
@@ -172,7 +172,7 @@ public struct TransportFailure: Error, Sendable {
 }
 
 extension TransportFailure {
-    /// The failure to take over what arrives.
+    /// A failure to store received bytes.
     init(storing error: any Error) {
         self = error as? TransportFailure ?? TransportFailure(.fileUnwritable, underlying: error)
     }

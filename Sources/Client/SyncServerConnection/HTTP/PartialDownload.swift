@@ -3,10 +3,10 @@ public import HTTPTypes
 import SyncProtocol
 import Synchronization
 
-/// What has arrived of a file, over the attempts to download it (RFC 9110, sections 13.1.5 and 14).
+/// The received bytes of a file, across several attempts to download it (RFC 9110, sections 13.1.5 and 14).
 ///
 /// An executor that supports it writes the body to ``file`` while it arrives, and leaves it there if the connection is
-/// lost; the next attempt then asks for the rest, of the same bytes.
+/// lost; the next attempt then requests the rest of the same bytes.
 public final class PartialDownload: Sendable {
     /// The file with the bytes that have arrived; it exists only between ``begin(_:)`` and the end of the download.
     public let file: URL
@@ -14,7 +14,7 @@ public final class PartialDownload: Sendable {
     private struct State {
         /// The reply that began the download.
         var whole: HTTPResponse?
-        /// What identifies the bytes; nil if they cannot be resumed.
+        /// The entity tag of the bytes; nil if they cannot be resumed.
         var tag: String?
         var receivedBytes: Int64 = 0
         var handle: FileHandle?
@@ -22,17 +22,17 @@ public final class PartialDownload: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter file: a name that nobody else uses, in a folder that exists.
+    /// - Parameter file: an unused name in an existing folder.
     public init(_ file: URL) {
         self.file = file
     }
 
     deinit { discard() }
 
-    /// How many bytes have arrived.
+    /// The number of bytes that have arrived.
     public var receivedBytes: Int64 { state.withLock { $0.receivedBytes } }
 
-    /// The headers that ask for what is missing; none if everything is.
+    /// The headers that request the missing bytes; none if all are missing.
     public var requestHeaders: HTTPFields {
         state.withLock { state in
             guard let tag = state.tag, state.receivedBytes > 0 else { return [:] }
@@ -43,10 +43,10 @@ public final class PartialDownload: Sendable {
         }
     }
 
-    /// Takes a reply's head.
-    /// - Returns: whether the body is the file, or the rest of it, and is to be passed to ``append(_:)``; `false` for a
+    /// Accepts a reply's head.
+    /// - Returns: whether the body is the file, or the rest of it, and must be passed to ``append(_:)``; `false` for a
     ///   body without file contents.
-    /// - Throws: if the file cannot be written; ``TransportFailure`` if the reply has other bytes than were asked for.
+    /// - Throws: if the file cannot be written; ``TransportFailure`` if the reply does not have the requested bytes.
     public func begin(_ response: HTTPResponse) throws -> Bool {
         try state.withLock { state in
             switch response.status.code {
@@ -80,7 +80,7 @@ public final class PartialDownload: Sendable {
         }
     }
 
-    /// Ends an attempt; what has arrived stays.
+    /// Ends an attempt; the received bytes stay.
     public func end() {
         state.withLock { state in
             try? state.handle?.close()
@@ -88,10 +88,10 @@ public final class PartialDownload: Sendable {
         }
     }
 
-    /// Call when the file is complete and has been moved away: should there be another attempt, it begins anew.
+    /// Call when the file is complete and has been moved away: another attempt starts from the beginning.
     public func complete() { state.withLock { $0.tag = nil } }
 
-    /// Deletes what has arrived: the next attempt begins anew.
+    /// Deletes the received bytes: the next attempt starts from the beginning.
     public func discard() {
         state.withLock { state in
             try? state.handle?.close()
@@ -100,7 +100,7 @@ public final class PartialDownload: Sendable {
         try? FileManager.default.removeItem(at: file)
     }
 
-    /// The reply to the download as if it had come in one piece: status and headers are those of its beginning.
+    /// The reply to the download as if it had arrived in one piece: with the status and headers of the first reply.
     func assembled(_ reply: HTTPReply) -> HTTPReply {
         guard reply.response.status.code == 206, let whole = state.withLock({ $0.whole }) else { return reply }
         var reply = reply
@@ -108,7 +108,7 @@ public final class PartialDownload: Sendable {
         return reply
     }
 
-    /// A strong tag of bytes that are not encoded.
+    /// The strong entity tag of unencoded bytes.
     private static func tag(of response: HTTPResponse) -> String? {
         guard response.headerFields[.contentEncoding] == nil,
             let tag = response.headerFields[ResponseHeader.entityTag.fieldName], tag.hasPrefix("\"")

@@ -3,7 +3,7 @@ import SyncProtocol
 
 /// The value of `Retry-After` (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// How long to wait from `now`; nil if the value is neither seconds nor a date. A date in the past means zero.
+    /// The wait from `now`; nil if the value is neither seconds nor a date. A date in the past means zero.
     static func duration(_ value: String, now: Date) -> Duration? {
         let text = value.trimmingCharacters(in: .whitespaces)
         if let seconds = Int64(text) { return .seconds(max(0, seconds)) }

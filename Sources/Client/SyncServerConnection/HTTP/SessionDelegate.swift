@@ -12,7 +12,7 @@ struct RunningTask {
     static let maximumErrorBytes = 64 << 10
 
     let destination: URL?
-    /// What the body is written to until it is complete.
+    /// The destination of the body until it is complete.
     let partial: PartialDownload?
     /// Whether the body is the file's.
     var isFile = false
@@ -23,9 +23,9 @@ struct RunningTask {
     var fileLength: Int64?
     var failure: TransportFailure?
     var state = TransferProgress()
-    /// When the session last reported something about the task, or it began.
+    /// The time of the session's last report about the task, or of its start.
     fileprivate(set) var lastEvent = ContinuousClock.now
-    /// Ends the wait for a task that the session reports nothing more about.
+    /// Ends the wait for a task about which the session stops reporting.
     fileprivate var watchdog: Task<Void, Never>?
 
     init(
@@ -78,11 +78,11 @@ final class TaskRegistry: Sendable {
         return running ?? newUnattended()
     }
 
-    /// Ends the wait for a task, with ``TransportFailure/Kind/timedOut``, once the session has reported nothing about it
-    /// for so long; what it reports later is ignored.
+    /// Ends the wait for a task, with ``TransportFailure/Kind/timedOut``, once the session has reported nothing about
+    /// it for `longestSilence`; later reports are ignored.
     ///
-    /// FoundationNetworking (Swift 6.3) sometimes loses a task on a busy machine: the request has been sent, the connection
-    /// is closed or the reply has arrived, but neither the end nor a timeout is ever reported.
+    /// FoundationNetworking (Swift 6.3) sometimes loses a task on a busy machine: the request has been sent, the
+    /// connection is closed or the reply has arrived, but it reports neither the end nor a timeout.
     func watch(_ task: URLSessionTask, longestSilence: Duration) {
         let watchdog = Task { [weak self] in
             while let last = self?.lastEvent(of: task), !Task.isCancelled {
@@ -114,9 +114,9 @@ final class TaskRegistry: Sendable {
     }
 }
 
-/// Collects what the session reports about its tasks.
+/// Collects the session's reports about its tasks.
 ///
-/// `URLSession` calls it on one queue, one call after the other.
+/// `URLSession` calls it on one queue, one call at a time.
 final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
     private let tasks: TaskRegistry
 
@@ -124,7 +124,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         self.tasks = tasks
     }
 
-    /// There are no redirects in the protocol, and no other host must receive the credentials.
+    /// The protocol has no redirects, and no other host may receive the credentials.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -299,7 +299,7 @@ extension TransportFailure {
             default: .interrupted
             }
         #if canImport(FoundationNetworking)
-            // There is no error code for certificates that libcurl does not accept (CURLE_PEER_FAILED_VERIFICATION).
+            // Foundation has no error code for certificates that libcurl rejects (CURLE_PEER_FAILED_VERIFICATION).
             if kind == .interrupted, String(reflecting: error).contains("SSL certificate problem") {
                 self.init(.untrusted, underlying: Self.withoutAddress(error))
                 return

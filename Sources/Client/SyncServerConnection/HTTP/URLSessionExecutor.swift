@@ -10,15 +10,15 @@ import HTTPTypes
 /// Performs requests with `URLSession`: uploads from files, downloads to files. The implementation for apps on Apple's
 /// platforms.
 ///
-/// On Linux use ``CurlExecutor``: FoundationNetworking (Swift 6.3) keeps a processor busy while it waits, does not return from
-/// some authentication challenges, and ends the process if a connection is closed within a reply's header line. This class is
-/// there for tests of what Apple's platforms do.
+/// On Linux use ``CurlExecutor``: FoundationNetworking (Swift 6.3) keeps a processor busy while it waits, does not
+/// return from some authentication challenges, and ends the process if a connection is closed within a reply's header
+/// line. On Linux, this class exists only to test the behavior on Apple's platforms.
 ///
 /// At most 6 short requests, and the configured number of transfers, are in progress at once; others wait for their
 /// turn, which does not count towards any timeout.
 ///
 /// Uses two sessions, so that an app can let its transfers continue in the background while short requests run only
-/// while the app does. The sessions end with the executor, as does what is still in progress in them.
+/// while the app does. The sessions, and any tasks still in progress, end with the executor.
 public final class URLSessionExecutor: HTTPExecutor {
     private let requests: URLSession
     private let transfers: URLSession
@@ -26,7 +26,7 @@ public final class URLSessionExecutor: HTTPExecutor {
     private let requestGate = AdmissionGate(6)
     private let transferGate: AdmissionGate
 
-    /// The allowed number of concurrent transfers; servers allow a user no more, unless configured to.
+    /// The allowed number of concurrent transfers; by default, servers allow a user no more.
     public static let possibleTransfers = 1...32
 
     /// Creates the sessions.
@@ -58,7 +58,8 @@ public final class URLSessionExecutor: HTTPExecutor {
         if tasks.unattended == nil { transfers.invalidateAndCancel() } else { transfers.finishTasksAndInvalidate() }
     }
 
-    /// Background sessions take whole files only; these go on without the app, which would have to cut the next part.
+    /// Background sessions accept only whole files; they continue without the app, which would have to supply the next
+    /// part.
     public var sendsParts: Bool { transfers.configuration.identifier == nil }
 
     /// The labels of the transfers in progress, including those that an earlier process has started.
@@ -79,7 +80,7 @@ public final class URLSessionExecutor: HTTPExecutor {
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.timeoutIntervalForRequest = 60
         configuration.timeoutIntervalForResource = 7 * 24 * 3_600
-        // More than are ever used; see AdmissionGate.
+        // More than is ever needed; see AdmissionGate.
         configuration.httpMaximumConnectionsPerHost = 64
         return configuration
     }
@@ -107,7 +108,7 @@ public final class URLSessionExecutor: HTTPExecutor {
                     tasks.watch(task, longestSilence: exchange.idleTimeout * 1.25)
                 #endif
                 task.resume()
-                // The handler may have run before there was a task to cancel.
+                // The handler may have run before the task existed.
                 if Task.isCancelled { task.cancel() }
             }
         } onCancel: {
@@ -161,7 +162,7 @@ public final class URLSessionExecutor: HTTPExecutor {
             if ![.get, .head].contains(exchange.request.method) { request.httpBody = Data() }
         }
         guard exchange.destination != nil else { return requests.dataTask(with: request) }
-        // Background sessions take no data tasks.
+        // Background sessions do not support data tasks.
         guard exchange.partial != nil, transfers.configuration.identifier == nil else {
             return transfers.downloadTask(with: request)
         }

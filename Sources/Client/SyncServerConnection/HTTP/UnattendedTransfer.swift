@@ -6,7 +6,7 @@ public import Foundation
 public struct UnattendedTransfer: Sendable {
     /// The label of the transfer's ``HTTPExchange``.
     public var label: String?
-    /// Its reply, or why there is none.
+    /// Its reply, or the failure.
     public var result: Result<HTTPReply, TransportFailure>
     /// The file with the downloaded bytes, which the app owns from now on; nil if there are none.
     public var file: URL?
@@ -23,8 +23,7 @@ public struct UnattendedTransfer: Sendable {
 public struct UnattendedTransfers: Sendable {
     /// The folder for downloaded files, each with a unique name.
     public var folder: URL
-    /// Called when a transfer has ended; one call after the other. The app must have stored the transfer when it
-    /// returns.
+    /// Called when a transfer has ended, one call at a time. The app must have stored the transfer when it returns.
     public var ended: @Sendable (UnattendedTransfer) -> Void
     /// Called when all transfers that ended while the app was not running have been reported: then call the completion
     /// handler of `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Never called on systems

@@ -12,30 +12,30 @@ extension AccountSwitchOutcome: Equatable where Value: Equatable {}
 
 /// Why the server refuses a request about a switch of accounts.
 public enum AccountSwitchRefusal: Sendable, Hashable {
-    /// The account is, or was, that of an identity.
+    /// The account belongs, or belonged, to an identity.
     case accountInUse
     /// The account has no storage, and the identity owns files or hosts others.
     case owningAccountRequired
     /// The device has no valid grant of the identity.
     case grantInvalid
-    /// The device has its grant for too short a time; from then on it counts, once the device has signed in again.
+    /// The device's grant is too recent; it is usable from that time, once the device has signed in again.
     case grantTooYoung(usableFrom: WireDate?)
-    /// The request takes a new authorization code of the account, or its password.
+    /// The request requires a new authorization code of the account, or its password.
     case freshSignInRequired
     /// The switch can no longer be undone.
     case undoExpired
-    /// A switch to another account has been begun; the server may name it.
+    /// A switch to another account is in progress; the server may identify it.
     case inProgress(AccountSwitchID?)
-    /// The server asks for credentials of the account that is to be left.
+    /// The server requires credentials of the former account.
     case oldAccountProofRequired
-    /// There is no such switch, or the proposal has expired.
+    /// The switch does not exist, or the proposal has expired.
     case unknown
-    /// The switch is confirmed, and cannot be withdrawn any more.
+    /// The switch is confirmed, and can no longer be withdrawn.
     case confirmed
     /// The identity has switched accounts since the epoch that the request names.
     case staleEpoch
 
-    /// The refusal that an error stands for; nil for all other errors.
+    /// The refusal that an error represents; nil for all other errors.
     init?(_ error: ServerConnectionError) {
         switch error.serverCode {
         case .accountInUse: self = .accountInUse

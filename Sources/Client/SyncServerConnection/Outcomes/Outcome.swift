@@ -17,7 +17,7 @@ public enum Outcome<Value: Sendable>: Sendable {
 
 extension Outcome: Equatable where Value: Equatable {}
 
-/// What is known about something that is permanently out of reach.
+/// Information about an object that is permanently out of reach.
 public struct Gone: Sendable, Hashable {
     /// The reason.
     public var reason: GoneReason
@@ -28,7 +28,7 @@ public struct Gone: Sendable, Hashable {
     public var appMetaData: String?
     /// The storage that held the contents, for a download.
     public var cloudStorageType: CloudStorageType?
-    /// Whether the contents are to be uploaded again, for a download: their owner has switched accounts.
+    /// For a download: whether the contents will be uploaded again, because their owner has switched accounts.
     public var isAwaitingReupload: Bool
     /// Whether the file has metadata that are not here; only in the outcome of a reply that was kept.
     public var lacksAppMetaData: Bool
@@ -75,7 +75,7 @@ public struct StagedFile: Sendable, Hashable {
     }
 }
 
-/// A file that was downloaded, and verified against what the server announced.
+/// A downloaded file, verified against the server's announcement.
 public struct DownloadedFile: Sendable, Hashable {
     /// The app's metadata; nil if the file has none.
     public var appMetaData: String?
@@ -109,7 +109,7 @@ public enum IndexOutcome: Sendable, Hashable {
     /// The groups, and the files if a group was named. `entityTag` identifies this state; nil if the server has no
     /// entity tags.
     case changed(IndexResponse, entityTag: String?)
-    /// Nothing has changed since the reply with the entity tag that the request had.
+    /// Nothing has changed since the reply with the request's entity tag.
     case unchanged
 }
 
@@ -117,10 +117,10 @@ public enum IndexOutcome: Sendable, Hashable {
 public struct SignedInUser: Sendable, Hashable {
     /// The server's identifier of the user.
     public var userID: UserID
-    /// A token that lives longer, to be used from now on (Facebook).
+    /// A longer-lived token, to be used from now on (Facebook).
     public var accessToken: Secret?
-    /// Whether the server can use the user's storage only as long as the access token is valid: ask the user for the
-    /// consent that grants a refresh token.
+    /// Whether the server can use the user's storage only as long as the access token is valid: ask the user for
+    /// consent to a refresh token.
     public var lacksOfflineAccess: Bool
     /// The identity above the account; nil if the server is of an older generation, which has none.
     public var identity: AccountIdentity?
@@ -140,10 +140,10 @@ public struct SignedInUser: Sendable, Hashable {
 public enum SignInOutcome: Sendable, Hashable {
     /// The account has a user.
     case user(SignedInUser)
-    /// The account has no user, or the token is not accepted; servers of older generations do not say which.
+    /// The account has no user, or the token is not accepted; servers of older generations do not distinguish these.
     case noUser(ServerErrorCode?)
-    /// The person has switched to another account, of that type if the server says it: sign in with that one. If it was not
-    /// that person who has switched, this device can undo it until then.
+    /// The person has switched to another account: sign in with that account, whose type the server may report. If the
+    /// person did not make the switch, this device can undo it until the given time.
     case retired(activeAccountType: AccountType?, undoUntil: WireDate? = nil)
 }
 

@@ -34,17 +34,17 @@ extension ServerConnectionError {
         accountSwitchID = body?.switchId
         undoUntil = body?.undoUntil
         usableFrom = body?.usableFrom
-        // The sentences of other codes are for developers.
+        // The messages of other codes are for developers.
         if code == .serverUnavailable, serverCode.map({ $0 == ErrorCode.maintenance.rawValue }) ?? true {
             maintenanceMessage = ServiceMessage(reply)?.text
         }
     }
 
-    /// The error for a reply that something between the client and the server has made: it says nothing about the user, the
-    /// file or the group.
+    /// The error for a reply that an intermediary between client and server has generated: it reveals nothing about the
+    /// user, the file or the group.
     init(foreign reply: HTTPReply, endpoint: EndpointName) {
         let status = reply.response.status.code
-        // 413, 414, 431: the proxy's limits, and the same request has the same size next time.
+        // 413, 414, 431: the proxy's limits; a retry of the same request would have the same size.
         self.init(
             .invalidReply, endpoint: endpoint, status: status, isRetryable: ![413, 414, 431].contains(status),
             detail: "the reply is not from a SyncServer")
@@ -54,7 +54,7 @@ extension ServerConnectionError {
     private static func code(_ status: Int, _ serverCode: String?, _ endpoint: EndpointName) -> Code {
         switch status {
         case 401: .signInRequired
-        // An older server knows neither the path nor this error code.
+        // An older server supports neither the path nor this error code.
         case 404, 405:
             endpoint.isExtension && (serverCode == nil || serverCode == ServerErrorCode.endpointUnknown.rawValue)
                 ? .notSupported : .refused
@@ -67,7 +67,7 @@ extension ServerConnectionError {
         }
     }
 
-    /// For servers that do not say so: client errors are not retryable.
+    /// For servers that do not report it: client errors are not retryable.
     private static func isRetryable(_ status: Int) -> Bool {
         switch status {
         case 408, 429: true
@@ -79,7 +79,7 @@ extension ServerConnectionError {
 }
 
 extension EndpointName {
-    /// Whether servers of older generations lack the endpoint.
+    /// Whether the endpoint is missing from servers of older generations.
     var isExtension: Bool {
         switch self {
         case .discardUploads, .getSharingInvitations, .revokeSharingInvitation, .getSharingGroupMembers,
@@ -113,12 +113,11 @@ extension HTTPReply {
         }
     }
 
-    /// Whether a reply is to be taken for the server's, although something in front of it may have made it: a proxy, or the
-    /// sign-in page of a network.
+    /// Whether a reply counts as the server's, and not as that of a proxy or a network's sign-in page.
     ///
-    /// Servers send their version with every reply. SyncServerII leaves it out of a 401, and sends no body with it. The library
-    /// believes everybody who says that the service is closed, busy or broken.
-    /// - Parameter extensions: What is known of the server.
+    /// Servers send their version with every reply. SyncServerII omits it from a 401, which has no body. The library
+    /// accepts from any sender that the service is closed, busy or broken.
+    /// - Parameter extensions: The known extensions of the server.
     func isFromServer(of extensions: ServerExtensions) -> Bool {
         guard header(.serverVersion) == nil, header(.errorCode) == nil else { return true }
         switch response.status.code {

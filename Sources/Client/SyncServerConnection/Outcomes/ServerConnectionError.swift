@@ -1,11 +1,11 @@
 public import SyncProtocol
 
-/// Why a request has produced no result.
+/// Why a request produced no result.
 ///
 /// New codes may be added: switch over ``code`` with a default case, and use ``isRetryable`` there. Expected
 /// concurrency between devices, such as a stale master version, is an outcome and never an error.
 public struct ServerConnectionError: Error, Sendable {
-    /// What the app can do about it.
+    /// The kind of error, which determines the remedy.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The name of the code.
         public let rawValue: String
@@ -20,7 +20,7 @@ public struct ServerConnectionError: Error, Sendable {
 
         /// The task was cancelled; whether the server has processed the request is unknown.
         public static let cancelled = Self(rawValue: "cancelled")
-        /// There is no connection to the server: wait for the network.
+        /// No connection to the server: wait for the network.
         public static let notConnected = Self(rawValue: "notConnected")
         /// The connection was lost before the reply was complete; whether the server has processed the request is
         /// unknown.
@@ -36,33 +36,33 @@ public struct ServerConnectionError: Error, Sendable {
         /// The server is older than the app requires. All further requests fail with this error
         /// until ``ServerConnection/checkServerVersion()`` succeeds.
         public static let serverVersionTooOld = Self(rawValue: "serverVersionTooOld")
-        /// The server is temporarily closed (503); ``ServerConnectionError/maintenanceMessage`` may say why.
+        /// The server is temporarily closed (503); ``ServerConnectionError/maintenanceMessage`` may contain the reason.
         public static let serverUnavailable = Self(rawValue: "serverUnavailable")
         /// The server is busy (408, 429): retry after ``ServerConnectionError/retryAfter``.
         public static let busy = Self(rawValue: "busy")
         /// The server, or a service behind it, failed (5xx).
         public static let serverFailed = Self(rawValue: "serverFailed")
-        /// The server refuses the request (4xx); ``ServerConnectionError/serverCode`` says why.
+        /// The server refuses the request (4xx); ``ServerConnectionError/serverCode`` identifies the reason.
         public static let refused = Self(rawValue: "refused")
-        /// What was requested is permanently out of reach (410).
+        /// The requested object is permanently out of reach (410).
         public static let gone = Self(rawValue: "gone")
         /// The server is of an older generation, which does not support this.
         public static let notSupported = Self(rawValue: "notSupported")
-        /// The reply does not conform to the protocol, or something between the client and the server has made it.
+        /// The reply does not conform to the protocol, or comes from an intermediary between client and server.
         public static let invalidReply = Self(rawValue: "invalidReply")
-        /// The received bytes are not those that the server announced.
+        /// The received bytes differ from the server's announcement.
         public static let contentMismatch = Self(rawValue: "contentMismatch")
         /// The file to be sent cannot be read.
         public static let fileUnreadable = Self(rawValue: "fileUnreadable")
         /// The received bytes cannot be stored: is the disk full?
         public static let fileUnwritable = Self(rawValue: "fileUnwritable")
-        /// The request cannot be sent as it is.
+        /// The request cannot be sent in this form.
         public static let invalidRequest = Self(rawValue: "invalidRequest")
     }
 
-    /// What the app can do about it.
+    /// The kind of error, which determines the remedy.
     public var code: Code
-    /// The requested endpoint; nil if there was none.
+    /// The requested endpoint; nil if none.
     public var endpoint: EndpointName?
     /// The reply's status; nil if there was no reply.
     public var status: Int?
@@ -74,19 +74,19 @@ public struct ServerConnectionError: Error, Sendable {
     public var activeAccountType: AccountType?
     /// The account switch that is in progress; only with ``ServerErrorCode/switchInProgress``.
     public var accountSwitchID: AccountSwitchID?
-    /// Until when this device can undo the switch that retired the account; only with ``ServerErrorCode/accountRetired``, and
-    /// nil if it cannot.
+    /// The time until which this device can undo the switch that retired the account; only with
+    /// ``ServerErrorCode/accountRetired``, and nil if it cannot.
     public var undoUntil: WireDate?
-    /// From when on the device's grant can begin a switch; only with ``ServerErrorCode/grantTooYoung``.
+    /// The time from which the device's grant can begin a switch; only with ``ServerErrorCode/grantTooYoung``.
     public var usableFrom: WireDate?
     /// Whether the same request may succeed later without any other change.
     public var isRetryable: Bool
-    /// The minimum time to wait before a retry, if the server, or what answers in its place, specifies one; mostly with
-    /// ``Code/busy`` and ``Code/serverUnavailable``.
+    /// The minimum time to wait before a retry, if the server or its stand-in specifies one; mostly with ``Code/busy``
+    /// and ``Code/serverUnavailable``.
     public var retryAfter: Duration?
-    /// Why something is gone, with ``Code/gone``.
+    /// The reason for ``Code/gone``.
     public var goneReason: GoneReason?
-    /// With ``Code/serverUnavailable``: the operator's message, or what the reply says to people; nil if there is neither.
+    /// With ``Code/serverUnavailable``: the operator's message, or the reply's message to people; nil without either.
     /// One line of at most 1,000 characters, without markup.
     public var maintenanceMessage: String?
     /// The underlying error, for the developer's log.
@@ -125,7 +125,7 @@ extension ServerConnectionError: CustomStringConvertible, CustomDebugStringConve
         return parts.joined(separator: ", ")
     }
 
-    /// The same with the underlying error.
+    /// ``description`` with the underlying error.
     public var debugDescription: String {
         var text = description
         if let detail { text += ": \(detail)" }

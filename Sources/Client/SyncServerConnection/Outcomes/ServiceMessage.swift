@@ -2,18 +2,18 @@ import Foundation
 import HTTPTypes
 import SyncProtocol
 
-/// What a reply says to people while the service is closed: one line of text, whoever has sent it. The server sends JSON, an
-/// operator's own page or a proxy HTML, a `FailoverMessage` plain text.
+/// A reply's message to people while the service is closed: one line of text, from any sender. The server sends JSON,
+/// an operator's own page or a proxy sends HTML, a `FailoverMessage` is plain text.
 struct ServiceMessage {
-    /// What is kept of a message, in characters.
+    /// Maximum length of a message, in characters.
     private static let maximumCharacters = 1_000
-    /// Larger bodies are no messages.
+    /// Larger bodies are not messages.
     private static let maximumBytes = 64 << 10
 
     /// Not empty; without markup, line breaks and control characters.
     let text: String
 
-    /// Nil if the reply says nothing.
+    /// Nil if the reply contains no message.
     init?(_ reply: HTTPReply) {
         guard reply.body.count <= Self.maximumBytes, let body = String(data: reply.body, encoding: .utf8) else {
             return nil
@@ -40,7 +40,7 @@ struct ServiceMessage {
         var message: String?
     }
 
-    /// The sentence in JSON: of the server, of problem details (RFC 9457), of others, or the text that is all.
+    /// The message in JSON: the server's, that of problem details (RFC 9457) or of other formats, or a single string.
     private static func member(of json: Data) -> String? {
         let decoder = JSONDecoder()
         if let text = try? decoder.decode(String.self, from: json) { return text }
@@ -49,9 +49,9 @@ struct ServiceMessage {
         return body?.error ?? body?.detail ?? others?.message ?? body?.title
     }
 
-    /// The text of a page, without what is not displayed.
+    /// The displayed text of a page.
     private static func withoutMarkup(_ page: String) -> String {
-        // Elements within a line leave no space behind, others do.
+        // Inline elements leave no space behind; others do.
         let patterns = [
             (#"(?is)<!--.*?-->|<(head|script|style)\b.*?</\1\s*>"#, " "),
             (#"(?i)</?(a|abbr|b|code|em|i|small|span|strong|u)(\s[^>]*)?>"#, ""), (#"<[^>]*>"#, " "),
@@ -60,8 +60,7 @@ struct ServiceMessage {
         for (pattern, replacement) in patterns {
             text = text.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)
         }
-        // What a text must not contain literally, and what stands for a space. Ampersands come last, since they begin the
-        // others.
+        // Escaped characters and spaces. Ampersands come last, since they begin the other entities.
         for (entity, character) in [
             ("&nbsp;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"),
             ("&amp;", "&"),

@@ -2,7 +2,7 @@ import Foundation
 import SyncAccounts
 import SyncClient
 
-/// The account that is signed in under a name.
+/// An account that is signed in under a name.
 struct Account: Codable {
     /// How the person signed in.
     enum Kind: String, Codable {
@@ -18,7 +18,7 @@ struct Account: Codable {
     var sandboxAccount: String?
 }
 
-/// The files of the account with a given name.
+/// The files of an account, by its name.
 struct AccountFiles {
     let folder: URL
     private var file: URL { folder.appending(path: "account.json") }
@@ -36,7 +36,7 @@ struct AccountFiles {
             throw Failure(.noPermission, "nobody is signed in; use syncdir sign-in")
         }
         do { return try JSONDecoder().decode(Account.self, from: bytes) } catch {
-            throw Failure(.configuration, "\(file.path) is not what syncdir wrote")
+            throw Failure(.configuration, "\(file.path) was changed, and cannot be read; use syncdir sign-in")
         }
     }
 
@@ -46,16 +46,16 @@ struct AccountFiles {
         try JSONEncoder().encode(account).write(to: file, options: .atomic)
     }
 
-    /// What is in the files; nil for a file that does not exist.
+    /// The contents of the files; nil for a file that does not exist.
     var contents: [URL: Data?] {
         Dictionary(uniqueKeysWithValues: [file, credentials].map { ($0, try? Data(contentsOf: $0)) })
     }
 
-    /// Restores what was in the files.
+    /// Restores the contents of the files.
     func restore(_ contents: [URL: Data?]) throws {
         for (file, bytes) in contents {
             if let bytes {
-                // The file is there, and keeps its permissions.
+                // Written in place, so that the file keeps its permissions.
                 let handle = try FileHandle(forWritingTo: file)
                 try handle.truncate(atOffset: 0)
                 try handle.write(contentsOf: bytes)

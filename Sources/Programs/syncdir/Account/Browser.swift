@@ -2,7 +2,7 @@ import Foundation
 
 /// The system's browser.
 enum Browser {
-    /// Asks the system to open a page; does nothing without a browser: the person has the address.
+    /// Asks the system to open a page; does nothing without a browser, since the address is printed as well.
     static func open(_ url: URL) {
         #if os(macOS)
             let program = "/usr/bin/open"

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where the program keeps its files, according to the XDG Base Directory Specification.
+/// The program's folders, according to the XDG Base Directory Specification.
 struct Folders {
     /// For `config.json`.
     let configuration: URL
@@ -15,7 +15,7 @@ struct Folders {
                 return URL(filePath: path, directoryHint: .isDirectory).appending(path: "syncdir")
             }
             guard let home = environment["HOME"], home.hasPrefix("/") else {
-                throw Failure(.configuration, "neither HOME nor \(variable) says where files can be kept")
+                throw Failure(.configuration, "neither HOME nor \(variable) names a folder for the program's files")
             }
             return URL(filePath: home, directoryHint: .isDirectory).appending(path: fallback + "/syncdir")
         }
@@ -61,17 +61,17 @@ struct Configuration: Codable {
     var nextcloud: Nextcloud?
     /// The folder in the storage of accounts that need one; `SyncServer` by default.
     var cloudFolderName: String?
-    /// MIME types by file name extension, in addition to those that every server knows.
+    /// MIME types by file name extension, in addition to those that every server accepts.
     var mimeTypes: [String: String]?
 
-    /// Reads the file; empty if there is none.
+    /// Reads the file; empty if it does not exist.
     init(_ folders: Folders) throws {
         let file = folders.configuration.appending(path: "config.json")
         guard FileManager.default.fileExists(atPath: file.path) else { return }
         do {
             self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: file))
         } catch {
-            throw Failure(.configuration, "\(file.path) is not the JSON that it should be")
+            throw Failure(.configuration, "\(file.path) is not valid JSON, or has an invalid member")
         }
     }
 }

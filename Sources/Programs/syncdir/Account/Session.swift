@@ -31,7 +31,7 @@ struct Session {
         return SandboxSignIn(sandbox: sandbox, accountID: id)
     }
 
-    /// Fresh credentials of another account that is signed in on this computer, for a server that asks for them once.
+    /// Fresh credentials of another account that is signed in on this computer, for a single request.
     /// - Throws: ``Failure`` if nobody is signed in under that name.
     func freshCredentials(ofAccount name: String) async throws -> Credentials {
         let files = AccountFiles(try Folders(), name)
@@ -40,15 +40,15 @@ struct Session {
             throw Failure(.noPermission, "nobody is signed in as \(name); use syncdir sign-in --account \(name)")
         }
         do { return try await provider.refresh(known) } catch {
-            // They may still be accepted, as those of providers that issue nothing to renew them with.
+            // The server may still accept them: some providers issue no means to renew credentials.
             return known
         }
     }
 
-    /// How people sign in; nil for the sandbox.
+    /// The account's sign-in scheme; nil for the sandbox.
     static func scheme(_ kind: Account.Kind, _ configuration: Configuration) throws -> AccountScheme? {
         func missing(_ name: String) -> Failure {
-            Failure(.configuration, "config.json names no client for \(name); see docs/syncdir.md")
+            Failure(.configuration, "config.json has no client for \(name); see docs/syncdir.md")
         }
         switch kind {
         case .sandbox: return nil
@@ -66,7 +66,7 @@ struct Session {
         case .nextcloud:
             guard let client = configuration.nextcloud else { throw missing("nextcloud") }
             guard let site = URL(string: client.address), site.scheme == "https", site.host() != nil else {
-                throw Failure(.configuration, "the Nextcloud's address in config.json is none: \(client.address)")
+                throw Failure(.configuration, "the Nextcloud's address in config.json is invalid: \(client.address)")
             }
             return .nextcloud(
                 at: site, clientID: client.clientID, clientSecret: client.clientSecret,
@@ -74,14 +74,14 @@ struct Session {
         }
     }
 
-    /// The client library with a store of its own in `storeFolder`.
+    /// The client library with its store in `storeFolder`.
     func server(storeFolder: URL, maximumTransfers: Int = 1) throws -> SyncServer {
         guard let url = URL(string: account.server) else {
-            throw Failure(.configuration, "the server's address is none: \(account.server)")
+            throw Failure(.configuration, "the server's address is invalid: \(account.server)")
         }
         var settings = SyncServer.Configuration(
             serverURL: url, storeFolder: storeFolder, cloudFolderName: configuration.cloudFolderName ?? "SyncServer")
-        // The commands sync by themselves.
+        // The commands sync explicitly.
         settings.syncsPendingUploadsAtLaunch = false
         settings.maximumTransfers = maximumTransfers
         return try SyncServer(configuration: settings, credentialProvider: credentials)
@@ -100,10 +100,10 @@ struct Session {
         }
     }
 
-    /// The shortest beginning of a UUID that names a group.
+    /// The minimum length of a UUID prefix that identifies a group.
     private static let shortestPrefix = 4
 
-    /// The group that `text` means: its UUID, or its name, or the beginning of its UUID, if only one has it.
+    /// The group that `text` identifies: by its UUID, its name or the beginning of its UUID, if unique.
     static func group(_ text: String, of groups: [SharingGroup]) throws -> SharingGroup {
         if let uuid = SharingGroupUUID(text), let group = groups.first(where: { $0.sharingGroupUUID == uuid }) {
             return group
@@ -113,7 +113,7 @@ struct Session {
             meant = groups.filter { $0.sharingGroupUUID.rawValue.lowercased().hasPrefix(text.lowercased()) }
         }
         guard let group = meant.first else {
-            throw Failure(.failed, "you are in no group \(Output.printable(text)); syncdir groups shows yours")
+            throw Failure(.failed, "you are in no group \(Output.printable(text)); syncdir groups lists yours")
         }
         guard meant.count == 1 else {
             let lines = meant.map {
@@ -121,7 +121,7 @@ struct Session {
             }
             throw Failure(
                 .failed,
-                "\(meant.count) groups are called \(Output.printable(text)); choose one by its UUID, or the beginning of "
+                "\(meant.count) groups match \(Output.printable(text)); choose one by its UUID, or the beginning of "
                     + "it:\n" + lines.joined(separator: "\n"))
         }
         return group

@@ -3,25 +3,25 @@ import Foundation
 import SyncClient
 import SyncDirectory
 
-/// The options of commands on a directory.
+/// The options of commands that operate on a directory.
 struct DirectoryOptions: ParsableArguments {
     @Argument(help: "The directory.", completion: .directory)
     var directory = "."
 
     @Option(
-        help: ArgumentHelp("The group's name or UUID, or the beginning of the UUID; needed once.", valueName: "group"))
+        help: ArgumentHelp("The group's name or UUID, or the beginning of its UUID; needed once.", valueName: "group"))
     var group: String?
 
     @Flag(
         help: ArgumentHelp(
-            "Delete missing files for everybody, however many they are.",
-            discussion: "Else more than a third of the files, if they are at least 20, are not deleted."))
+            "Delete missing files for everybody, regardless of their number.",
+            discussion: "By default, they are kept if they are at least 20, and more than a third of all files."))
     var allowDeletions = false
 
-    @Flag(name: .shortAndLong, help: "Tell only what is wrong.")
+    @Flag(name: .shortAndLong, help: "Print only problems.")
     var quiet = false
 
-    /// Opens the directory for one command, with a display of its transfers.
+    /// Opens the directory for one command, and displays its transfers.
     func withDirectory(
         _ options: CommonOptions, _ transfer: TransferOptions, _ body: (OpenDirectory) async throws -> Void
     ) async throws {
@@ -48,20 +48,20 @@ struct DirectoryOptions: ParsableArguments {
 
 /// The options of commands that transfer files.
 struct TransferOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("How many files are sent, or fetched, at the same time.", valueName: "number"))
+    @Option(help: ArgumentHelp("The number of files sent, or fetched, at the same time.", valueName: "number"))
     var transfers = 4
 
     func validate() throws {
-        guard (1...32).contains(transfers) else { throw ValidationError("--transfers is 1 to 32.") }
+        guard (1...32).contains(transfers) else { throw ValidationError("--transfers must be 1 to 32.") }
     }
 }
 
 /// `syncdir sync`.
 struct SyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sync", abstract: "Makes a directory and its group equal, once.")
+        commandName: "sync", abstract: "Synchronizes a directory with its group once.")
 
-    /// Maximum number of rounds; files that change constantly must not keep the command running for ever.
+    /// Maximum number of rounds; files that change constantly must not keep the command running forever.
     static let maximumRounds = 1_000
 
     @OptionGroup var options: CommonOptions
@@ -72,10 +72,10 @@ struct SyncCommand: AsyncParsableCommand {
         var report = RoundReport()
         try await place.withDirectory(options, transfer) { directory in
             for number in 0..<Self.maximumRounds {
-                // Waiting for a file to settle asks the server nothing.
+                // Rounds that wait for a file to settle need no request.
                 let round: DirectorySynchronizer.Round
                 do { round = try await directory.synchronizer.perform(asksServer: number == 0) } catch {
-                    // What was done before it failed was done.
+                    // Changes completed before the failure are reported.
                     let unfinished = await directory.synchronizer.unfinishedRound
                     report.add(unfinished)
                     if !options.json, !place.quiet { report.tell(unfinished) }
@@ -98,18 +98,18 @@ struct SyncCommand: AsyncParsableCommand {
 /// `syncdir watch`.
 struct Watch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Keeps a directory and its group equal until it is interrupted.",
-        discussion: "Prints what it does; with --json an object a line, whose member `event` says what it tells.")
+        abstract: "Keeps a directory synchronized with its group until interrupted.",
+        discussion: "Prints each change; with --json, one object per line, whose member `event` is its type.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var place: DirectoryOptions
     @OptionGroup var transfer: TransferOptions
 
-    @Option(help: ArgumentHelp("How often the server is asked for changes.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How often to ask the server for changes.", valueName: "seconds"))
     var interval = 10.0
 
     func validate() throws {
-        guard (0.1...86_400).contains(interval) else { throw ValidationError("--interval is 0.1 to 86400.") }
+        guard (0.1...86_400).contains(interval) else { throw ValidationError("--interval must be 0.1 to 86400.") }
     }
 
     func run() async throws {
@@ -125,8 +125,8 @@ struct Watch: AsyncParsableCommand {
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Tells what of a directory is still to be sent, and which conflicts there were.",
-        discussion: "Asks no server, and works beside syncdir watch.")
+        abstract: "Lists a directory's pending changes and past conflicts.",
+        discussion: "Makes no requests, and works while syncdir watch is running.")
 
     @OptionGroup var options: CommonOptions
 

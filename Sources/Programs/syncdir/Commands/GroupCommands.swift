@@ -5,14 +5,14 @@ import SyncClient
 /// `syncdir create-group`.
 struct CreateGroup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create-group", abstract: "Creates a sharing group; the first one also makes you known.")
+        commandName: "create-group", abstract: "Creates a sharing group; the first one also registers you.")
 
     @OptionGroup var options: CommonOptions
 
     @Argument(help: "The group's name.")
     var name: String
 
-    @Flag(help: "Also if you are in a group of this name already.")
+    @Flag(help: "Create it even if you are already in a group of this name.")
     var another = false
 
     func run() async throws {
@@ -25,8 +25,8 @@ struct CreateGroup: AsyncParsableCommand {
                 if let namesake, !another {
                     throw Failure(
                         .failed,
-                        "you are in a group \(Output.printable(name)) already: \(namesake.sharingGroupUUID.rawValue); add "
-                            + "--another to have a second one of this name")
+                        "you are already in a group \(Output.printable(name)): \(namesake.sharingGroupUUID.rawValue); "
+                            + "add --another to create a second one of this name")
                 }
                 try server.createSharingGroup(sharingGroupUUID: uuid, sharingGroupName: name)
                 try await server.synced(sharingGroupUUID: uuid)
@@ -39,7 +39,7 @@ struct CreateGroup: AsyncParsableCommand {
 /// `syncdir invite`.
 struct Invite: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Makes an invitation to a group; it is good for a day.")
+        abstract: "Creates an invitation to a group; it is valid for a day.")
 
     enum Allowance: String, CaseIterable, ExpressibleByArgument {
         case read, write, admin
@@ -55,20 +55,20 @@ struct Invite: AsyncParsableCommand {
 
     @OptionGroup var options: CommonOptions
 
-    @Argument(help: "The group's name or UUID, or the beginning of the UUID.")
+    @Argument(help: "The group's name or UUID, or the beginning of its UUID.")
     var group: String
 
-    @Option(help: "What whoever accepts may do.")
+    @Option(help: "The permission of people who accept.")
     var permission = Allowance.write
 
-    @Option(help: ArgumentHelp("How many may accept, 1 to 10.", valueName: "number"))
+    @Option(help: ArgumentHelp("How many people may accept, 1 to 10.", valueName: "number"))
     var people = 1
 
-    @Flag(help: "Only for people with storage of their own.")
+    @Flag(help: "Only for accounts that include storage.")
     var ownersOnly = false
 
     func validate() throws {
-        guard (1...10).contains(people) else { throw ValidationError("--people is 1 to 10.") }
+        guard (1...10).contains(people) else { throw ValidationError("--people must be 1 to 10.") }
     }
 
     func run() async throws {
@@ -89,12 +89,12 @@ struct Join: AsyncParsableCommand {
 
     @OptionGroup var options: CommonOptions
 
-    @Argument(help: "The invitation's code.")
+    @Argument(help: "The invitation code.")
     var code: String
 
     func run() async throws {
         guard let invitation = SharingInvitationUUID(code) else {
-            throw Failure(.failed, "that is no invitation's code")
+            throw Failure(.failed, "that is not an invitation code")
         }
         let group = try await Session(options).withServer {
             try await $0.redeemSharingInvitation(invitationCode: invitation)
@@ -105,7 +105,7 @@ struct Join: AsyncParsableCommand {
 
 /// `syncdir groups`.
 struct Groups: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Shows the groups that you are a member of.")
+    static let configuration = CommandConfiguration(abstract: "Lists your groups.")
 
     @OptionGroup var options: CommonOptions
 

@@ -10,8 +10,8 @@ import SyncClient
 /// `syncdir sign-in`.
 struct SignIn: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sign-in", abstract: "Signs in with a browser, or as a person of the sandbox.",
-        discussion: "Prints the address of the provider's page, and opens it if there is a browser.")
+        commandName: "sign-in", abstract: "Signs in with a browser, or as a person in the sandbox.",
+        discussion: "Prints the address of the provider's page, and opens it if a browser is available.")
 
     enum Provider: String, EnumerableFlag {
         case google, dropbox, microsoft, nextcloud
@@ -19,31 +19,31 @@ struct SignIn: AsyncParsableCommand {
 
     @OptionGroup var options: CommonOptions
 
-    @Option(help: ArgumentHelp("Where the server answers; else as in config.json.", valueName: "url"))
+    @Option(help: ArgumentHelp("The server's address; by default the one in config.json.", valueName: "url"))
     var server: String?
 
-    @Flag(help: "Whose account.")
+    @Flag(help: "The kind of account.")
     var provider: Provider?
 
-    @Flag(help: "Only print the address.")
+    @Flag(help: "Print the address without opening it.")
     var noBrowser = false
 
-    @Option(help: ArgumentHelp("For development: the sandbox's control interface.", valueName: "url"))
+    @Option(help: ArgumentHelp("For development: the address of the sandbox's control interface.", valueName: "url"))
     var sandbox: String?
 
-    @Option(help: ArgumentHelp("The sandbox's account.", valueName: "id"))
+    @Option(help: ArgumentHelp("An existing account in the sandbox.", valueName: "id"))
     var sandboxAccount: String?
 
-    @Option(help: ArgumentHelp("Make an account of that person at the sandbox's Google.", valueName: "name"))
+    @Option(help: ArgumentHelp("Create a Google account for this person in the sandbox.", valueName: "name"))
     var sandboxPerson: String?
 
     func validate() throws {
         if sandbox != nil {
             guard (sandboxAccount == nil) != (sandboxPerson == nil), provider == nil else {
-                throw ValidationError("With --sandbox either --sandbox-account or --sandbox-person is needed.")
+                throw ValidationError("--sandbox requires either --sandbox-account or --sandbox-person.")
             }
         } else if provider == nil {
-            throw ValidationError("Name the kind of account: --google, --dropbox, --microsoft or --nextcloud.")
+            throw ValidationError("Specify the kind of account: --google, --dropbox, --microsoft or --nextcloud.")
         }
     }
 
@@ -51,7 +51,7 @@ struct SignIn: AsyncParsableCommand {
         let folders = try Folders()
         let configuration = try Configuration(folders)
         guard let server = server ?? configuration.server else {
-            throw Failure(.configuration, "name the server with --server, or in config.json")
+            throw Failure(.configuration, "specify the server with --server, or in config.json")
         }
         guard let url = URL(string: server), ["http", "https"].contains(url.scheme), url.host()?.isEmpty == false else {
             throw Failure(
@@ -68,7 +68,7 @@ struct SignIn: AsyncParsableCommand {
             try files.save(account)
             known = try await Session(options).withServer { try await $0.checkForExistingUser() }
         } catch {
-            // Who was signed in before still is.
+            // The previous person stays signed in.
             try? files.restore(former)
             throw error
         }
@@ -114,7 +114,7 @@ struct SignIn: AsyncParsableCommand {
 
     private func sandboxAccount(_ server: String, _ sandbox: String) async throws -> Account {
         guard let control = URL(string: sandbox), control.host() != nil else {
-            throw Failure(.configuration, "the sandbox's address is none: \(sandbox)")
+            throw Failure(.configuration, "the sandbox's address is invalid: \(sandbox)")
         }
         var request = URLRequest(url: control.appending(path: "sandbox/accounts"))
         if let sandboxAccount {
@@ -126,11 +126,11 @@ struct SignIn: AsyncParsableCommand {
         }
         let reply: ProviderTransport.Reply
         do { reply = try await ProviderTransport.system().send(request) } catch {
-            throw Failure(.unavailable, "the sandbox does not answer")
+            throw Failure(.unavailable, "the sandbox is not answering")
         }
         guard [200, 201].contains(reply.status),
             let person = try? JSONDecoder().decode(SandboxPerson.self, from: reply.body)
-        else { throw Failure(.failed, "the sandbox refuses: status \(reply.status)") }
+        else { throw Failure(.failed, "the sandbox refused the request: status \(reply.status)") }
         return Account(
             server: server, kind: .sandbox, person: person.name, sandbox: sandbox, sandboxAccount: person.id)
     }
@@ -139,7 +139,7 @@ struct SignIn: AsyncParsableCommand {
 /// `syncdir sign-out`.
 struct SignOut: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sign-out", abstract: "Forgets the account; directories stay as they are.")
+        commandName: "sign-out", abstract: "Removes the account's credentials; directories are unchanged.")
 
     @OptionGroup var options: CommonOptions
 

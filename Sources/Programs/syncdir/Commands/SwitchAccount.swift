@@ -7,18 +7,18 @@ import SyncDirectory
 struct SwitchAccount: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "switch-account",
-        abstract: "Goes on with the account that is signed in now, instead of a former one.",
+        abstract: "Replaces a former account of yours with the one that is signed in now.",
         discussion: """
-            Sign in with the new account first: syncdir sign-in. You stay the same person, with your groups and the \
+            First sign in with the new account: syncdir sign-in. You stay the same person, with your groups and the \
             versions of all files; the files are uploaded again from the directory, which was synchronized with the \
             former account. If it is interrupted, the same command continues. Directories of your other groups \
-            contribute their files when they are synchronized.
+            upload their files when they are synchronized.
 
-            If you can still use the former account, the server can move the files itself: sign in with the new account \
-            under a name of its own (syncdir sign-in --account new), and name the former one with --move-from.
+            If you can still use the former account, the server can move the files: sign in with the new account \
+            under another name (syncdir sign-in --account new), and specify the former one with --move-from.
 
-            If somebody else has switched your account, sign in with your own once more, and take it back with --undo, \
-            within two weeks.
+            If another person has switched your account, sign in with your own once more, and undo the switch within \
+            two weeks with --undo.
             """)
 
     enum Missing: String, CaseIterable, ExpressibleByArgument {
@@ -32,17 +32,17 @@ struct SwitchAccount: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Let the server move the files. The former account, by the name under which it is signed in.",
+            "Let the server move the files: the name under which the former account is signed in.",
             valueName: "name"))
     var moveFrom: String?
 
     @Flag(help: "Do not ask before the switch.")
     var yes = false
 
-    @Flag(help: "Withdraw a switch that is not confirmed.")
+    @Flag(help: "Cancel an unconfirmed switch.")
     var cancel = false
 
-    @Flag(help: "Undo a switch away from the account that is signed in now, which you have not made yourself.")
+    @Flag(help: "Undo a switch away from the account that is signed in now, if another person made it.")
     var undo = false
 
     @Option(
@@ -55,16 +55,16 @@ struct SwitchAccount: AsyncParsableCommand {
 
     func validate() throws {
         guard [cancel, giveUp != nil, undo].count(where: { $0 }) < 2 else {
-            throw ValidationError("--cancel, --undo and --give-up exclude each other.")
+            throw ValidationError("Use only one of --cancel, --undo and --give-up.")
         }
         guard moveFrom == nil || !(cancel || undo || giveUp != nil) else {
-            throw ValidationError("--move-from is for the switch itself.")
+            throw ValidationError("--move-from cannot be combined with --cancel, --undo or --give-up.")
         }
         guard moveFrom != options.account else {
             throw ValidationError("--move-from names the former account, --account the new one.")
         }
         guard !options.json || yes || cancel || undo || giveUp != nil else {
-            throw ValidationError("--json cannot ask: add --yes.")
+            throw ValidationError("--json cannot ask for confirmation: add --yes.")
         }
     }
 
@@ -131,14 +131,14 @@ struct SwitchAccount: AsyncParsableCommand {
         }
     }
 
-    /// What people must know before they confirm.
+    /// The consequences of the switch, shown before confirmation.
     private static func text(_ proposal: SyncServer.AccountSwitchProposal, isMoved: Bool) -> String {
         let size = ByteCountFormatStyle(style: .file, locale: Locale(identifier: "en_US"))
             .format(proposal.approximateBytes)
         var lines = [
             "From \(proposal.fromAccountType.rawValue) to \(proposal.toAccountType.rawValue):",
             isMoved
-                ? "- The server moves \(proposal.numberOfFiles) files, about \(size); what it cannot is uploaded from here."
+                ? "- The server moves \(proposal.numberOfFiles) files, about \(size); others are uploaded from here."
                 : "- \(proposal.numberOfFiles) files, about \(size), are uploaded again; that may cost money.",
             "- Your other devices and directories must sign in with the new account.",
             "- The files in the former storage stay there.",
@@ -146,10 +146,10 @@ struct SwitchAccount: AsyncParsableCommand {
         ]
         if !proposal.hostedUsers.isEmpty {
             let names = proposal.hostedUsers.map(Output.printable).joined(separator: ", ")
-            lines.append("- Files of \(names), which are in your storage, follow.")
+            lines.append("- Files of \(names), which are in your storage, are moved as well.")
         }
         if !proposal.unavailableFiles.isEmpty {
-            lines.append("- These are not here, or changed, and cannot be uploaded from this directory:")
+            lines.append("- These files are missing here, or changed, and cannot be uploaded from this directory:")
             lines += proposal.unavailableFiles.map {
                 "    " + Output.printable(DirectorySynchronizer.described($0) ?? $0.fileUUID.rawValue)
             }
@@ -175,7 +175,7 @@ struct SwitchAccount: AsyncParsableCommand {
         defer { display.cancel() }
         let move = try await server.accountSwitchServerMove()
         try server.resumeAccountSwitch()
-        // Also sends what has changed since: a next version needs no upload of the former one.
+        // Also sends later changes: a new version replaces the upload of the former one.
         for _ in 0..<SyncCommand.maximumRounds {
             let round = try await directory.synchronizer.perform()
             guard round.hasMore else { break }
@@ -186,7 +186,7 @@ struct SwitchAccount: AsyncParsableCommand {
         result.serverMove = move.map { .init($0) }
         if progress != nil {
             do throws(SyncError) { result.waiting = try await server.settleAccountSwitch() } catch {
-                // The library was faster.
+                // The library has already ended the switch.
                 guard error.code == .noAccountSwitch else { throw error }
             }
         }
@@ -202,12 +202,12 @@ struct SwitchAccount: AsyncParsableCommand {
 /// The output of `syncdir switch-account`.
 struct AccountSwitchResult: Encodable {
     enum State: String, Encodable {
-        /// The server knows the account already: there is nothing to switch.
+        /// The server already knows the account: there is nothing to switch.
         case notNeeded
         case cancelled
-        /// The account is the person's again, and no file waits.
+        /// The account belongs to the person again, and no file waits.
         case undone
-        /// The server moves files, and nothing else is to be done.
+        /// The server moves files; nothing remains to be done here.
         case moving
         /// Files still wait.
         case uploading
@@ -215,14 +215,14 @@ struct AccountSwitchResult: Encodable {
     }
 
     var state: State
-    /// How many files still wait, in all groups.
+    /// The number of files that still wait, in all groups.
     var waiting = 0
-    /// Those of this directory that could not be uploaded from it.
+    /// This directory's files that could not be uploaded from it.
     var notHere: [String] = []
-    /// What the server has moved itself; nil if it has no part in it.
+    /// The server's own part; nil if it moves no files.
     var serverMove: ServerMove?
 
-    /// How far the server is.
+    /// The server's progress.
     struct ServerMove: Encodable {
         let state: String
         let numberMoved: Int
@@ -242,15 +242,15 @@ struct AccountSwitchResult: Encodable {
     /// For people.
     var text: String {
         switch state {
-        case .notNeeded: return "The server knows this account as yours; there is nothing to switch."
+        case .notNeeded: return "This account is already yours; there is nothing to switch."
         case .cancelled: return "Nothing was switched."
         case .undone:
-            return "The switch is undone: the account is yours again. Change the password of the account if you do not"
-                + " know how this came about."
-        case .finished: return "You have switched accounts; no file waits any more."
+            return "The switch is undone: the account is yours again. If you do not know how this happened, change the"
+                + " account's password."
+        case .finished: return "You have switched accounts; no files are waiting."
         case .moving:
             return "The server moves the files: \(serverMove?.numberMoved ?? 0) moved, \(waiting) still wait."
-                + " Repeat this command to see how far it is."
+                + " Repeat this command to see its progress."
         case .uploading:
             let files = notHere.map { "not uploaded from here: \(Output.printable($0))" }
             return

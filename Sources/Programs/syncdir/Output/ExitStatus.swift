@@ -4,11 +4,11 @@ import SyncClient
 import SyncDirectory
 import SyncErrorSentences
 
-/// The exit statuses, those of sysexits.h where it has one: an interface, documented in docs/syncdir.md.
+/// The exit statuses, with the values of sysexits.h where it defines one: an interface, documented in docs/syncdir.md.
 enum ExitStatus: Int32, Codable {
     /// Something went wrong, or does not exist.
     case failed = 1
-    /// More files are missing than a command deletes for everybody without being asked to.
+    /// Too many files are missing for a command to delete them for everybody by default.
     case deletionsHeld = 3
     /// The command line is wrong.
     case commandLine = 64
@@ -42,23 +42,23 @@ struct Failure: Error {
         case let error as RecordError:
             self.init(
                 .failed,
-                "what syncdir keeps of the directory cannot be read or written; is the disk full? (\(error.description))"
+                "syncdir's record of the directory cannot be read or written; is the disk full? (\(error.description))"
             )
         case DirectoryError.directoryMoved:
-            self.init(.failed, "the directory is no longer where it was; perhaps its file system was unmounted")
+            self.init(.failed, "the directory is no longer at its path; perhaps its file system was unmounted")
         case is CancellationError: self.init(.failed, "interrupted")
         case let error as CocoaError: self.init(.failed, error.localizedDescription)
         default: return nil
         }
     }
 
-    /// What errors mean, with the commands that help.
+    /// Sentences for errors, with the commands that help.
     static let sentences = ErrorSentences(
         ErrorSentences.Remedies(
             signIn: "syncdir sign-in", createGroup: "syncdir create-group NAME", join: "syncdir join CODE",
             listGroups: "syncdir groups", undoSwitch: "syncdir switch-account --undo"))
 
-    /// Statuses of a server, or of what is behind it, that works again later.
+    /// Statuses of a server, or of a proxy or provider, that will recover.
     private static let overloaded = [429, 502, 503, 504]
 
     private init(_ error: SyncError) {

@@ -9,10 +9,10 @@ import Synchronization
 
 /// The program's output: results on standard output, the rest on standard error.
 enum Output {
-    /// Whether the terminal's current line is a drawing, to be cleared before anything else is written.
+    /// Whether the terminal's current line is a progress line, which must be cleared before other output.
     private static let isDrawn = Mutex(false)
 
-    /// Writes a result: an object for programs, or text for people.
+    /// Writes a result: a JSON object for programs, or text for people.
     static func write(_ result: some Encodable, _ text: @autoclosure () -> String, asJSON: Bool) {
         let line = asJSON ? json(result) : text()
         if !line.isEmpty { write(line + "\n", to: STDOUT_FILENO) }
@@ -43,7 +43,7 @@ enum Output {
         }
     }
 
-    /// Whether somebody watches: neither output is a pipe or a file.
+    /// Whether a person is watching: neither output is a pipe or a file.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 }
 
     /// The width of the terminal, in columns.
@@ -62,7 +62,7 @@ enum Output {
         return String(format: "%.1f \(units[unit])", value)
     }
 
-    /// A name whose characters beyond ASCII are written as code points, so that spellings can be told apart.
+    /// A name with non-ASCII characters as code points, so that people can distinguish spellings.
     static func spelled(_ text: String) -> String {
         text.unicodeScalars.map { scalar in
             scalar.isASCII ? String(scalar) : "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"

@@ -5,9 +5,9 @@ struct RoundReport: Encodable {
     var sent: [DirectorySynchronizer.Change] = []
     var received: [DirectorySynchronizer.Change] = []
     var conflicts: [DirectoryConflict] = []
-    /// What is not sent, or cannot be fetched, and why.
+    /// Files that are not sent, or cannot be fetched, and why.
     var problems: [DirectorySynchronizer.Change] = []
-    /// Files that are at the server again, which had lost them, or from which others had deleted them.
+    /// Files that the server has again, after it had lost them or others had deleted them.
     var restored: [DirectorySynchronizer.Change] = []
     /// Whether the server was restored from a backup.
     var serverWasRestored = false
@@ -36,10 +36,10 @@ struct RoundReport: Encodable {
 
     private var hasSkippedProblems = false
     private var unreachable: [DirectorySynchronizer.Change] = []
-    /// Whether all that is not sent waits for a storage that does not answer.
+    /// Whether every unsent change waits for a storage that is not answering.
     private var isUnavailable = false
 
-    /// The status with which a command ends; nil if all is done.
+    /// The exit status of the command; nil for success.
     var status: ExitStatus? {
         if !heldDeletions.isEmpty { return .deletionsHeld }
         if isUnavailable, unreachable.isEmpty, changing.isEmpty, !hasSkippedProblems { return .unavailable }
@@ -50,43 +50,43 @@ struct RoundReport: Encodable {
         case sent, received, conflicts, problems, restored, serverWasRestored, awaited, changing, skipped, heldDeletions
     }
 
-    /// Reports what a round did, for people.
+    /// Reports a round's results to people.
     func tell(_ round: DirectorySynchronizer.Round) {
         if round.serverWasRestored { Output.note(Self.serverRestored) }
-        for change in round.restored { Output.note("↑ \(Self.line(change)): it is at the server again") }
+        for change in round.restored { Output.note("↑ \(Self.line(change)): the server has it again") }
         for change in round.sent { Output.note("↑ \(Self.line(change))") }
         for change in round.received { Output.note("↓ \(Self.line(change))") }
         for conflict in round.conflicts { Output.note("! \(Self.sentence(conflict))") }
         for change in round.awaited { Output.note("… \(Self.awaiting(change))") }
     }
 
-    /// What is said once the server has gone back.
+    /// The message after the server was restored from a backup.
     static let serverRestored =
-        "The server was restored from a backup. What it has lost and this directory has is sent again, and what others "
-        + "have changed since is treated like any conflict."
+        "The server was restored from a backup. Lost files that are in this directory are sent again; changes that "
+        + "others have made since are treated like any conflict."
 
     static func awaiting(_ change: DirectorySynchronizer.Change) -> String {
-        "\(Output.printable(change.path)) comes once its owner, who has switched accounts, has uploaded it again"
+        "\(Output.printable(change.path)) will arrive when its owner, who has switched accounts, has uploaded it again"
     }
 
-    /// The lines at the end, for people.
+    /// The final lines, for people.
     var summary: String {
         (["\(sent.count) sent, \(received.count) received, \(conflicts.count) conflicts"] + complaints)
             .joined(separator: "\n")
     }
 
-    /// What is not as it should be, for people; empty if all is done.
+    /// The problems, for people; empty on success.
     var problemLines: [String] {
         var report = self
         report.skipped.removeAll { $0.what == DirectoryScan.Reason.notAFile.rawValue }
         return report.complaints
     }
 
-    /// What is left out or left alone, for people.
+    /// The files that are not synchronized or skipped, for people.
     var complaints: [String] {
         var lines = problems.map { "not synchronized: \(Self.line($0))" }
         lines += changing.map(Self.changing)
-        lines += skipped.map { "left alone: \(Self.leftAlone($0))" }
+        lines += skipped.map { "skipped: \(Self.leftAlone($0))" }
         if !heldDeletions.isEmpty { lines.append(Self.held(heldDeletions)) }
         return lines
     }
@@ -102,8 +102,8 @@ struct RoundReport: Encodable {
     static func changing(_ change: DirectorySynchronizer.Change) -> String {
         let path = Output.printable(change.path)
         return change.what == DirectoryKeeper.Restlessness.growing.rawValue
-            ? "\(path) is being changed; what it contained is sent, and the rest will be sent by the next sync"
-            : "\(path) is being changed; it will be sent by the next sync"
+            ? "\(path) is being changed; its contents so far are sent, and the next sync will send the rest"
+            : "\(path) is being changed; the next sync will send it"
     }
 
     static func leftAlone(_ change: DirectorySynchronizer.Change) -> String {
@@ -111,23 +111,23 @@ struct RoundReport: Encodable {
         return switch DirectoryScan.Reason(rawValue: change.what) {
         case .sameName:
             "\(path), spelled \(Output.spelled(change.path)): another file here has, or had, the same name in another "
-                + "spelling; rename this one to have it synchronized"
+                + "spelling; rename this one to synchronize it"
         case .unusableName:
-            "\(path): the name is not UTF-8, is too long, or has control characters; rename it to have it synchronized"
+            "\(path): the name is not UTF-8, is too long, or has control characters; rename it to synchronize it"
         case .unreadable: "\(path): it cannot be read; check its permissions"
         case .notAFile: "\(path): it is neither a file nor a folder"
         case nil: path
         }
     }
 
-    /// How many names of held deletions are told to people.
+    /// The number of held deletions that are shown as examples.
     private static let examples = 3
 
     static func held(_ paths: [String]) -> String {
         let names = paths.prefix(examples).map(Output.printable).joined(separator: ", ")
         return
-            "\(paths.count) files are missing here, such as \(names). They are not deleted for the others: an unmounted "
-            + "folder looks the same. Bring them back, or delete them for everybody with syncdir sync --allow-deletions"
+            "\(paths.count) files are missing here, such as \(names). They are not deleted for others: an unmounted "
+            + "folder looks the same. Restore them, or delete them for everybody with syncdir sync --allow-deletions"
     }
 
     static func sentence(_ conflict: DirectoryConflict) -> String {
@@ -135,9 +135,9 @@ struct RoundReport: Encodable {
         let copy = conflict.copy.map(Output.printable)
         return switch conflict.kind {
         case .bothChanged: "\(path) was changed on both sides; yours is \(copy ?? "gone")"
-        case .changedAndDeleted: "\(path) was deleted by others, and changed here: it stays"
-        case .deletedAndChanged: "\(path) was deleted here, and changed by others: it is back"
-        case .samePath: "two files are called \(path); one of them is now \(copy ?? "elsewhere")"
+        case .changedAndDeleted: "\(path) was deleted by others, and changed here: it is kept"
+        case .deletedAndChanged: "\(path) was deleted here, and changed by others: it is restored"
+        case .samePath: "two files have the path \(path); one of them is now \(copy ?? "elsewhere")"
         }
     }
 }

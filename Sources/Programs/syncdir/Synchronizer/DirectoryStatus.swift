@@ -8,22 +8,22 @@ struct DirectoryStatus: Encodable {
         var path: String
         /// `contents`, `path` or `deletion`.
         var what: String
-        /// Why it could not be sent the last time.
+        /// Why the last attempt to send it failed.
         var problem: String?
-        /// Whether it is not sent unless somebody does something.
+        /// Whether it is sent only after a person takes action.
         var isBlocked: Bool
     }
 
     var directory: String
     var group: String
-    /// Files that are recorded.
+    /// The number of recorded files.
     var files: Int
-    /// The changes to be sent: those of the directory that nobody has noticed yet, those that are noted, and those that
-    /// the library has.
+    /// The changes to send: changes in the directory that are not recorded yet, recorded changes, and those queued in
+    /// the library.
     var pending: [Pending]
-    /// How many of them are not sent unless somebody does something.
+    /// The number of pending changes that are sent only after a person takes action.
     var blocked: Int
-    /// Why nothing can be sent at all; nil if nothing is known against it.
+    /// Why nothing can be sent at all; nil if there is no known obstacle.
     var obstacle: String?
     var conflicts: [DirectoryConflict]
 

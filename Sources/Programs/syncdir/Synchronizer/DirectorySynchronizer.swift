@@ -10,37 +10,37 @@ import SyncErrorSentences
 actor DirectorySynchronizer: SyncServerDelegate {
     /// The result of one round.
     struct Round: Sendable {
-        /// What the server has now, also of what former rounds and processes began to send.
+        /// Changes that the server has now, including those that earlier rounds and processes began to send.
         var sent: [Change] = []
         var received: [Change] = []
         var conflicts: [DirectoryConflict] = []
         var skipped: [DirectoryScan.Skipped] = []
-        /// Changes that are not sent unless somebody does something, or that could not be sent at the moment, and why; also
-        /// those of former rounds and processes.
+        /// Changes that wait for a person's action, or that could not be sent at the moment, and why; including those
+        /// of earlier rounds and processes.
         var problems: [Change] = []
-        /// Files whose contents this round learned to be out of reach, and why.
+        /// Files whose contents this round found to be out of reach, and why.
         var unreachable: [Change] = []
-        /// Files that are at the server again, since others had deleted them or a restored server had lost them.
+        /// Files that the server has again, after others had deleted them or a restored server had lost them.
         var restored: [Change] = []
         /// Whether this round noticed that the server was restored from a backup.
         var serverWasRestored = false
-        /// Whether a storage did not answer, so that something must be sent again later.
+        /// Whether a storage did not answer, so that changes must be sent again later.
         var isPostponed = false
-        /// Whether something is not sent unless somebody does something.
+        /// Whether a change waits for a person's action.
         var hasBlocked = false
-        /// How long the server asks to wait before what is postponed is sent again.
+        /// The delay that the server requests before postponed changes are sent again.
         var retryAfter: Duration?
-        /// Files whose contents come once their owner, who has switched accounts, has uploaded them again.
+        /// Files whose contents arrive when their owner, who has switched accounts, has uploaded them again.
         var awaited: [Change] = []
         /// Files that have been changing for too long to wait: `growing` or `rewritten`.
         var changing: [Change] = []
-        /// Missing files whose deletion is not sent, since there are too many of them.
+        /// Missing files whose deletions are not sent, since there are too many.
         var heldDeletions: [String] = []
         /// Whether another round has work to do immediately.
         var hasMore = false
     }
 
-    /// Something that happened to a file.
+    /// A change of a file.
     struct Change: Sendable, Hashable, Encodable {
         var path: String
         /// `contents`, `path` or `deletion`; for problems, a reason.
@@ -71,7 +71,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
     private var wanted: [FileUUID] = []
     /// Whether the library does not know the group yet.
     private var needsGroups = false
-    /// Whether what a former process left set aside is still to be tried again.
+    /// Whether changes that an earlier process left set aside must still be retried.
     private var retriesSetAside = true
     /// The folders of the directory as of the last round, absolute.
     private(set) var folders: [String]
@@ -82,11 +82,11 @@ actor DirectorySynchronizer: SyncServerDelegate {
         self.group = group
     }
 
-    /// Starts: finishes what the last process left unfinished, and closes what it had queued.
+    /// Starts: completes the last process's unfinished work, and closes its queue.
     func begin(with server: SyncServer) throws {
         self.server = server
         try keeper.recover()
-        // What is queued from now on must not replace it.
+        // New changes must not replace the last process's.
         if server.sharingGroups.contains(where: { $0.sharingGroupUUID == group }) {
             try server.closeQueue(sharingGroupUUID: group)
         } else {
@@ -96,7 +96,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
 
     /// Scans the directory, and syncs.
     /// - Parameter asksServer: whether to fetch changes by others even if there is nothing to send.
-    /// - Throws: ``SyncError``, ``DirectoryError``, ``DiskError``, ``RecordError``; what was done before is kept.
+    /// - Throws: ``SyncError``, ``DirectoryError``, ``DiskError``, ``RecordError``; completed work is kept.
     func perform(asksServer: Bool = true) async throws -> Round {
         guard let server else { return Round() }
         round = Round()
@@ -112,7 +112,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         return round
     }
 
-    /// What the last round has done so far.
+    /// The last round's results so far.
     var unfinishedRound: Round { round }
 
     private func perform(by server: SyncServer, asksServer: Bool) async throws {
@@ -127,7 +127,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         round.heldDeletions = look.heldDeletions.map(\.text)
         round.changing = keeper.restlessFiles.map { Change(path: $0.path.text, what: $0.state.rawValue) }
         folders = [keeper.root.path] + look.folders.map(keeper.root.absolutePath)
-        // What was sent before a former round failed, or a former process ended.
+        // Changes that were sent before an earlier round failed, or an earlier process ended.
         try noteSent(by: server)
         let handedOver = try handOver(to: server)
         if retriesSetAside {
@@ -151,7 +151,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
             look.hasUnsettled || !wanted.isEmpty || !round.conflicts.isEmpty || (handedOver > 0 && keeper.hasWork)
     }
 
-    /// Queues again what the server rejected before and may accept now, but for what has been replaced or deleted since.
+    /// Retries changes that the server rejected before and may accept now, unless they have been replaced or deleted
+    /// since.
     private func retrySetAside(by server: SyncServer) throws {
         for change in server.pendingReport().changes where change.isDead {
             if let file = change.fileUUID { try? server.retryUpload(forFileUUID: file) }
@@ -159,8 +160,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
         try server.closeQueue(sharingGroupUUID: group)
     }
 
-    /// Whether the library has something to send that does not wait for anybody. What waits is tried again when the server
-    /// is asked for changes, not whenever a file here settles.
+    /// Whether the library has changes to send that are not waiting. Waiting changes are retried when the server is
+    /// asked for changes, not whenever a local file settles.
     private func hasUnsent(_ server: SyncServer) -> Bool {
         server.pendingReport().changes.contains { $0.isClosed && !$0.isBlocked }
     }
@@ -171,13 +172,13 @@ actor DirectorySynchronizer: SyncServerDelegate {
             round.serverWasRestored = report.serverWasRestored
             round.restored = report.restored.map { Change(path: path(of: $0) ?? $0.rawValue, what: "contents") }
         } catch let error as SyncError where error.code == .storageUnavailable && error.fileUUID != nil {
-            // Only what is in this storage waits; everything else has been exchanged.
+            // Only changes for this storage wait; everything else has been exchanged.
             round.isPostponed = true
             round.retryAfter = error.retryAfter
         }
     }
 
-    /// Takes over what the library has sent.
+    /// Records the changes that the library has sent.
     private func noteSent(by server: SyncServer) throws {
         let waiting = Set(server.pendingReport().changes.compactMap(\.fileUUID))
         for row in try keeper.settleHandedOver(waiting: waiting) {
@@ -185,7 +186,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         }
     }
 
-    /// Takes over why the library could not send something, in place of what the record says.
+    /// Records why the library could not send changes, replacing the previously recorded reasons.
     private func noteProblems(by server: SyncServer) throws {
         var problems: [FileUUID: (reason: String, isBlocked: Bool)] = [:]
         for change in server.pendingReport().changes {
@@ -213,7 +214,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         round.problems = lines.sorted { $0.path < $1.path }
     }
 
-    /// Why a file could not be sent; the only place that turns what the library says about one file into a problem.
+    /// Why a file could not be sent; the only place that turns the library's error for one file into a problem.
     private func reason(_ error: SyncError) -> String {
         let text = Failure.sentences.sentence(forFile: error)
         guard let bytes = error.fileUUID.flatMap({ keeper.record.handedOver[$0]?.bytes }), bytes > 0 else {
@@ -222,10 +223,10 @@ actor DirectorySynchronizer: SyncServerDelegate {
         return "\(Output.amount(bytes)): \(text)"
     }
 
-    /// What the library has to send, by file: the size of its contents in bytes.
+    /// The library's pending uploads, by file: the size of the contents in bytes.
     var bytesToSend: [FileUUID: Int64] { keeper.record.handedOver.mapValues(\.bytes) }
 
-    /// Queues work in the library, as much as belongs in one commit; returns the number of files.
+    /// Queues work in the library, at most one commit; returns the number of files.
     private func handOver(to server: SyncServer) throws -> Int {
         guard let group = server.sharingGroups.first(where: { $0.sharingGroupUUID == group }) else {
             throw SyncError(.notAMember, sharingGroupUUID: group)
@@ -261,7 +262,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         }
         try keeper.accepted(work)
         if case .delete = work, !server.pendingReport().changes.contains(where: { $0.fileUUID == file.fileUUID }) {
-            // It never reached the server, and nothing is left to be sent.
+            // The file never reached the server, so nothing remains to be sent.
             try keeper.dropHandedOver(file.fileUUID)
         }
         return true
@@ -274,7 +275,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         case (.delete, .deletingUnknownFile), (.delete, .fileAlreadyDeleted), (.delete, .fileQueuedForDeletion):
             try keeper.accepted(work)
         case (_, .fileAlreadyDeleted), (_, .fileQueuedForDeletion):
-            // It comes back as a new file.
+            // It is added again as a new file.
             try keeper.refused(work)
         case (.describe, .couldNotFindFileUUID):
             try keeper.mustUpload(work.file.fileUUID)
@@ -289,7 +290,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         return true
     }
 
-    // MARK: What others did
+    // MARK: Changes by others
 
     func syncServerMustResolveContentDownloadConflict(
         _ downloadContent: ServerContentType, downloadedContentAttributes: SyncAttributes,
@@ -389,6 +390,6 @@ actor DirectorySynchronizer: SyncServerDelegate {
         }
     }
 
-    /// Where a file is, for progress bars.
+    /// The path of a file, for progress lines.
     func path(of file: FileUUID) -> String? { keeper.record[file]?.path.text }
 }

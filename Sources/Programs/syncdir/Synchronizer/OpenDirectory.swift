@@ -2,20 +2,20 @@ import Foundation
 import SyncClient
 import SyncDirectory
 
-/// A directory that this process alone synchronizes, for as long as it is open.
+/// A directory that only this process synchronizes, as long as it is open.
 struct OpenDirectory {
     let root: DirectoryRoot
     let server: SyncServer
     let synchronizer: DirectorySynchronizer
 
-    /// Opens a directory; `group` is given the first time.
+    /// Opens a directory; `group` is required the first time.
     /// - Throws: ``Failure``; `SyncError` with `storeInUse` if another process has it.
     init(
         _ session: Session, path: String, group: String?, maximumTransfers: Int, allowsDeletions: Bool = false
     ) async throws {
         root = try DirectoryRoot(path: path)
         let state = URL(filePath: root.statePath, directoryHint: .isDirectory)
-        // First, since it locks out other processes.
+        // First, since the store locks out other processes.
         let server = try session.server(
             storeFolder: state.appending(path: "store"), maximumTransfers: maximumTransfers)
         do {
@@ -49,11 +49,11 @@ struct OpenDirectory {
             guard let text, text.lowercased() != known.lowercased() else { return uuid }
             let named = server.sharingGroups.first { $0.sharingGroupUUID == uuid }?.sharingGroupName
             guard text == named else {
-                throw Failure(.failed, "the directory is that of group \(known); it cannot be given another one")
+                throw Failure(.failed, "the directory belongs to group \(known); its group cannot be changed")
             }
             return uuid
         }
-        guard let text else { throw Failure(.failed, "the directory has no group yet; name one with --group") }
+        guard let text else { throw Failure(.failed, "the directory has no group yet; specify one with --group") }
         try await server.synced()
         let uuid = try Session.group(text, of: server.sharingGroups).sharingGroupUUID
         try store.set(groupSetting, to: uuid.rawValue)
@@ -64,10 +64,10 @@ struct OpenDirectory {
     func close() async { await server.close() }
 }
 
-/// The kinds of files, by the extensions of their names.
+/// The MIME types of files, by the extensions of their names.
 ///
-/// Servers know text/plain, image/jpeg and application/x-url unless configured otherwise, so anything else is sent as
-/// text; its bytes are unchanged.
+/// Servers accept text/plain, image/jpeg and application/x-url unless configured otherwise, so any other file is sent
+/// as text; its bytes are unchanged.
 struct FileKinds: Sendable {
     private let table: [String: String]
 

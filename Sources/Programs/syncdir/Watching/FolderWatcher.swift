@@ -8,9 +8,9 @@ import SyncDirectory
 #if os(Linux)
     import Dispatch
 
-    /// Reports when something in a directory changes: inotify(7).
+    /// Reports changes in a directory: inotify(7).
     ///
-    /// Changes that it misses, such as those in a new folder before it is watched, are found by periodic scans.
+    /// Periodic scans find changes that it misses, such as those in a new folder before it is watched.
     final class FolderWatcher: Sendable {
         private let descriptor: Int32
         private nonisolated(unsafe) let source: any DispatchSourceRead

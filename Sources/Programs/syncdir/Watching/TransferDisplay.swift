@@ -3,7 +3,7 @@ import SyncClient
 
 /// The progress of all transfers in one line, shown on a terminal and only for transfers that take a while.
 struct TransferDisplay {
-    /// The shortest time between two drawings, in seconds.
+    /// The minimum time between two updates of the line, in seconds.
     private static let pause: TimeInterval = 0.2
 
     /// Draws until the task is cancelled.
@@ -44,9 +44,9 @@ struct TransferDisplay {
     }
 }
 
-/// What is known of the transfers of one direction since they began.
+/// The progress of the transfers in one direction since they began.
 struct TransferTally {
-    /// How long transfers may take before they are shown, in seconds.
+    /// The duration of transfers after which they are shown, in seconds.
     private static let patience: TimeInterval = 0.5
 
     private var direction = FileTransfer.Direction.upload
@@ -57,8 +57,8 @@ struct TransferTally {
     private var expected: [FileUUID: Int64] = [:]
     private var completed: [FileUUID: Int64] = [:]
 
-    /// Notes what the library does now.
-    /// - Returns: Whether transfers have ended, so that no line is right any more.
+    /// Records the library's current activity.
+    /// - Returns: Whether transfers have ended, so that the line must be cleared.
     mutating func note(_ status: SyncStatus, sizes: [FileUUID: Int64], at now: Date) -> Bool {
         switch status {
         case .uploading(let done, let total):
@@ -76,7 +76,7 @@ struct TransferTally {
         return false
     }
 
-    /// Notes how far one file is.
+    /// Records the progress of one file.
     mutating func note(_ transfer: FileTransfer, at now: Date) {
         enter(transfer.direction, now)
         completed[transfer.fileUUID] = transfer.completedBytes
@@ -93,7 +93,7 @@ struct TransferTally {
 
     /// Such as `↑ 3 of 12 files, 12.5 of 48.0 MB, 1.2 MB/s, 30 s left, photos/a.jpg`; nil if it is too early.
     ///
-    /// The remaining time is told only if the sizes of all files are known.
+    /// The remaining time is shown only if the sizes of all files are known.
     func line(_ path: String, at now: Date, width: Int) -> String? {
         guard let begin, case let seconds = now.timeIntervalSince(begin), seconds > Self.patience else { return nil }
         let bytes = completed.values.reduce(0, +)

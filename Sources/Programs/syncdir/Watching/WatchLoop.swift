@@ -2,8 +2,8 @@ import Foundation
 import SyncClient
 import SyncDirectory
 
-/// Rounds of a directory, one after the other: after local changes, periodically for changes by others, and with
-/// back-off if the server is unreachable.
+/// Runs a directory's rounds: after local changes, periodically for changes by others, and with back-off if the server
+/// is unreachable.
 struct WatchLoop {
     private let directory: OpenDirectory
     private let interval: Duration
@@ -66,7 +66,7 @@ struct WatchLoop {
                     nextQuestion =
                         .now + max(interval, postponements > 0 ? pauseAfter(postponements, round.retryAfter) : .zero)
                 }
-                if failures > 0 { say(Event(event: "online"), "The server answers again.") }
+                if failures > 0 { say(Event(event: "online"), "The server is reachable again.") }
                 failures = 0
                 let wasBusy = tell(round, &told)
                 pause = round.hasMore ? Self.settling : max(.zero, ContinuousClock.now.duration(to: nextQuestion))
@@ -86,20 +86,20 @@ struct WatchLoop {
             }
             if interruption.isRequested { break }
             await alarm.wait(upTo: pause)
-            // One change is rarely alone, and a file that is written to all the time must not keep a core busy.
+            // Changes rarely come alone, and a constantly written file must not keep a core busy.
             try await Task.sleep(for: Self.settling)
         }
         say(Event(event: "end"), nil)
     }
 
-    /// Exponential back-off starting at one second, with jitter so that devices differ; not less than the server asks for,
-    /// within reason.
+    /// Exponential back-off starting at one second, with jitter so that devices differ; at least the delay that the
+    /// server requests, up to ``longestWantedPause``.
     private func pauseAfter(_ failures: Int, _ wanted: Duration?) -> Duration {
         let limit = min(Self.longestPause / .seconds(1), Double(1 << min(failures - 1, 10)))
         return max(.seconds(limit * Double.random(in: 0.5...1)), min(wanted ?? .zero, Self.longestWantedPause))
     }
 
-    /// What lasts, and is told when it begins.
+    /// Lasting conditions, which are reported when they begin.
     private struct Told {
         var problems: [DirectorySynchronizer.Change] = []
         var changing: [DirectorySynchronizer.Change] = []
@@ -140,7 +140,7 @@ struct WatchLoop {
         guard before != now else { return }
         let event = Event(event: "deletionsHeld", heldDeletions: now)
         if now.isEmpty {
-            say(event, "No deletion is held back any more.")
+            say(event, "Deletions are no longer held back.")
         } else if asJSON || before.isEmpty {
             say(event, RoundReport.held(now))
         }
