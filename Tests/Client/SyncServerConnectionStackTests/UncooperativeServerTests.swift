@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What FoundationNetworking gets wrong (docs/adr/0090-libcurl-on-linux.md), and servers that never finish.
+/// What FoundationNetworking gets wrong (docs/adr/0092-libcurl-on-linux.md), and servers that never finish.
 @Suite("The platform's executor, with servers that hold on to it or let go")
 struct UncooperativeServerTests {
     private let executor = PlatformExecutor()
