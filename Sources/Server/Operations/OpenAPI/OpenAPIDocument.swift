@@ -3,7 +3,7 @@ import SyncProtocol
 /// The whole protocol as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1.html), assembled from the route
 /// table, the parameter lists of the messages and the descriptions in `Endpoints`.
 public enum OpenAPIDocument {
-    /// - Parameter version: the server's.
+    /// - Parameter version: the server's version.
     public static func json(version: String) -> JSON {
         var paths: [String: JSON] = [:]
         let errors = ErrorReplies.ofAllEndpoints()
@@ -18,7 +18,8 @@ public enum OpenAPIDocument {
             "info": [
                 "title": "SyncServer", "version": .string(version),
                 "description":
-                    "docs/protocol.md says the same in sentences. Parameters are percent-encoded; a space is %20, never +.",
+                    "docs/protocol.md describes the same protocol in sentences. Parameters are percent-encoded; a "
+                    + "space is %20, never +.",
             ],
             "servers": [["url": "/"]], "paths": .object(paths),
             "components": [
@@ -75,16 +76,16 @@ public enum OpenAPIDocument {
         let isEpochChecked = route.authentication == .secondary && route.endpoint != .checkCreds
         let device: JSON = [
             "name": .string(RequestHeader.deviceUUID.rawValue), "in": "header", "required": true,
-            "description": "Stays with the device.", "schema": ParameterDescription.uuid,
+            "description": "The device's constant UUID.", "schema": ParameterDescription.uuid,
         ]
         return [
             device,
             header(.authorizationCode, "A code that the server may exchange."),
-            header(.redirectURI, "The redirect URI with which the code was asked for."),
+            header(.redirectURI, "The redirect URI with which the code was requested."),
             codeVerifier,
             header(.accountID, "Dropbox: the account id."),
             header(.microsoftAccessToken, "Microsoft: the second token."),
-            header(.accountDetails, "JSON. Apple: the person's names; WebDAV, S3: where the storage is."),
+            header(.accountDetails, "JSON. Apple: the person's names; WebDAV, S3: the address of the storage."),
         ] + (isEpochChecked ? [accountEpoch] : [])
     }
 
@@ -96,7 +97,8 @@ public enum OpenAPIDocument {
 
     private static let accountEpoch: JSON = [
         "name": .string(RequestHeader.accountEpoch.rawValue), "in": "header", "required": false,
-        "description": "The epoch that the client knows; a request with another one than the present is refused.",
+        "description": "The epoch that the client knows; a request with a different epoch than the current one is "
+            + "rejected.",
         "schema": ParameterDescription.integer64,
     ]
 
@@ -114,7 +116,7 @@ public enum OpenAPIDocument {
             "description": "The server's version.", "required": true, "schema": Schemas.version,
         ],
         ResponseHeader.minimumIOSClientAppVersion.rawValue: [
-            "description": "The oldest app that may go on, if there is one.", "schema": Schemas.version,
+            "description": "The oldest app version that may continue, if there is one.", "schema": Schemas.version,
         ],
         ResponseHeader.errorCode.rawValue: [
             "description": "The `code` of the body.", "required": true, "schema": Schemas.text,
@@ -147,13 +149,14 @@ public enum OpenAPIDocument {
                 route, description,
                 addingHeaders: [
                     "content-range": [
-                        "description": "Which bytes of how many these are.", "required": true, "schema": Schemas.text,
+                        "description": "The range of these bytes, and the total "
+                            + "number.", "required": true, "schema": Schemas.text,
                     ]
                 ])
         }
         if description.canBeNotModified {
             responses["304"] = [
-                "description": "The client has the present state or bytes.",
+                "description": "The client has the current state or bytes.",
                 "headers": .object(references(.serverVersion)),
             ]
         }

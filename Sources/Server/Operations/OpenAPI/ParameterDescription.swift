@@ -1,6 +1,6 @@
 import SyncProtocol
 
-/// What a query parameter looks like and means. No default: a new parameter must be described here.
+/// The form and the meaning of a query parameter. There is no default: a new parameter must be described here.
 struct ParameterDescription {
     let schema: JSON
     let meaning: String
@@ -20,10 +20,14 @@ struct ParameterDescription {
         (schema, meaning) =
             switch name {
             case .acceptRetired:
-                (Self.boolean, "Whether an account that an identity has switched away from may begin anew.")
+                (
+                    Self.boolean,
+                    "Whether an account that an identity has switched away from may start again as a new "
+                        + "user."
+                )
             case .actualDeletion: (["type": "string"], "No effect; an aid of the predecessor's debugging builds.")
             case .allowSocialAcceptance:
-                (Self.boolean, "Whether accounts without storage may redeem the invitation; 1 unless given.")
+                (Self.boolean, "Whether accounts without storage may redeem the invitation; 1 by default.")
             case .appMetaData:
                 (
                     ["type": "string", "contentMediaType": "application/json"],
@@ -35,16 +39,16 @@ struct ParameterDescription {
                     [
                         "type": "integer", "minimum": .integer(Int64(UploadBatch.allowedCounts.lowerBound)),
                         "maximum": .integer(Int64(UploadBatch.allowedCounts.upperBound)),
-                    ], "How many changes the batch has. Only together with `batchUUID`."
+                    ], "The number of changes in the batch. Only together with `batchUUID`."
                 )
             case .batchUUID:
-                (Self.uuid, "Names a batch: when its last change arrives, all of them are committed at once.")
+                (Self.uuid, "Identifies a batch: when its last change arrives, all of them are committed at once.")
             case .checkSum:
                 (
                     [
                         "type": "string", "minLength": 1, "maxLength": .integer(Int64(CheckSum.maximumDigits)),
                         "pattern": "^[0-9A-Fa-f]+$",
-                    ], "Hexadecimal, in the flavour of the owner's storage: MD5, Dropbox's content hash, or SHA-1."
+                    ], "Hexadecimal, with the algorithm of the owner's storage: MD5, Dropbox's content hash, or SHA-1."
                 )
             case .contentSHA256:
                 (
@@ -52,17 +56,21 @@ struct ParameterDescription {
                     "SHA-256 of the body."
                 )
             case .cursor:
-                (["type": "string", "minLength": 1], "Where the list continues: `nextCursor` of the page before.")
+                (
+                    ["type": "string", "minLength": 1],
+                    "The position at which the list continues: `nextCursor` of the "
+                        + "previous page."
+                )
             case .expectedEpoch: (Self.integer64, "The identity's epoch as the client knows it.")
             case .missing:
                 (
                     ["type": "string", "enum": ["keepGone", "markDeleted"]],
-                    "What becomes of files that still wait for their bytes; keepGone unless given."
+                    "What happens to files that still wait for their contents; keepGone by default."
                 )
             case .moveContents:
                 (
                     Self.boolean,
-                    "Whether the server is to move the bytes itself, if it can still read the former account."
+                    "Whether the server moves the contents itself, if it can still read the former account."
                 )
             case .storageHash:
                 (
@@ -74,22 +82,31 @@ struct ParameterDescription {
             case .cloudFolderName:
                 (
                     ["type": "string", "minLength": 1, "maxLength": .integer(Int64(TextLimit.cloudFolderName))],
-                    "Folder at the root of the person's drive; accounts of Google need it, others ignore it."
+                    "Folder at the root of the person's drive; required for Google accounts, ignored for others."
                 )
-            case .commitId: (Self.uuid, "Names the commit; a repeated request with the same name gets the same reply.")
+            case .commitId:
+                (
+                    Self.uuid,
+                    "Identifies the commit; a repeated request with the same identifier gets the "
+                        + "same reply."
+                )
             case .direct:
-                (Self.boolean, "Whether the client itself exchanges the bytes with the owner's storage, if it can.")
-            case .fileGroupUUID: (Self.identifier, "Ties files together; with version 0 only.")
+                (
+                    Self.boolean,
+                    "Whether the client itself transfers the contents to or from the owner's storage, if "
+                        + "possible."
+                )
+            case .fileGroupUUID: (Self.identifier, "Groups files; only with version 0.")
             case .fileUUID: (Self.uuid, "The file.")
-            case .fileUUIDs: (["type": "string", "minLength": 36], "Files, as UUIDs with commas between them.")
+            case .fileUUIDs: (["type": "string", "minLength": 36], "Files, as comma-separated UUIDs.")
             case .fileVersion: (Self.integer32, "The version of the contents.")
             case .grantDeviceUUID:
-                (Self.uuid, "The device whose grants are revoked; all but the calling one unless given.")
+                (Self.uuid, "The device whose grants are revoked; by default all except the calling one.")
             case .masterVersion: (Self.integer64, "The group's master version as the client knows it.")
             case .mimeType:
                 (
                     ["type": "string", "minLength": 1, "maxLength": .integer(Int64(MIMEType.maximumCharacters))],
-                    "What kind of contents; one of the types that the server knows."
+                    "The type of the contents; one of the types that the server knows."
                 )
             case .numberOfAcceptors:
                 (
@@ -99,40 +116,41 @@ struct ParameterDescription {
                             Int64(CreateSharingInvitationRequest.allowedNumberOfAcceptors.lowerBound)),
                         "maximum": .integer(
                             Int64(CreateSharingInvitationRequest.allowedNumberOfAcceptors.upperBound)),
-                    ], "How many people may redeem the invitation; 1 unless given."
+                    ], "The number of people who may redeem the invitation; 1 by default."
                 )
             case .omitLongAppMetaData:
                 (
                     Self.boolean,
-                    "Whether metadata longer than \(HeaderMetaData.maximumBytes) bytes are left out of the header, for DownloadAppMetaData."
+                    "Whether metadata longer than \(HeaderMetaData.maximumBytes) bytes is omitted from the header, "
+                        + "for DownloadAppMetaData."
                 )
-            case .permission: (Self.permission, "What the person may do.")
+            case .permission: (Self.permission, "The person's permission.")
             case .pushNotificationEnvironment:
                 (
                     ["type": "string", "enum": ["production", "sandbox"]],
-                    "Which of Apple's two worlds the token is from; the server finds out unless it is given."
+                    "Which of Apple's two environments the token is from; by default, the server determines it."
                 )
             case .pushNotificationKind:
                 (
                     ["type": "string", "enum": ["apns", "fcm"]],
-                    "Whose token it is; unless given, Apple's, through SNS if the server has that."
+                    "The service of the token; by default Apple's, through SNS if the server uses it."
                 )
-            case .pushNotificationMessage: (["type": "string"], "Text for the other members, once committed.")
+            case .pushNotificationMessage: (["type": "string"], "A text for the other members, sent after the commit.")
             case .pushNotificationToken:
                 (["type": "string", "minLength": 1], "The device's token for push notifications.")
-            case .reportIdentity: (Self.boolean, "Whether the reply is to contain the identity above the account.")
+            case .reportIdentity: (Self.boolean, "Whether the reply contains the identity above the account.")
             case .sharingGroupName:
                 (
                     ["type": "string", "maxLength": .integer(Int64(TextLimit.sharingGroupName))],
                     "The group's name; free text."
                 )
             case .sharingGroupUUID: (isGroupUUID ? Self.uuid : Self.identifier, "The sharing group.")
-            case .sharingInvitationUUID: (Self.uuid, "The invitation, as people pass it on.")
-            case .since: (Self.integer64, "Only what changed after this master version; with a group only.")
+            case .sharingInvitationUUID: (Self.uuid, "The invitation's code, which people share.")
+            case .since: (Self.integer64, "Only changes after this master version; only with a group.")
             case .testLockSync, .testServerSleep:
                 (Self.integer32, "No effect; an aid of the predecessor's debugging builds.")
-            case .undeleteServerFile: (Self.boolean, "Brings a deleted file back, as its next version.")
-            case .uploadUUID: (Self.uuid, "The upload, as the reply that began it names it.")
+            case .undeleteServerFile: (Self.boolean, "Restores a deleted file, as its next version.")
+            case .uploadUUID: (Self.uuid, "The upload, from the reply that began it.")
             case .userId: (Self.integer64, "The member.")
             }
     }

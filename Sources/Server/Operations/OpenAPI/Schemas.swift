@@ -47,9 +47,9 @@ enum Schemas {
     /// Schemas that several endpoints share.
     static let components: [String: JSON] = [
         "Stale": object(["masterVersionUpdate": int64]).adding([
-            "description": "The client's master version is not the group's; nothing has happened."
+            "description": "The client's master version is not the group's; nothing was changed."
         ]),
-        // Not closed: later releases may add members.
+        // Other members are allowed: later releases may add some.
         "Error": [
             "type": "object",
             "properties": [
@@ -94,7 +94,7 @@ enum Schemas {
         "GroupMember": object(
             ["userId": int64, "name": text, "permission": permission], optional: ["owningUserId": int64]),
         "StagedAndPerhapsCommitted": object([:], optional: ["committedMasterVersion": int64]).adding([
-            "description": "`committedMasterVersion` if the request completed a batch, which is committed then."
+            "description": "`committedMasterVersion` if the request completed a batch, which is then committed."
         ]),
     ]
 

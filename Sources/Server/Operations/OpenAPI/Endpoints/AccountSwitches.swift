@@ -2,7 +2,10 @@ import SyncProtocol
 
 /// Request headers about the identity above an account.
 enum IdentityHeaders {
-    static let grant: [RequestHeader: String] = [.deviceGrant: "The grant that the device has; it gets no other one."]
+    static let grant: [RequestHeader: String] = [
+        .deviceGrant: "The device's existing grant; the device then gets no "
+            + "new one."
+    ]
 }
 
 extension RevokeDeviceGrantsRequest: DescribedRequest {
@@ -11,13 +14,14 @@ extension RevokeDeviceGrantsRequest: DescribedRequest {
         reply: Schemas.object(["numberRevoked": Schemas.int64, "numberKept": Schemas.int64]),
         errors: [.grantInvalid],
         requestHeaders: [
-            .deviceGrant: "The grant of the calling device, which revokes younger ones; not needed with a new code."
+            .deviceGrant: "The grant of the calling device, which can revoke newer grants; not required with a new "
+                + "code."
         ])
 }
 
 extension BeginAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Proposes to switch an identity to the account whose credentials the request has.",
+        summary: "Proposes to switch an identity to the account whose credentials the request contains.",
         reply: Schemas.object([
             "switchId": Schemas.uuid, "state": Schemas.switchState, "fromAccountType": Schemas.text,
             "toAccountType": Schemas.text, "reuploadRequired": Schemas.bool, "numberOfFiles": Schemas.int64,
@@ -30,8 +34,8 @@ extension BeginAccountSwitchRequest: DescribedRequest {
             .staleEpoch, .quotaAccountSwitchRate,
         ]),
         requestHeaders: [
-            .deviceGrant: "The grant that the device has from the identity.",
-            .oldAccountProof: "JSON with credentials of the account that is to be left.",
+            .deviceGrant: "The device's grant from the identity.",
+            .oldAccountProof: "JSON with credentials of the account to switch away from.",
         ])
 }
 
@@ -44,12 +48,12 @@ extension ConfirmAccountSwitchRequest: DescribedRequest {
         errors: [
             .switchUnknown, .staleEpoch, .accountInUse, .owningAccountRequired, .oldAccountProofRequired,
         ],
-        requestHeaders: [.oldAccountProof: "As of BeginAccountSwitch; required with `moveContents`."])
+        requestHeaders: [.oldAccountProof: "As in BeginAccountSwitch; required with `moveContents`."])
 }
 
 extension GetAccountSwitchStatusRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Tells how far a switch is, and which files wait for their bytes.",
+        summary: "Returns the progress of a switch, and the files that wait for their contents.",
         reply: Schemas.object(
             [
                 "state": Schemas.switchState, "accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64,
@@ -73,7 +77,7 @@ extension GetAccountSwitchStatusRequest: DescribedRequest {
 
 extension ReuploadFileRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Uploads again the bytes of a version that waits for them.", isGroupUUID: true,
+        summary: "Uploads the contents of a version that waits for them.", isGroupUUID: true,
         reply: [
             "oneOf": [
                 Schemas.object(["result": ["type": "string", "enum": ["stored", "alreadyStored", "deleted"]]]),
@@ -84,7 +88,7 @@ extension ReuploadFileRequest: DescribedRequest {
         statuses: [200, 201],
         body: [
             "required": false,
-            "description": "The file, byte for byte; none with Upload-Length, which begins an upload in pieces.",
+            "description": "The file, byte for byte; empty with Upload-Length, which begins an upload in pieces.",
             "content": ["application/octet-stream": ["schema": ["type": "string", "format": "binary"]]],
         ],
         errors: ErrorCode.storage.union([
@@ -92,19 +96,20 @@ extension ReuploadFileRequest: DescribedRequest {
             .ownerRemoved, .checksumMismatch, .contentMismatch, .bodyLengthMismatch, .transferTooSlow,
             .tooManyTransfers, .reuploadByOwnerOnly, .quotaStagedChanges, .protocolVersionUnsupported,
         ]),
-        requestHeaders: [.uploadLength: "How many bytes an upload in pieces has in all."])
+        requestHeaders: [.uploadLength: "The total number of bytes of an upload in pieces."])
 }
 
 extension FinishAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Ends a switch: what still waits for its bytes is given up.",
+        summary: "Ends a switch: files that still wait for their contents are abandoned.",
         reply: Schemas.object(["accountEpoch": Schemas.int64]), errors: [.switchUnknown])
 }
 
 extension UndoAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary:
-            "Makes the account whose credentials the request has, which its identity was switched away from, active again.",
+            "Reactivates the account whose credentials the request contains, from which its identity was switched "
+            + "away.",
         reply: Schemas.object([
             "switchId": Schemas.uuid, "accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64,
             "movesContents": Schemas.bool,
@@ -113,7 +118,7 @@ extension UndoAccountSwitchRequest: DescribedRequest {
             .grantInvalid, .freshSignInRequired, .undoExpired, .accountInUse, .switchUnknown, .staleEpoch,
             .quotaAccountSwitchRate,
         ]),
-        requestHeaders: [.deviceGrant: "The grant that the device had before the switch, even if it was revoked."])
+        requestHeaders: [.deviceGrant: "The device's grant from before the switch, even if it was revoked."])
 }
 
 extension CancelAccountSwitchRequest: DescribedRequest {

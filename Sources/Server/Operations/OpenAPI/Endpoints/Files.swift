@@ -11,10 +11,10 @@ extension IndexRequest: DescribedRequest {
             ]),
         errors: [.groupUnknown],
         replyHeaders: [
-            ResponseHeader.entityTag.rawValue: ["description": "Names this state.", "schema": Schemas.text],
+            ResponseHeader.entityTag.rawValue: ["description": "Identifies this state.", "schema": Schemas.text],
             "cache-control": ["schema": Schemas.text],
         ],
-        requestHeaders: [.ifNoneMatch: "The state that the client has, as `etag` named it."], canBeNotModified: true)
+        requestHeaders: [.ifNoneMatch: "The client's state, from its `etag`."], canBeNotModified: true)
 }
 
 extension DownloadFileRequest: DescribedRequest {
@@ -44,14 +44,14 @@ extension DownloadFileRequest: DescribedRequest {
         ]),
         replyHeaders: [
             ResponseHeader.entityTag.rawValue: [
-                "description": "Names these bytes; only if the reply has bytes.", "schema": Schemas.text,
+                "description": "Identifies these bytes; only if the reply has bytes.", "schema": Schemas.text,
             ],
             "accept-ranges": ["schema": Schemas.text], "cache-control": ["schema": Schemas.text],
         ],
         requestHeaders: [
-            .ifNoneMatch: "The bytes that the client has, as `etag` named them.",
-            .range: "One range of bytes; anything else is ignored.",
-            .ifRange: "The bytes of which the client has a part, as `etag` named them.",
+            .ifNoneMatch: "The client's bytes, from their `etag`.",
+            .range: "One range of bytes; other values are ignored.",
+            .ifRange: "The bytes of which the client has a part, from their `etag`.",
         ], canBeNotModified: true, canBePartial: true)
 }
 

@@ -2,21 +2,21 @@ import SyncProtocol
 
 extension CreateSharingInvitationRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Makes an invitation, good for a day.",
+        summary: "Creates an invitation that is valid for a day.",
         reply: Schemas.object(["sharingInvitationUUID": Schemas.uuid]),
         errors: [.ownerMissing, .quotaInvitations, .quotaInvitationRate])
 }
 
 extension GetSharingInvitationInfoRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Says what an invitation offers.",
+        summary: "Describes an invitation.",
         reply: Schemas.object(["permission": Schemas.permission, "allowSocialAcceptance": Schemas.bool]),
         errors: [.invitationGone])
 }
 
 extension RedeemSharingInvitationRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Makes the caller a member, and a user if they are none.",
+        summary: "Makes the caller a member, and creates a user if necessary.",
         reply: Schemas.object(
             ["userId": Schemas.int64, "sharingGroupUUID": Schemas.identifier], optional: Schemas.identity),
         errors: ErrorCode.exchange.union([
@@ -29,7 +29,7 @@ extension RedeemSharingInvitationRequest: DescribedRequest {
 
 extension CreateSharingGroupRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Makes a group whose only member is the caller.",
+        summary: "Creates a group whose only member is the caller.",
         reply: Schemas.empty, errors: [.groupExists, .owningAccountRequired, .quotaGroups, .quotaGroupRate])
 }
 
@@ -47,7 +47,7 @@ extension RemoveSharingGroupRequest: DescribedRequest {
 
 extension RemoveUserFromSharingGroupRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Takes the caller out of a group.",
+        summary: "Removes the caller from a group.",
         reply: Schemas.orStale(Schemas.empty), errors: [.lastAdmin])
 }
 
@@ -74,12 +74,12 @@ extension GetSharingGroupMembersRequest: DescribedRequest {
 
 extension UpdateSharingGroupMemberRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Changes what a member may do.",
+        summary: "Changes a member's permission.",
         reply: Schemas.orStale(Schemas.empty), errors: [.memberUnknown, .lastAdmin])
 }
 
 extension RemoveSharingGroupMemberRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Takes a member out of a group.",
+        summary: "Removes a member from a group.",
         reply: Schemas.orStale(Schemas.empty), errors: [.memberUnknown, .lastAdmin])
 }

@@ -46,25 +46,26 @@ extension CreateUploadRequest: DescribedRequest {
             .unknownMimeType, .checksumMismatch, .bodyTooLarge, .appMetaDataTooLarge, .mimeTypeChanged, .fileDeleted,
             .fileNotDeleted, .uploadConflict, .protocolVersionUnsupported,
         ]),
-        requestHeaders: [.uploadLength: "How many bytes the upload has in all."])
+        requestHeaders: [.uploadLength: "The total number of bytes of the upload."])
 }
 
 extension UploadOptionsRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Tells clients of the tus protocol what the server can do.", reply: Schemas.empty, statuses: [],
+        summary: "Describes the server's capabilities to clients of the tus "
+            + "protocol.", reply: Schemas.empty, statuses: [],
         emptyStatus: 204)
 }
 
 extension GetUploadOffsetRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Tells, in a header, how many bytes of an upload need not be sent again.", reply: Schemas.empty,
+        summary: "Returns, in a header, how many bytes of an upload need not be sent again.", reply: Schemas.empty,
         statuses: [], emptyStatus: 204,
         errors: [.uploadUnknown, .protocolVersionUnsupported])
 }
 
 extension AppendToUploadRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Sends a piece of an upload, from its offset on; the last one stages the file.",
+        summary: "Sends a piece of an upload, starting at its offset; the last piece stages the file.",
         reply: [
             "oneOf": [
                 Schemas.empty,
@@ -87,12 +88,12 @@ extension AppendToUploadRequest: DescribedRequest {
             .uploadOffsetMismatch, .uploadNotResumable, .pieceTooSmall, .pieceChecksumMismatch, .mediaTypeUnsupported,
             .protocolVersionUnsupported,
         ]),
-        requestHeaders: [.uploadOffset: "The position in the upload of the body's first byte."])
+        requestHeaders: [.uploadOffset: "The position of the body's first byte in the upload."])
 }
 
 extension AbandonUploadRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Ends an upload; the bytes that have come are deleted.", reply: Schemas.empty, statuses: [],
+        summary: "Cancels an upload; the received bytes are deleted.", reply: Schemas.empty, statuses: [],
         emptyStatus: 204, errors: [.uploadUnknown, .protocolVersionUnsupported])
 }
 
@@ -102,7 +103,7 @@ extension UploadAppMetaDataRequest: DescribedRequest {
         reply: Schemas.orStale(Schemas.reference("StagedAndPerhapsCommitted")),
         body: [
             "required": false,
-            "description": "The metadata, if the query does not have them: for sizes that do not fit there.",
+            "description": "The metadata, if the query does not contain it: for sizes that do not fit there.",
             "content": [
                 "application/json": [
                     "schema": Schemas.object([
@@ -126,20 +127,20 @@ extension UploadDeletionRequest: DescribedRequest {
 
 extension GetUploadsRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Lists what the caller has staged on this device.",
+        summary: "Lists the changes that the caller has staged on this device.",
         isGroupUUID: true,
         reply: Schemas.object(["uploads": Schemas.array(of: Schemas.reference("StagedFile"))]))
 }
 
 extension DoneUploadsRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Commits what the caller has staged on this device, all of it or nothing.",
+        summary: "Commits the changes that the caller has staged on this device, all or none.",
         reply: Schemas.orStale(Schemas.object(["numberUploadsTransferred": Schemas.int32])),
         errors: [.fileVersionMismatch, .fileInOtherGroup, .ownerRemoved, .commitIdReused])
 }
 
 extension DiscardUploadsRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Withdraws what the caller has staged on this device.",
+        summary: "Withdraws the changes that the caller has staged on this device.",
         isGroupUUID: true, reply: Schemas.object(["numberUploadsDiscarded": Schemas.int32]))
 }

@@ -2,7 +2,7 @@ import SyncProtocol
 
 extension HealthCheckRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Says whether the server and its database work.",
+        summary: "Reports whether the server and its database work.",
         reply: Schemas.object(
             [
                 "currentServerDateTime": Schemas.date, "serverUptime": ["type": "number", "exclusiveMinimum": 0],
@@ -17,7 +17,7 @@ extension CheckCredsRequest: DescribedRequest {
         errors: ErrorCode.exchange,
         replyHeaders: [
             ResponseHeader.accessToken.rawValue: [
-                "description": "Facebook: a longer-lived token to use from now on.", "schema": Schemas.text,
+                "description": "Facebook: a longer-lived token that replaces the sent one.", "schema": Schemas.text,
             ]
         ], requestHeaders: IdentityHeaders.grant)
 }
@@ -34,7 +34,7 @@ extension AddUserRequest: DescribedRequest {
 
 extension RemoveUserRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Removes the caller. Files that the caller owns are listed as deleted; their bytes stay.",
+        summary: "Removes the caller. The caller's own files are listed as deleted; their contents stay.",
         reply: Schemas.empty)
 }
 
@@ -46,11 +46,11 @@ extension RegisterPushNotificationTokenRequest: DescribedRequest {
 
 extension AppleNotificationsRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Takes Apple's notices of people who withdraw their consent; for Apple, not for clients.",
+        summary: "Receives Apple's notices of people who withdraw their consent; for Apple, not for clients.",
         reply: Schemas.empty,
         body: [
             "required": true,
-            "description": "A token that Apple has signed.",
+            "description": "A token signed by Apple.",
             "content": ["application/json": ["schema": Schemas.object(["payload": Schemas.text])]],
         ],
         errors: [
