@@ -54,8 +54,7 @@ enum CommandExamples {
         "import": [
             (
                 "syncctl import --from-config Server.json --dry-run",
-                "what would be imported from a "
-                    + "SyncServerII"
+                "what would be imported from a SyncServerII"
             )
         ],
         "status": [
@@ -76,8 +75,7 @@ enum CommandExamples {
             ("syncctl users erase 7", "what would happen"),
             (
                 "syncctl users erase 7 --yes",
-                "removes the user, and "
-                    + "prints a receipt"
+                "removes the user, and prints a receipt"
             ),
         ],
         "groups": [("syncctl groups list --member 7", "the groups of a user")],

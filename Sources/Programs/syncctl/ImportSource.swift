@@ -26,8 +26,8 @@ struct ImportSource: ParsableArguments {
     @Option(
         name: .customLong("from-password-file"),
         help: ArgumentHelp(
-            "A file that contains only that user's password; not needed if the user logs in through the "
-                + "socket.", valueName: "file"),
+            "A file that contains only that user's password; not needed if the user logs in through the socket.",
+            valueName: "file"),
         completion: .file())
     var passwordFile: String?
 

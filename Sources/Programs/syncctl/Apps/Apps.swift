@@ -126,8 +126,7 @@ struct Apps: ParsableCommand {
             if !left.isEmpty {
                 Output.write(
                     [
-                        "Its database remains; the database's administrator removes it "
-                            + "with:"
+                        "Its database remains; the database's administrator removes it with:"
                     ] + left)
             }
             if purge, database == nil {

@@ -67,8 +67,7 @@ struct BackupCommand: ReportingCommand {
     @Option(help: ArgumentHelp("The number of days whose last backup is kept.", valueName: "days")) var keepDays: Int?
     @Option(
         help: ArgumentHelp(
-            "The number of weeks whose last backup is "
-                + "kept.", valueName: "weeks")) var keepWeeks: Int?
+            "The number of weeks whose last backup is kept.", valueName: "weeks")) var keepWeeks: Int?
     @Option(
         help: ArgumentHelp(
             "A folder in which to record the backup for doctor and metrics; with --into.", valueName: "folder"),
@@ -112,7 +111,7 @@ struct BackupCommand: ReportingCommand {
         return report
     }
 
-    /// Only for the package's configuration is it known which files belong to it.
+    /// The files that belong to a configuration are known only for the package's.
     private func hostFiles(_ configuration: ServerConfiguration) -> (files: [HostFile], omitted: [String]) {
         guard options.file.path == SetupPaths.configuration else { return ([], []) }
         return HostFiles().collect(leavingOutConfiguration: !configuration.inlineSecrets.isEmpty)

@@ -21,8 +21,8 @@ struct CopyBackup: ReportingCommand {
         SetupPaths.configurationFolder + "/backup-copy"
     @Option(
         help: ArgumentHelp(
-            "The folder in which to record the copy; it also holds the fetched backup "
-                + "temporarily.", valueName: "folder"),
+            "The folder in which to record the copy; it also holds the fetched backup temporarily.", valueName: "folder"
+        ),
         completion: .directory)
     var record = BackupCopy.usualRecord
 

@@ -160,7 +160,7 @@ struct HostRestoration {
             return
         }
         step(
-            "\(SetupPaths.target) is started, and with the host", then: "systemctl enable --now \(SetupPaths.target)"
+            "\(SetupPaths.target) is started, now and at each boot", then: "systemctl enable --now \(SetupPaths.target)"
         ) {
             try Self.call("systemctl", "daemon-reload")
             try Self.call("systemctl", "enable", "--now", SetupPaths.target)

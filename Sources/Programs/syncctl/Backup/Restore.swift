@@ -36,8 +36,7 @@ struct Restore: ReportingCommand {
         guard Terminal.isRoot else {
             throw CommandFailure(
                 .noPermission,
-                "restoring a host requires root; --rows-only restores only the "
-                    + "database")
+                "restoring a host requires root; --rows-only restores only the database")
         }
         var host = HostRestoration(try BackupReader(path: path).examine(), isKeyLost: keyLost)
         let configuration = try host.prepare()

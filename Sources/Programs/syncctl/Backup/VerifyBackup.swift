@@ -21,8 +21,7 @@ struct VerifyBackup: ReportingCommand {
         completion: .file(extensions: ["gz"])) var path: String
     @Option(
         help: ArgumentHelp(
-            "An empty database on the same server and with the same user, to restore "
-                + "into.", valueName: "name"))
+            "An empty database on the same server and with the same user, to restore into.", valueName: "name"))
     var scratchDatabase: String?
 
     func validate() throws {

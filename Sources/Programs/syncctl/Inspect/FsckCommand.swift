@@ -36,8 +36,8 @@ struct FsckCommand: ReportingCommand {
     var resume = false
     @Option(
         help: ArgumentHelp(
-            "With --clouds: requests to providers per second, at most four at a "
-                + "time.", valueName: "requests")) var pace =
+            "With --clouds: requests to providers per second, at most four at a time.", valueName: "requests"))
+    var pace =
         10
     @Flag(help: "With --clouds: reads all objects, to find changes that a storage does not report.")
     var read = false

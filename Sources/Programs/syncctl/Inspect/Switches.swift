@@ -89,8 +89,7 @@ struct SwitchesUndo: ReportingCommand {
         guard !undone.isUndone else {
             throw CommandFailure(
                 .foundSomething,
-                "switch \(number) has already been "
-                    + "undone")
+                "switch \(number) has already been undone")
         }
         let days = installation.configuration.undoDays
         let age = installation.now.secondsSince1970 - undone.confirmedAt.secondsSince1970

@@ -14,8 +14,8 @@ struct Keys: ParsableCommand {
 struct GenerateKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "generate", abstract: "Prints a new sealing key, for the file that sealing.keyFile names.",
-        discussion: "Keep a copy elsewhere: without the key, all stored tokens are lost, and all owners must sign in "
-            + "again.")
+        discussion:
+            "Keep a copy elsewhere: without the key, all stored tokens are lost, and all owners must sign in again.")
 
     func run() throws {
         Output.write([Data(try RandomBytes.generate(count: SealingKey.byteCount)).base64EncodedString()])

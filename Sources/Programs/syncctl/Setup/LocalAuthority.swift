@@ -148,7 +148,7 @@ struct LocalAuthority {
         try rewriteHosts(lines + hostsLine + "\n")
     }
 
-    /// Rewrites it in place: containers mount the file, so that it cannot be replaced by rename.
+    /// Rewrites it in place: containers mount the file, so a rename cannot replace it.
     private func rewriteHosts(_ text: String) throws {
         let path = place(Self.hosts)
         do { try AtomicFile.write(Array(text.utf8), to: path, like: path) } catch {

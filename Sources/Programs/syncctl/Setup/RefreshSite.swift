@@ -54,8 +54,7 @@ extension SetupHost {
         guard outcome.status == 0 else {
             try AtomicFile.write(Array(site.utf8), to: path, like: path)
             throw SetupFailure(
-                "\(SetupPaths.site) stays unchanged, because nginx rejects the new one: "
-                    + "\(outcome.output)")
+                "\(SetupPaths.site) stays unchanged, because nginx rejects the new one: \(outcome.output)")
         }
         if isRunning { _ = try ChildProcess.run(["systemctl", "try-reload-or-restart", "nginx.service"]) }
         return .written

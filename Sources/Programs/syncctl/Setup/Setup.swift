@@ -74,8 +74,7 @@ struct Setup: ParsableCommand {
         } else {
             guard Terminal.isThere else {
                 throw ValidationError(
-                    "Without a terminal, setup cannot ask questions: use "
-                        + "--unattended.")
+                    "Without a terminal, setup cannot ask questions: use --unattended.")
             }
             var questions = SetupQuestions(
                 check, last: last, otherApps: host.otherApps, isRunningHost: host.isRunning,

@@ -33,8 +33,7 @@ struct SetupOptions: ParsableArguments {
     var certbot = false
     @Option(
         help: ArgumentHelp(
-            "The mail address for the authority's notices about the "
-                + "certificate.", valueName: "address"))
+            "The mail address for the authority's notices about the certificate.", valueName: "address"))
     var acmeMail: String?
     @Option(help: ArgumentHelp("The ACME directory of another authority.", valueName: "url"))
     var acmeServer: String?

@@ -107,8 +107,7 @@ extension Invariant {
                 """),
         Invariant(
             "objectOfTwoFiles", .error,
-            "Two files refer to one object: deleting one would delete the other's "
-                + "contents.",
+            "Two files refer to one object: deleting one would delete the other's contents.",
             brokenBy: """
                 SELECT CONCAT('object ', object_id, ' of user ', owning_user_id),
                        CONCAT('files ', GROUP_CONCAT(DISTINCT file_uuid ORDER BY file_uuid SEPARATOR ', '))

@@ -47,8 +47,7 @@ extension Invariant {
                  LIMIT ?
                 """,
             repair: Repair(
-                "promotes a member to admin, chosen as when an admin "
-                    + "leaves"
+                "promotes a member to admin, chosen as when an admin leaves"
             ) { session, _ throws(StoreError) in
                 try session.promoteAdmins()
             }),
@@ -130,8 +129,7 @@ extension Invariant {
             }),
         Invariant(
             "invitationByNobody", .warning,
-            "The inviting user, or the owner of the storage for the guest, is not in "
-                + "the group.",
+            "The inviting user, or the owner of the storage for the guest, is not in the group.",
             brokenBy: """
                 SELECT CONCAT('an invitation to group ', g.sharing_group_uuid),
                        CONCAT('inviting user ', i.inviting_user_id, ', owner ', i.owning_user_id)

@@ -52,8 +52,7 @@ extension Invariant {
                 """),
         Invariant(
             "moveWithoutTokens", .error,
-            "Contents have to be moved from an account whose tokens are gone; or tokens are stored although nothing "
-                + "has to be moved.",
+            "An account with contents to move has no tokens, or one without contents to move still has some.",
             brokenBy: """
                 SELECT CONCAT('user ', user_id),
                        CONCAT('switch ', switch_uuid, ', ', state, IF(credentials IS NULL, ', no tokens', ', with tokens'))

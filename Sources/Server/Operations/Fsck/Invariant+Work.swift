@@ -133,8 +133,7 @@ extension Invariant {
                  LIMIT ?
                 """,
             repair: Repair(
-                "deletes the record of the commit, which nobody can "
-                    + "request"
+                "deletes the record of the commit, which nobody can request"
             ) { session, _ throws(StoreError) in
                 let commits = try session.execute(
                     """

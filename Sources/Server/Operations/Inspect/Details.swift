@@ -10,8 +10,7 @@ extension UserDetails: Report {
             "  tokens     "
                 + (hasCredentials
                     ? "stored, sealed, version \(credentialsVersion)"
-                    : "none: the user has to sign in "
-                        + "again")
+                    : "none: the user has to sign in again")
                 + (user.hasOfflineAccess == false ? "; no refresh token: no offline access" : ""),
         ]
         if let cloudFolderName {

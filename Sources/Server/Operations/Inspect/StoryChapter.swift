@@ -221,8 +221,7 @@ struct StoryChapter {
         case nil, .present, .replaced: return []
         case .alike:
             return [
-                "To read and compare them: syncctl fsck --clouds --group \(committed.sharingGroupUUID) "
-                    + "--read"
+                "To read and compare them: syncctl fsck --clouds --group \(committed.sharingGroupUUID) --read"
             ]
         case .inBin:
             return [

@@ -166,8 +166,7 @@ extension SwitchDetails: Report {
             "  accounts   from \(listed.fromAccountType.rawValue) to \(listed.toAccountType.rawValue): \(listed.state)",
             "  files      "
                 + (listed.filesTotal.map {
-                    "\(listed.filesAwaiting) of \($0) wait for their "
-                        + "contents"
+                    "\(listed.filesAwaiting) of \($0) wait for their contents"
                 } ?? "not confirmed"),
             "  server     " + (listed.move?.summary ?? "moves nothing: devices upload"),
         ]

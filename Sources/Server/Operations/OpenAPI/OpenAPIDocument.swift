@@ -18,8 +18,7 @@ public enum OpenAPIDocument {
             "info": [
                 "title": "SyncServer", "version": .string(version),
                 "description":
-                    "docs/protocol.md describes the same protocol in sentences. Parameters are percent-encoded; a "
-                    + "space is %20, never +.",
+                    "docs/protocol.md explains it in prose. Parameters are percent-encoded; a space is %20, never +.",
             ],
             "servers": [["url": "/"]], "paths": .object(paths),
             "components": [
@@ -97,8 +96,7 @@ public enum OpenAPIDocument {
 
     private static let accountEpoch: JSON = [
         "name": .string(RequestHeader.accountEpoch.rawValue), "in": "header", "required": false,
-        "description": "The epoch that the client knows; a request with a different epoch than the current one is "
-            + "rejected.",
+        "description": "The epoch that the client knows; the server rejects any other than the current one.",
         "schema": ParameterDescription.integer64,
     ]
 
@@ -149,8 +147,8 @@ public enum OpenAPIDocument {
                 route, description,
                 addingHeaders: [
                     "content-range": [
-                        "description": "The range of these bytes, and the total "
-                            + "number.", "required": true, "schema": Schemas.text,
+                        "description": "The range of these bytes, and the total number.", "required": true,
+                        "schema": Schemas.text,
                     ]
                 ])
         }

@@ -22,8 +22,7 @@ struct ParameterDescription {
             case .acceptRetired:
                 (
                     Self.boolean,
-                    "Whether an account that an identity has switched away from may start again as a new "
-                        + "user."
+                    "Whether an account that an identity has switched away from may start again as a new user."
                 )
             case .actualDeletion: (["type": "string"], "No effect; an aid of the predecessor's debugging builds.")
             case .allowSocialAcceptance:
@@ -58,8 +57,7 @@ struct ParameterDescription {
             case .cursor:
                 (
                     ["type": "string", "minLength": 1],
-                    "The position at which the list continues: `nextCursor` of the "
-                        + "previous page."
+                    "The position at which the list continues: `nextCursor` of the previous page."
                 )
             case .expectedEpoch: (Self.integer64, "The identity's epoch as the client knows it.")
             case .missing:
@@ -87,14 +85,12 @@ struct ParameterDescription {
             case .commitId:
                 (
                     Self.uuid,
-                    "Identifies the commit; a repeated request with the same identifier gets the "
-                        + "same reply."
+                    "Identifies the commit; a repeated request with the same identifier gets the same reply."
                 )
             case .direct:
                 (
                     Self.boolean,
-                    "Whether the client itself transfers the contents to or from the owner's storage, if "
-                        + "possible."
+                    "Whether the client itself transfers the contents to or from the owner's storage, if possible."
                 )
             case .fileGroupUUID: (Self.identifier, "Groups files; only with version 0.")
             case .fileUUID: (Self.uuid, "The file.")
@@ -121,8 +117,7 @@ struct ParameterDescription {
             case .omitLongAppMetaData:
                 (
                     Self.boolean,
-                    "Whether metadata longer than \(HeaderMetaData.maximumBytes) bytes is omitted from the header, "
-                        + "for DownloadAppMetaData."
+                    "Whether to leave metadata longer than \(HeaderMetaData.maximumBytes) bytes to DownloadAppMetaData."
                 )
             case .permission: (Self.permission, "The person's permission.")
             case .pushNotificationEnvironment:

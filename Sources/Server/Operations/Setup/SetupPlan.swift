@@ -122,7 +122,7 @@ extension SetupPlan {
         if !host.hasSecretsFolder { actions.append(.makeSecretsFolder) }
         for name in [SecretName.databasePassword, .sealingKey] {
             if host.secrets.contains(name) {
-                kept.append("\(name.path) is there")
+                kept.append("\(name.path) exists")
             } else if name == .databasePassword, host.database?.hasUser == true {
                 obstacles.append(
                     "the database user \(answers.databaseUser) exists, but its password is not in \(name.path): store "
@@ -141,7 +141,7 @@ extension SetupPlan {
             if let source, host.replacedSecrets.contains(name) {
                 actions.append(.replaceSecret(name, source))
             } else if host.secrets.contains(name) {
-                kept.append("\(name.path) is there")
+                kept.append("\(name.path) exists")
             } else if let source {
                 actions.append(.copySecret(name, source))
             } else if host.configuration?.values[setting.key] == nil {
@@ -159,7 +159,7 @@ extension SetupPlan {
         guard makesRoleUsers(answers, host) else { return }
         for name in SecretName.ofRoles {
             if host.secrets.contains(name) {
-                kept.append("\(name.path) is there")
+                kept.append("\(name.path) exists")
             } else if host.database?.roleUsers.contains(name) == true {
                 obstacles.append(
                     "the database user \(answers.databaseUser(ofRole: name.role ?? "")) exists, but its password is "

@@ -25,17 +25,14 @@ struct Doctor: ReportingCommand {
         completion: .file()) var certificate: String?
     @Option(
         help: ArgumentHelp(
-            "The server's DNS name; by default those that nginx "
-                + "names.", valueName: "name")) var host: String?
+            "The server's DNS name; by default those that nginx names.", valueName: "name")) var host: String?
     @Option(
         help: ArgumentHelp(
-            "A PEM file of the authority of nginx's certificate, if only people's devices trust "
-                + "it.", valueName: "file"),
+            "A PEM file of the authority of nginx's certificate, if only users' devices trust it.", valueName: "file"),
         completion: .file()) var caFile: String?
     @Option(
         help: ArgumentHelp(
-            "The folder in which backups are "
-                + "recorded.", valueName: "folder"), completion: .directory)
+            "The folder in which backups are recorded.", valueName: "folder"), completion: .directory)
     var backups = HostExamination.usualBackupRecords
     @OptionGroup var maintenance: HostMaintenanceFolder
     @Option(help: ArgumentHelp("The URL of the metrics.", valueName: "url")) var metrics =

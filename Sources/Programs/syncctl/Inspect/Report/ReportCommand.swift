@@ -36,8 +36,7 @@ struct ReportCommand: ReportingCommand {
         if html != nil, options.isJSON { throw ValidationError("Choose between --html and --json.") }
         if html == "-", Terminal.isOutput {
             throw ValidationError(
-                "A page cannot be written to a terminal: use --html "
-                    + "FILE.")
+                "A page cannot be written to a terminal: use --html FILE.")
         }
     }
 

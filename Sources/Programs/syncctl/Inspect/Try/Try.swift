@@ -60,8 +60,7 @@ struct Try: ParsableCommand {
         guard (1...600).contains(patience) else { throw ValidationError("--patience must be from 1 to 600.") }
         if options.isJSON, credentials == nil {
             throw ValidationError(
-                "--json asks no questions: it requires "
-                    + "--credentials.")
+                "--json asks no questions: it requires --credentials.")
         }
     }
 

@@ -171,8 +171,7 @@ public struct FrontDoorCheck: Sendable {
             diagnoses.append(
                 Diagnosis(
                     .certificateNotLoaded,
-                    "nginx presents a certificate for \(door.name) that differs from the one "
-                        + "in \(path)",
+                    "nginx presents a certificate for \(door.name) that differs from the one in \(path)",
                     fix: "systemctl reload nginx; certbot needs --deploy-hook 'systemctl reload nginx'"))
         }
         if !isForName, !isFile {

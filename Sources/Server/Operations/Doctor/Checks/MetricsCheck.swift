@@ -17,8 +17,7 @@ public enum MetricsCheck {
     private static func unanswered(_ url: String, _ reason: String) -> Diagnosis {
         Diagnosis(
             .metricsUnanswered,
-            "the metrics page \(url) does not answer: \(reason); monitoring raises no alarms for "
-                + "this host",
+            "the metrics page \(url) does not answer: \(reason); monitoring raises no alarms for this host",
             fix: "syncctl setup adds it to nginx's site; --metrics URL if it is elsewhere; systemctl reload nginx")
     }
 

@@ -3,8 +3,7 @@ import SyncProtocol
 /// Request headers about the identity above an account.
 enum IdentityHeaders {
     static let grant: [RequestHeader: String] = [
-        .deviceGrant: "The device's existing grant; the device then gets no "
-            + "new one."
+        .deviceGrant: "The device's existing grant; the device then gets no new one."
     ]
 }
 
@@ -14,8 +13,8 @@ extension RevokeDeviceGrantsRequest: DescribedRequest {
         reply: Schemas.object(["numberRevoked": Schemas.int64, "numberKept": Schemas.int64]),
         errors: [.grantInvalid],
         requestHeaders: [
-            .deviceGrant: "The grant of the calling device, which can revoke newer grants; not required with a new "
-                + "code."
+            .deviceGrant:
+                "The grant of the calling device, which can revoke newer grants; not required with a new code."
         ])
 }
 
@@ -108,8 +107,7 @@ extension FinishAccountSwitchRequest: DescribedRequest {
 extension UndoAccountSwitchRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary:
-            "Reactivates the account whose credentials the request contains, from which its identity was switched "
-            + "away.",
+            "Reactivates the account of the request's credentials, from which its identity was switched away.",
         reply: Schemas.object([
             "switchId": Schemas.uuid, "accountEpoch": Schemas.int64, "numberAwaiting": Schemas.int64,
             "movesContents": Schemas.bool,

@@ -51,8 +51,8 @@ extension CreateUploadRequest: DescribedRequest {
 
 extension UploadOptionsRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Describes the server's capabilities to clients of the tus "
-            + "protocol.", reply: Schemas.empty, statuses: [],
+        summary: "Describes the server's capabilities to clients of the tus protocol.", reply: Schemas.empty,
+        statuses: [],
         emptyStatus: 204)
 }
 

@@ -25,8 +25,7 @@ struct DatabaseSections {
             let bars = figures.storage.map { storage in
                 BarChart.Bar(
                     storage.storageType.rawValue,
-                    "\(Quantity.bytes(storage.bytes)) · \(Quantity.grouped(storage.files)) "
-                        + "\(storage.files == 1 ? "file" : "files")",
+                    "\(Quantity.bytes(storage.bytes)) · \(Quantity.grouped(storage.files)) \(storage.files == 1 ? "file" : "files")",
                     [.init(Double(storage.bytes), .main, Quantity.bytes(storage.bytes))])
             }
             let rows = figures.storage.map { storage -> [ReportTable.Cell] in

@@ -12,8 +12,8 @@ extension TrialStep {
 
     static let codeAlone = TrialStep(
         "code",
-        expected: "the provider exchanges the code for an access token with the storage permission, and a "
-            + "refresh token"
+        expected:
+            "the provider exchanges the code for an access token with the storage permission, and a refresh token"
     ) { trial in
         guard let code = trial.given.codeAlone,
             let signIn = try trial.account.signIn(with: code, through: trial.client)
@@ -114,13 +114,11 @@ extension TrialStep {
             return own.refreshToken == nil
                 ? .failed("it gets an access token but no refresh token")
                 : .passed(
-                    "it gets them for the phone's "
-                        + "token")
+                    "it gets them for the phone's token")
         }
         if trial.guide.hasCodes {
             return .notTried(
-                "there is no authorization code: the server uses the phone's "
-                    + "token")
+                "there is no authorization code: the server uses the phone's token")
         }
         if let token = try trial.account.replacementToken(for: trial.presented, through: trial.client) {
             trial.confidential.append(token)

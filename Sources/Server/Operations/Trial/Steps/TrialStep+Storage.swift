@@ -103,8 +103,7 @@ extension TrialStep {
         }
         guard described.providerHash != nil else {
             return .passed(
-                "they are, but without a hash: the server reads the "
-                    + "contents")
+                "they are, but without a hash: the server reads the contents")
         }
         return described.revision == nil ? .failed("there is no revision") : .passed("they are correct")
     }
@@ -159,8 +158,7 @@ extension TrialStep {
 
     private static func difference(_ came: [UInt8], _ expected: [UInt8]) -> String {
         guard came.count == expected.count else {
-            return "\(came.count) bytes are returned instead of "
-                + "\(expected.count)"
+            return "\(came.count) bytes are returned instead of \(expected.count)"
         }
         let place = zip(came, expected).enumerated().first { $1.0 != $1.1 }?.offset ?? 0
         return "the contents differ, first at position \(place)"
@@ -212,8 +210,7 @@ extension TrialStep {
 
     static let listing = TrialStep(
         "listing",
-        expected: "the folder's listing contains the files, and each is found by its "
-            + "name", needs: ["smallUpload"]
+        expected: "the folder's listing contains the files, and each is found by its name", needs: ["smallUpload"]
     ) { trial in
         let (provider, names) = (try trial.requireStorage(), trial.objects.values.compactMap { $0.stored?.name })
         let isListed = try trial.eventually {
