@@ -23,7 +23,7 @@ struct Import: ParsableCommand {
     @OptionGroup var file: ConfigurationFile
     @OptionGroup var source: ImportSource
     @Flag(name: .customLong("dry-run"), help: "Only reports what would be done.") var isDryRun = false
-    @Flag(name: .customLong("json"), help: "Prints the report as JSON, with every row that did not fit.")
+    @Flag(name: .customLong("json"), help: "Prints the report as JSON, with every row that was skipped or changed.")
     var isJSON = false
 
     func run() throws {

@@ -5,7 +5,7 @@ import SyncProtocol
 /// Removes a user permanently.
 struct EraseUser: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "erase", abstract: "Removes a user and everything about them, with a receipt.",
+        commandName: "erase", abstract: "Removes a user and all their data, and prints a receipt.",
         discussion: """
             Does the same as removing the account in the app. Files in the user's storage stay there; other members \
             see them as deleted. Without --yes, only reports what would happen. Keep the receipt; it contains no \

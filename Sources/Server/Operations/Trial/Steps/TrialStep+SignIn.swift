@@ -17,7 +17,7 @@ extension TrialStep {
     ) { trial in
         guard let code = trial.given.codeAlone,
             let signIn = try trial.account.signIn(with: code, through: trial.client)
-        else { return .failed("the code cannot be exchanged without the redirect URI that it was requested with") }
+        else { return .failed("the code cannot be exchanged without its redirect URI") }
         trial.presented = signIn.presented
         trial.stored = trial.account.credentials(from: signIn.presented).updated(with: signIn.stored)
         guard signIn.stored.refreshToken != nil else {
@@ -98,7 +98,7 @@ extension TrialStep {
         trial.stored = stored
         if let code = trial.presented.code {
             guard let own = try trial.account.exchange(code: code, of: profile, through: trial.client) else {
-                return .failed("the code cannot be exchanged without the redirect URI that it was requested with")
+                return .failed("the code cannot be exchanged without its redirect URI")
             }
             trial.stored = stored.updated(with: own)
             return own.refreshToken == nil
