@@ -462,7 +462,7 @@ class AppTests(unittest.TestCase):
         good = path.read_text(encoding="utf-8")
         for text, reason in ((good.replace("{", '{"apiThraeds": 1,', 1), "has mistakes"),
                              (self.host.container.path("/etc/syncd/syncd.json").read_text(encoding="utf-8"),
-                              "the app default has it, too: the database syncserver")):
+                              "the app default uses the same: the database syncserver")):
             path.write_text(text, encoding="utf-8")
             try:
                 refused = self.inside("syncctl", "apps", "remove", APP, "--purge", "--yes", check=False)
@@ -501,7 +501,7 @@ class AppTests(unittest.TestCase):
         self.assertNotIn("notes", self.inside("mariadb", "-e", "SHOW DATABASES; SELECT user FROM mysql.user").stdout)
         missing = self.inside("syncctl", "--app", APP, "status", check=False)
         self.assertEqual(missing.returncode, 1)
-        self.assertIn("there is no app notes on this host", missing.stdout)
+        self.assertIn("this host has no app notes", missing.stdout)
         self.assertEqual(self.doctor(), (0, set()))
 
     def test_purge_of_the_package(self) -> None:

@@ -163,7 +163,7 @@ class DistUpgradeTests(unittest.TestCase):
                           if each["verdict"] in ("warning", "bad") and not each["ignored"]], [])
         self.inside("syncctl", "fsck", "--clouds")
         # Setup has written the site as it would write it now.
-        self.assertIn(f"kept     {SITE} is there", self.inside("syncctl", "setup", "--unattended"))
+        self.assertIn(f"kept     {SITE} exists", self.inside("syncctl", "setup", "--unattended"))
         self.assertIn("everything arrived as it was sent", self.host.demonstrate())
         print(f"\n  {took:.0f} s in all; phones were not served for {max(phone.longest_pause for phone in phones):.1f} s at most, "
               f"{sum(len(phone.acknowledged) for phone in phones)} commits acknowledged, "

@@ -95,10 +95,10 @@ class FirstHourTests(unittest.TestCase):
         self.container.path("/root/facebook").write_text("another secret\n", encoding="ascii")
         written = self.type("syncctl setup --unattended --facebook-app-id 123456789012345 "
                             "--facebook-app-secret-file /root/facebook")
-        self.assertIn("let the server read its configuration again", written)
+        self.assertIn("reload the server's configuration", written)
         self.inside("cmp", "/root/facebook", "/run/credentials/syncd-api@1.service/secret_facebook-client-secret")
         self.assertEqual(self.status_over_https(HOST, "/HealthCheck"), "200")
-        self.assertIn("Facebook refuses the server", self.doctor()[1])
+        self.assertIn("Facebook rejects this server's registration", self.doctor()[1])
         # And back: the one before is there.
         self.type("syncctl setup --unattended --facebook-app-id 123456789012345 "
                   "--facebook-app-secret-file /etc/syncd/secrets/facebook-client-secret.previous")
@@ -110,7 +110,7 @@ class FirstHourTests(unittest.TestCase):
         done = self.inside("syncctl", "setup", "--unattended", "--host", "https://new.example.com", "--facebook-app-id", "x",
                            check=False)
         self.assertEqual(done.returncode, 64, done.stdout)
-        self.assertIn("--host: https://new.example.com must be a name alone", done.stdout)
+        self.assertIn("--host: https://new.example.com must be only a name", done.stdout)
         self.assertIn("--facebook-app-id: x must be an app id", done.stdout)
 
     def test_other_host(self) -> None:

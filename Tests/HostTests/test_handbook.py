@@ -70,9 +70,9 @@ class HandbookTests(HandbookCase):
         # As it is then: changed, and not loaded.
         self.inside(f"echo >>{CONFIGURATION}")
         written = self.inside("syncctl setup --unattended")
-        self.assertIn("let the server read its configuration again", written)
+        self.assertIn("reload the server's configuration", written)
         self.assertNotEqual(self.pid("syncd-api@1"), before)
-        self.assertNotIn("let the server read its configuration again", self.inside("syncctl setup --unattended"))
+        self.assertNotIn("reload the server's configuration", self.inside("syncctl setup --unattended"))
 
     def test_removed_socket(self) -> None:
         """A socket that was removed fails the reload, which could not help; what doctor says to do does."""
@@ -80,7 +80,7 @@ class HandbookTests(HandbookCase):
         self.inside("systemctl reload syncd", check=False)
         self.assertIn("the socket /run/syncd/api.sock is missing", self.inside("journalctl -u syncd -n 20"))
         self.assertIn(
-            "systemctl restart syncd-api.socket makes the socket again",
+            "systemctl restart syncd-api.socket recreates the socket",
             self.inside("syncctl doctor --ignore sandboxInUse", check=False))
         self.inside("systemctl restart syncd-api.socket")
         self.wait_until_healthy()

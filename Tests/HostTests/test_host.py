@@ -244,7 +244,7 @@ class HostTests(unittest.TestCase):
 
     def test_connections_of_nginx(self) -> None:
         """A stock nginx accepts few; after the command printed by setup, doctor reports no problem."""
-        connections = "each of nginx's processes takes {} connections"
+        connections = "each of nginx's processes accepts {} connections"
         self.assertIn(connections.format(768), self.inside("syncctl", "doctor", check=False).stdout)
         told = self.inside("syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--dry-run").stdout
         command = "syncctl setup --nginx-connections"
@@ -280,7 +280,7 @@ class HostTests(unittest.TestCase):
         try:
             told = self.inside("syncctl", "config", "check", check=False)
             self.assertEqual(told.returncode, 78, told.stdout)
-            self.assertIn("services get only what is in /etc/syncd/secrets", told.stdout)
+            self.assertIn("services get only the files in /etc/syncd/secrets", told.stdout)
             self.assertNotEqual(self.inside("systemctl", "reload", "syncd", check=False).returncode, 0)
             self.assertEqual(self.host.pids(), before)
             self.assert_serving()
@@ -426,7 +426,7 @@ class HostTests(unittest.TestCase):
         for metric in ("syncd_last_backup_timestamp_seconds", "syncd_last_backup_copy_timestamp_seconds"):
             self.assertRegex(self.metrics(), rf"(?m)^{metric} [1-9]\d+$")
         whole = self.inside("sh", "-c", "syncctl backup make - 2>/dev/null | syncctl backup verify -").stdout
-        self.assertIn("all sums and counts are right", whole)
+        self.assertIn("all checksums and counts are correct", whole)
         full = self.inside("sh", "-c", "syncctl backup make - >/dev/full", check=False)
         self.assertEqual(full.returncode, 1, full.stdout)
 
@@ -520,7 +520,7 @@ class HostTests(unittest.TestCase):
         self.assertRegex(told.stdout, rf"FAILED     nginx serves \S+: .*{CERTIFICATE}")
         host.container.run("nginx", "-t", "-q")
         host.container.run("mv", f"/root/{Path(CERTIFICATE).name}", CERTIFICATE)
-        (commands,) = re.findall(r"NEXT       get the certificate that the site names, then: (.*)", told.stdout)
+        (commands,) = re.findall(r"NEXT       obtain the certificate that the site names, then: (.*)", told.stdout)
         host.container.run("sh", "-c", commands)
         # nginx opens its sockets after the reload has returned.
         wait_for("the front door is open", self.is_reachable, START_SECONDS)

@@ -5,24 +5,24 @@ import Operations
 /// The configuration file.
 struct Config: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Looks at the configuration file.", subcommands: [CheckConfig.self])
+        abstract: "Checks the configuration file.", subcommands: [CheckConfig.self])
 }
 
-/// Reports everything that is wrong with a configuration file.
+/// Reports all mistakes in a configuration file.
 struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Says everything that is wrong with a configuration file.",
+        commandName: "check", abstract: "Reports all mistakes in a configuration file.",
         discussion: """
-            Also what only the services would notice, which run as a user of their own and get of the secrets what systemd \
-            passes on to them; as root, and for the configuration of the package, or with --user.
+            The services run as their own user and get only the secrets that systemd passes to them. As root, this \
+            command also reports what only the services would notice: for the package's configuration, or with --user.
             """)
 
     @OptionGroup var options: CommonOptions
-    @Option(help: ArgumentHelp("Whom the services run as.", valueName: "account")) var user: String?
+    @Option(help: ArgumentHelp("The account that the services run as.", valueName: "account")) var user: String?
     @Flag(
         help: """
-            Also connect to the database as each role does, and check that its schema is that of this release and that \
-            the stored tokens can be opened; as a reload does. Changes nothing.
+            Also connect to the database as each role, and check that its schema matches this release and that the \
+            stored tokens can be opened, as a reload does. Changes nothing.
             """)
     var connect = false
 

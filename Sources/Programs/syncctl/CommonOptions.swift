@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The options that every command on a server takes.
+/// The options of every command that works on a server.
 struct CommonOptions: ParsableArguments {
     @OptionGroup var file: ConfigurationFile
     @Flag(name: .customLong("json"), help: "Prints a JSON object for programs; the handbook lists its fields.")
@@ -11,7 +11,7 @@ struct CommonOptions: ParsableArguments {
 struct PageOptions: ParsableArguments {
     static let maximumLimit = 10_000
 
-    @Option(help: ArgumentHelp("How many to list at most.", valueName: "count")) var limit = 50
+    @Option(help: ArgumentHelp("The maximum number to list.", valueName: "count")) var limit = 50
 
     func validate() throws {
         guard (1...Self.maximumLimit).contains(limit) else {

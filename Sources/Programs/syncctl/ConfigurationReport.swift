@@ -1,7 +1,7 @@
 import Configuration
 import Operations
 
-/// What is wrong with a configuration file, and what else there is to know about it.
+/// Problems of a configuration file, warnings and notes.
 struct ConfigurationReport: Report {
     struct Finding: Encodable {
         /// From 1; absent if the finding is about something missing.
@@ -16,7 +16,7 @@ struct ConfigurationReport: Report {
     /// The server starts despite these.
     var warnings: [Finding]
     var notes: [Finding]
-    /// Where all calls to providers go instead; absent on a production server.
+    /// Where all calls to providers go; absent on a production server.
     var sandbox: String?
     /// Whether something could not be read for lack of permission.
     let isDenied: Bool
@@ -25,7 +25,7 @@ struct ConfigurationReport: Report {
         case path, problems, warnings, notes, sandbox
     }
 
-    /// - Parameter services: what the services see; `nil` if that is not to be examined.
+    /// - Parameter services: the view of the services; `nil` to skip it.
     init(of path: String, seenBy services: ServiceView?) {
         self.path = path
         let notes: [ConfigurationFinding]
@@ -52,7 +52,7 @@ struct ConfigurationReport: Report {
         var lines: [String] = []
         if !isGood { lines += ["\(path) has \(Self.count(problems, "problem")):"] + problems.map(\.text) }
         if !warnings.isEmpty {
-            lines += ["\(Self.count(warnings, "warning")), with which the server starts:"] + warnings.map(\.text)
+            lines += ["\(Self.count(warnings, "warning")); the server starts anyway:"] + warnings.map(\.text)
         }
         if !notes.isEmpty { lines += ["Good to know:"] + notes.map(\.text) }
         if let sandbox {
@@ -77,7 +77,7 @@ extension ConfigurationReport.Finding {
         sentence = finding.sentence
     }
 
-    /// As ``ConfigurationFinding`` writes it, in a list.
+    /// As ``ConfigurationFinding`` writes it, as a list item.
     fileprivate var text: String {
         guard let line, let column else { return "  - \(sentence)" }
         return "  - \(TextPlace(line: line, column: column)): \(sentence)"

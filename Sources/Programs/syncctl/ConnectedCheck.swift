@@ -5,10 +5,10 @@ import Operations
 import Store
 import SyncProtocol
 
-/// What only the database can say about a configuration: whether the accounts in it work, whether the schema is that of
-/// this release, and whether the sealing keys are those of the stored tokens.
+/// Checks a configuration against the database: whether its accounts work, whether the schema matches this release, and
+/// whether the sealing keys open the stored tokens.
 enum ConnectedCheck {
-    /// - Throws: what speaks against running the server with it, as a ``CommandFailure`` or what becomes one.
+    /// - Throws: the reason why the server cannot run with it, as a ``CommandFailure`` or an error that becomes one.
     static func run(_ options: CommonOptions) throws {
         let installation = try Installation(options)
         for role in ServerRole.allCases {
@@ -26,7 +26,8 @@ enum ConnectedCheck {
                 .configuration,
                 missing.map {
                     "the tokens of \($0.users) \($0.users == 1 ? "user" : "users") are sealed with the key \($0.key), "
-                        + "which neither sealing.keyFile nor sealing.formerKeyFiles has: their files would be out of reach"
+                        + "which is neither in sealing.keyFile nor in sealing.formerKeyFiles: their files would be "
+                        + "inaccessible"
                 }.joined(separator: "\n"))
         }
     }

@@ -7,19 +7,19 @@ import Posix
 import Providers
 import Store
 
-/// The exit statuses, those of sysexits.h where it has one: an interface, documented in docs/operations.md.
+/// The exit statuses, from sysexits.h where it defines one: an interface, documented in docs/operations.md.
 enum ExitStatus: Int32 {
-    /// The command did its work and found something wrong, or what was asked for does not exist.
+    /// The command completed and found a problem, or the requested item does not exist.
     case foundSomething = 1
     /// The database, the server or a provider cannot be reached.
     case unavailable = 69
-    /// Something is not allowed: the database, or a file.
+    /// Access to the database or a file is denied.
     case noPermission = 77
     /// The configuration, or the database's schema, is not valid.
     case configuration = 78
 }
 
-/// A failure as programs read it, who have asked for JSON.
+/// A failure as JSON, for programs.
 struct FailureReport: Report {
     struct Failure: Encodable {
         /// Stable: `failed`, `usage`, `unavailable`, `noPermission`, `configuration`.
@@ -34,7 +34,7 @@ struct FailureReport: Report {
         self.init(failure.status.rawValue, failure.message)
     }
 
-    /// - Parameter status: one of ``ExitStatus``, or that of a wrong command line.
+    /// - Parameter status: one of ``ExitStatus``, or the parser's status for a wrong command line.
     init(_ status: Int32, _ message: String) {
         let code =
             switch ExitStatus(rawValue: status) {
@@ -61,7 +61,7 @@ struct CommandFailure: Error {
         self.message = message
     }
 
-    /// The failure to report for an error; `nil` for errors of the command line itself.
+    /// The failure to report for an error; `nil` for command-line errors.
     init?(_ error: any Error) {
         switch error {
         case let error as CommandFailure: self = error
@@ -85,7 +85,7 @@ struct CommandFailure: Error {
         }
     }
 
-    /// What to do where the configuration or a secret cannot be read.
+    /// The advice if the configuration or a secret cannot be read.
     static let permissionMissing =
         "not permitted to read the configuration and its secrets: run syncctl as root"
 
@@ -97,14 +97,14 @@ struct CommandFailure: Error {
         switch error {
         case .unavailable(let cause): self.init(.unavailable, "the database cannot be used: \(Self.detail(of: cause))")
         case .busy, .contention: self.init(.unavailable, "the database is too busy: \(error)")
-        case .denied(let cause): self.init(.noPermission, "the database refuses access: \(Self.detail(of: cause))")
+        case .denied(let cause): self.init(.noPermission, "the database denies access: \(Self.detail(of: cause))")
         case .defect(let cause):
-            self.init(.foundSomething, "the database refuses a statement: \(Self.detail(of: cause))")
+            self.init(.foundSomething, "the database rejected a statement: \(Self.detail(of: cause))")
         case .alreadyExists, .notFound, .corrupt: self.init(.foundSomething, "\(error)")
         }
     }
 
-    /// Code and text of the database itself; operators may see them.
+    /// The database's own code and text; operators may see them.
     private static func detail(of error: MariaDBError) -> String {
         switch error {
         case .unavailable(let code, let message), .inDoubt(let code, let message), .accessDenied(let code, let message),

@@ -1,11 +1,11 @@
-/// A command line as releases before 1.1 had it. It works for one more release, and says what it is called now.
+/// A command line of releases before 1.1. It works for one more release, and prints its current form.
 struct FormerCommand {
-    /// The arguments as they are now.
+    /// The arguments in their current form.
     let arguments: [String]
     /// The message that names the command's current form.
     let notice: String
 
-    /// Former words, and those that take their place.
+    /// Former words, and their replacements.
     private static let words: [(former: [String], now: [String])] = [
         (["check-config"], ["config", "check"]),
         (["generate-key"], ["keys", "generate"]),
@@ -22,11 +22,11 @@ struct FormerCommand {
         (["export-user"], ["users", "export"]),
         (["erase-user"], ["users", "erase"]),
     ]
-    /// The verbs of `backup`, which was one itself.
+    /// The verbs of `backup`, which used to be a verb itself.
     private static let verbsOfBackup = ["make", "list", "verify", "copy", "restore", "mark-restored"]
 
     /// - Parameter arguments: those of the process.
-    /// - Returns: `nil` if this is no former form.
+    /// - Returns: `nil` if this is not a former form.
     init?(in arguments: some Collection<String>) {
         var line = Array(arguments)
         var start = 0
@@ -52,7 +52,7 @@ struct FormerCommand {
         line.replaceSubrange(start..<start + former.count, with: now)
         self.arguments = line
         notice =
-            "syncctl: “\(former.joined(separator: " "))” is called “\(now.joined(separator: " "))” now; the former name ends "
-            + "with the next release"
+            "syncctl: “\(former.joined(separator: " "))” is now “\(now.joined(separator: " "))”; the next release "
+            + "removes the former name"
     }
 }

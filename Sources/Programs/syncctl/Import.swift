@@ -12,17 +12,18 @@ import Vault
 /// Imports the data of a SyncServerII.
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Takes over the users, groups and files of a SyncServerII database.",
+        commandName: "import", abstract: "Imports the users, groups and files of a SyncServerII database.",
         discussion: """
-            Reads the older server's database, which stays as it is, and writes ours. May be interrupted and run again: \
-            it takes over what is new or has changed there, and leaves alone what has changed here. Files stay where \
-            they are in people's storage. The handbook says what is taken over and what the report means.
+            Reads the older server's database, which stays unchanged, and writes this server's database. It can be \
+            interrupted and run again: it imports what is new or has changed there, and keeps what has changed here. \
+            Files stay where they are in people's storage. The handbook explains what is imported and what the report \
+            means.
             """)
 
     @OptionGroup var file: ConfigurationFile
     @OptionGroup var source: ImportSource
-    @Flag(name: .customLong("dry-run"), help: "Only says what would be done.") var isDryRun = false
-    @Flag(name: .customLong("json"), help: "Prints the report as JSON, with every row that did not fit.")
+    @Flag(name: .customLong("dry-run"), help: "Only reports what would be done.") var isDryRun = false
+    @Flag(name: .customLong("json"), help: "Prints the report as JSON, with every row that was skipped or changed.")
     var isJSON = false
 
     func run() throws {

@@ -26,7 +26,8 @@ struct ImportSource: ParsableArguments {
     @Option(
         name: .customLong("from-password-file"),
         help: ArgumentHelp(
-            "A file with nothing but that user's password; none if the socket knows the user.", valueName: "file"),
+            "A file that contains only that user's password; not needed if the user logs in through the socket.",
+            valueName: "file"),
         completion: .file())
     var passwordFile: String?
 
@@ -36,7 +37,7 @@ struct ImportSource: ParsableArguments {
         }
         guard configurationPath != nil || (host ?? socket) != nil && database != nil && user != nil else {
             throw ValidationError(
-                "Say where the older server's database is: --from-config, or --from-host or --from-socket together with "
+                "Name the older server's database: --from-config, or --from-host or --from-socket together with "
                     + "--from-database and --from-user.")
         }
     }

@@ -22,8 +22,8 @@ struct Installation {
         case ofDatabase
     }
 
-    /// Reads the configuration, connects, and makes sure that the schema is the one that this program knows.
-    /// - Parameter patience: how long each reply of the database may take; ten minutes, for statements that read whole
+    /// Reads the configuration, connects, and verifies that the schema matches this program.
+    /// - Parameter patience: the time limit for each reply of the database; ten minutes, for statements that read whole
     ///   tables.
     init(_ options: CommonOptions, secrets: SecretsNeeded = .all, patience: Duration = .seconds(600)) throws {
         configuration =
@@ -40,7 +40,7 @@ struct Installation {
             pool: ConnectionPool(settings: settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { Pause.sleep($0) })
         store.open()
-        // From here on the database's time is known.
+        // The database's time is known from here on.
         try store.check()
     }
 
@@ -55,7 +55,7 @@ struct Installation {
     /// The current time by the database's clock, like all times in it.
     var now: WireDate { store.now }
 
-    /// Where the database is, for people.
+    /// The database's address, as text.
     var databaseDescription: String { "\(configuration.database)" }
 
     func keys() throws -> KeyRing { try KeyRing(configuration) }

@@ -8,30 +8,33 @@ import Store
 /// Closes the server for maintenance, and opens it again.
 struct Maintenance: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Closes the server for maintenance, with a text for people, and opens it again.",
+        abstract: "Closes the server for maintenance, with a message for users, and opens it again.",
         discussion: """
-            While it is closed, requests get 503 with Retry-After and the text, and the jobs role rests; requests that \
-            have begun are finished, and HealthCheck tells how the server is. It stays closed through restarts. All \
-            hosts of the database take part within a second, unless --this-host is given: that works without the \
-            database and without any process of the server, through files that nginx looks for.
+            While the server is closed, requests get 503 with Retry-After and the message, and the jobs role pauses; \
+            requests in progress are finished, and HealthCheck still reports the server's state. The server stays \
+            closed across restarts. All hosts of the database follow within a second. --this-host closes only this \
+            host, through files that nginx checks; it works without the database and without any process of the \
+            server.
             """,
         subcommands: [On.self, Off.self, Status.self], defaultSubcommand: Status.self)
 
-    /// What both subcommands take.
+    /// The options of both subcommands.
     struct Place: ParsableArguments {
-        @Flag(help: "Only this host, by its nginx; the database is not asked.") var thisHost = false
+        @Flag(help: "Only this host, through its nginx; the database is not used.") var thisHost = false
         @OptionGroup var host: HostMaintenanceFolder
     }
 
     struct On: ReportingCommand {
-        static let configuration = CommandConfiguration(abstract: "Closes the server, or changes the text.")
+        static let configuration = CommandConfiguration(abstract: "Closes the server, or changes the message.")
 
         @OptionGroup var options: CommonOptions
         @OptionGroup var place: Place
-        @Argument(help: "What people are told: one line, such as \"We are back at noon (UTC).\"") var text: String
+        @Argument(help: "The message for users: one line, such as \"We are back at noon (UTC).\"") var text: String
 
         func validate() throws {
-            if let objection = MaintenanceNotice.objection(to: text) { throw ValidationError("The text \(objection).") }
+            if let objection = MaintenanceNotice.objection(to: text) {
+                throw ValidationError("The message \(objection).")
+            }
         }
 
         func report() throws -> any Report {
@@ -46,8 +49,8 @@ struct Maintenance: ParsableCommand {
             } catch let error as MaintenanceSwitch.ForeignComment {
                 throw CommandFailure(
                     .foundSomething,
-                    "the announcement is kept as the database's comment, and there is another one, \"\(error.comment)\": "
-                        + "remove it first (ALTER DATABASE … COMMENT = '')")
+                    "the announcement is stored as the database's comment, but the database already has another "
+                        + "comment, \"\(error.comment)\": remove it first (ALTER DATABASE … COMMENT = '')")
             }
         }
     }
@@ -55,7 +58,7 @@ struct Maintenance: ParsableCommand {
     struct Off: ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Opens the server again, here and on all hosts.",
-            discussion: "A host that was closed with --this-host has to be opened there.")
+            discussion: "A host that was closed with --this-host must be opened there.")
 
         @OptionGroup var options: CommonOptions
         @OptionGroup var place: Place
@@ -74,7 +77,7 @@ struct Maintenance: ParsableCommand {
 extension Maintenance {
     struct Status: ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Tells whether the server is closed: since when, where, and with which text.")
+            abstract: "Shows whether the server is closed: since when, where, and with which message.")
 
         @OptionGroup var options: CommonOptions
         @OptionGroup var place: Place
@@ -90,11 +93,11 @@ extension Maintenance {
     }
 }
 
-/// Where nginx looks whether this host is closed.
+/// The folder that nginx checks to see whether this host is closed.
 struct HostMaintenanceFolder: ParsableArguments {
     @Option(
         name: .customLong("maintenance-folder"),
-        help: ArgumentHelp("Where nginx looks for maintenance of this host.", valueName: "folder"),
+        help: ArgumentHelp("The folder in which nginx checks for maintenance of this host.", valueName: "folder"),
         completion: .directory)
     var path = HostMaintenance.standardFolder
 
@@ -102,7 +105,7 @@ struct HostMaintenanceFolder: ParsableArguments {
 }
 
 extension MaintenanceSwitch {
-    /// Connects with the owner's account; the schema may be any.
+    /// Connects with the owner's account; any schema is accepted.
     fileprivate static func ofInstallation(_ options: CommonOptions) throws -> MaintenanceSwitch {
         let configuration = try ServerConfiguration(readingFrom: options.file.path)
         ClientLibrary.initialize()

@@ -10,13 +10,14 @@ struct Migrate: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate", abstract: "Brings the database's schema to the version that this release needs.",
         discussion: """
-            May run again at any time, and on several hosts at once: one works, the others say so. Where the roles have \
-            accounts of their own (database.roles), it also gives each the rights that it needs, and takes others away.
+            Can be repeated at any time, and run on several hosts at once: one migrates, the others report that. If \
+            the roles have their own accounts (database.roles), it also grants each the rights that it needs, and \
+            revokes all others.
             """)
 
     @OptionGroup var options: CommonOptions
 
-    @Flag(help: "Change nothing; fail if the schema, or a right of a role's account, is not what this release needs.")
+    @Flag(help: "Change nothing; fail if the schema or the rights of a role's account do not match this release.")
     var check = false
 
     func report() throws -> any Report {

@@ -3,13 +3,13 @@ import Configuration
 import Operations
 import Posix
 
-/// Prints how to remove this server's database; for the package.
+/// Prints the statements that remove this server's database; for the package.
 struct RemovalStatementsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "removal-statements", abstract: "Prints the SQL that removes the database and its accounts.",
         discussion: """
-            For the package, which keeps them for purge. Prints nothing for a database that is not reached through a \
-            socket: it may serve other hosts.
+            For the package, which keeps them for purge. Prints nothing for a database that is not on a socket: it may \
+            serve other hosts.
             """, shouldDisplay: false)
 
     @OptionGroup var file: ConfigurationFile

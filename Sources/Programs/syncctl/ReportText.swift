@@ -3,7 +3,7 @@ import Operations
 
 /// An import's report for people and for programs.
 enum ReportText {
-    /// Rows listed for each reason; the rest is in the JSON report.
+    /// The number of rows listed for each reason; the JSON report has all.
     private static let maximumRows = 5
 
     static func plain(_ report: ImportReport) -> [String] {
@@ -12,14 +12,14 @@ enum ReportText {
         var lines = [
             report.isDryRun ? "Nothing was written. An import would do this:" : "Imported:",
             "  users   \(users.added) added, \(users.updated) updated, \(users.unchanged) unchanged, "
-                + "\(users.leftAlone) left alone; \(users.devicesAdded) devices added",
+                + "\(users.leftAlone) kept; \(users.devicesAdded) devices added",
             "  groups  \(groups.added) added, \(groups.updated) updated, \(groups.unchanged) unchanged, "
-                + "\(groups.leftAlone) left alone",
+                + "\(groups.leftAlone) kept",
             "  files   \(groups.filesWritten) written, \(groups.stagedChangesAdded) staged changes and "
                 + "\(groups.invitationsAdded) invitations added",
         ]
         if report.notes.isEmpty { return lines }
-        lines.append("Not as it was (the handbook explains each word):")
+        lines.append("Differences from the source (the handbook explains each word):")
         for entry in report.summary {
             lines.append("  \(entry.count) \(entry.outcome.rawValue): \(entry.reason.rawValue)")
             let rows = report.notes.filter { $0.outcome == entry.outcome && $0.reason == entry.reason }

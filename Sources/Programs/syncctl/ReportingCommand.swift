@@ -11,7 +11,7 @@ extension ReportingCommand {
     func run() throws { try tell(report()) }
 
     /// Writes the report.
-    /// - Throws: `ExitCode` if it tells of something wrong.
+    /// - Throws: `ExitCode` if the report contains a problem.
     func tell(_ report: any Report) throws {
         try Output.write(report, asJSON: options.isJSON)
         if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }

@@ -4,7 +4,7 @@ import Operations
 import Store
 import SyncProtocol
 
-/// The accounts of the roles in the database, if the configuration has any.
+/// The database accounts of the roles, if the configuration has any.
 enum RoleAccounts {
     /// Grants each account the privileges that its role needs, and revokes other table privileges.
     /// - Returns: the accounts whose privileges have changed.
@@ -28,7 +28,7 @@ enum RoleAccounts {
     }
 
     /// Whether each account can log in, and has exactly the privileges that its role needs.
-    /// - Parameter explain: what is known of an error, where it is not about the account.
+    /// - Parameter explain: the diagnosis of an error that is not about the account.
     static func diagnoses(
         _ configuration: ServerConfiguration, explain: (StoreError, ConnectionSettings) -> Diagnosis?
     ) -> [Diagnosis] {
@@ -37,7 +37,7 @@ enum RoleAccounts {
             return [
                 Diagnosis(
                     .rightsShared, "all roles share one database account with all rights",
-                    fix: "/usr/share/doc/syncserver/operations.md (section 3) says how to give each one its own")
+                    fix: "/usr/share/doc/syncserver/operations.md (section 3) explains how to create one for each role")
             ]
         }
         return ServerRole.allCases.compactMap { role in

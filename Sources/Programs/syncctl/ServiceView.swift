@@ -4,11 +4,11 @@ import Posix
 import Store
 import SyncProtocol
 
-/// What the services will find of a configuration and of the files that it names, which is less than what root finds:
-/// they run as a user of their own, see no home directories, and get of relative names only what systemd passes on, from
-/// the folder `secrets` beside the configuration.
+/// What the services can read of a configuration and of the files that it names, which is less than what root can read:
+/// they run as their own user, see no home directories, and get files with relative names only from systemd, which
+/// passes on the folder `secrets` beside the configuration.
 struct ServiceView {
-    /// Whom the app's units run as.
+    /// The user that the app's units run as.
     static var usualUser: String { HostedApp.current.prefix }
     /// Places that the package's units hide from the services (ProtectHome=, PrivateTmp=).
     private static let hiddenFolders = ["/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"]
@@ -18,9 +18,9 @@ struct ServiceView {
 
     /// The services' view of a configuration.
     ///
-    /// - Parameter userName: whom they run as; `nil`: the package's user, if it is the package's configuration.
-    /// - Returns: `nil` if there are no such services on this host.
-    /// - Throws: ``CommandFailure`` if there is no user of that name, or this process cannot become that user.
+    /// - Parameter userName: the user that they run as; `nil`: the package's user, for the package's configuration.
+    /// - Returns: `nil` if this host has no such services.
+    /// - Throws: ``CommandFailure`` if no user has that name, or this process cannot become that user.
     init?(of path: String, as userName: String?) throws {
         self.path = path
         guard userName != nil || path == SetupPaths.configuration else { return nil }
@@ -29,14 +29,14 @@ struct ServiceView {
             return nil
         }
         guard user.canBeTried else {
-            if userName != nil { throw CommandFailure(.noPermission, "it takes root to see what \(user.name) sees") }
+            if userName != nil { throw CommandFailure(.noPermission, "only root can see what \(user.name) sees") }
             return nil
         }
         self.user = user
     }
 
-    /// What prevents services from starting that root would not notice; sentences.
-    /// - Parameter known: problems that root sees, too.
+    /// Sentences about problems that prevent services from starting and that root would not notice.
+    /// - Parameter known: problems that root also sees.
     func problems(besides known: [String]) -> [String] {
         do { try user.tryReading(path) } catch {
             return ["the services, which run as \(user.name), cannot read \(path): \(error)"]
@@ -52,7 +52,7 @@ struct ServiceView {
                 if let sandbox = configuration.sandbox { files.insert(sandbox.caFile) }
             } catch {
                 problems += error.problems.map(\.sentence).filter { !known.contains($0) }.map {
-                    "\($0); services get only what is in \(secretsFolder)"
+                    "\($0); services get only the files in \(secretsFolder)"
                 }
             }
         }

@@ -10,14 +10,14 @@ import Store
 @main
 struct Syncctl: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "syncctl", abstract: "Sets up and looks after a SyncServer.",
+        commandName: "syncctl", abstract: "Sets up and manages a SyncServer.",
         discussion: """
-            A noun and a verb say what to do with what: users list, backup make; setup, migrate, import, status, report, \
-            doctor, fsck and try are about the server as a whole.
+            Commands consist of a noun and a verb, such as users list or backup make; setup, migrate, import, status, \
+            report, doctor, fsck and try work on the server as a whole.
 
-            Exit status: 0 all is well; 1 something is wrong, or does not exist; 64 the command line is wrong; \
-            69 the database, a server or a provider cannot be reached; 77 not permitted; 78 the configuration or the schema is \
-            not as it must be.
+            Exit status: 0 success; 1 a problem was found, or something does not exist; 64 the command line is wrong; \
+            69 the database, a server or a provider cannot be reached; 77 not permitted; 78 the configuration or the \
+            schema is not valid.
             """,
         version: ServerRelease.text,
         groupedSubcommands: [
@@ -53,7 +53,7 @@ struct Syncctl: ParsableCommand {
         do {
             try AppChoice.take(from: &arguments)
             if let former = FormerCommand(in: arguments) {
-                // A program reads an object there, and nothing else.
+                // A program that reads JSON expects nothing else there.
                 if !wantsJSON { Output.complain([former.notice]) }
                 arguments = former.arguments
             }
@@ -72,17 +72,18 @@ struct Syncctl: ParsableCommand {
         }
     }
 
-    /// Whether results and errors are for programs; also where the command line is wrong.
+    /// Whether results and errors are for programs, even if the command line is wrong.
     private static var wantsJSON: Bool { CommandLine.arguments.contains("--json") }
 
-    /// Ends the process without the exit handlers of libraries: threads of checks that were given up, or that are just ending,
-    /// may still use what those free, and the process would die before its result is written (exit(3), OPENSSL_cleanup(3)).
+    /// Ends the process without the exit handlers of libraries: threads of abandoned or just ending checks may still
+    /// use what these handlers free, and the process could crash before its result is written (exit(3),
+    /// OPENSSL_cleanup(3)).
     private static func end(with status: Int32) -> Never {
         Output.flush()
         _exit(status)
     }
 
-    /// Exits like ``ParsableArguments/exit(withError:)``, which does its own writing: help and versions are results,
+    /// Exits like ``ParsableArguments/exit(withError:)``, which would write by itself: help and versions are results,
     /// command-line errors are not.
     private static func end(with error: any Error, _ arguments: [String]) -> Never {
         let misspelt = MisspeltCommand(in: arguments)
@@ -91,7 +92,7 @@ struct Syncctl: ParsableCommand {
         if status == .validationFailure, let misspelt {
             text = misspelt.added(to: text)
         } else if arguments.first == "help", let misspelt {
-            // The parser would show the help of what is above it, as if that had been asked for.
+            // The parser would show the parent's help, as if that had been requested.
             (status, text) = (.validationFailure, misspelt.messageInPlaceOfHelp)
         }
         if !text.isEmpty {
@@ -107,15 +108,16 @@ struct Syncctl: ParsableCommand {
     }
 }
 
-/// The app that a command is about, on a host of several; before or behind the command's name.
+/// The app that a command works on, on a host with several apps; before or after the command's name.
 struct AppChoice: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The app, on a host of several (syncctl apps); else that of the package, or what \(HostedApp.variable) says.",
+            "The app, on a host with several (syncctl apps); by default the one that \(HostedApp.variable) names, or "
+                + "the package's app.",
             valueName: "name"))
     var app: String?
 
-    /// Takes the option out of a command line, wherever it is: the parser knows it at one place only.
+    /// Removes the option from a command line, at any position: the parser accepts it at only one place.
     static func take(from arguments: inout [String]) throws {
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
         var name = ProcessInfo.processInfo.environment[HostedApp.variable] ?? ""
@@ -138,8 +140,7 @@ struct AppChoice: ParsableArguments {
         let app = HostedApp.current
         let makesApps = command is Setup || command is Apps.List || command is Apps.Create || command is Apps.Remove
         guard app.name != nil, !makesApps, !AppFiles.added().contains(app) else { return }
-        // Commands that read another configuration, or look at another host's files, need none of the app's files; nor does
-        // help.
+        // Help, and commands that read another configuration or another host's files, need none of the app's files.
         let elsewhere = CommandLine.arguments.dropFirst().contains { argument in
             ["help", "--help", "-h"].contains(argument) || ["--config", "--root"].contains { argument.hasPrefix($0) }
         }
@@ -148,11 +149,11 @@ struct AppChoice: ParsableArguments {
         let list = others.isEmpty ? "" : "; there are: \(([HostedApp.packageName] + others).joined(separator: ", "))"
         throw CommandFailure(
             .foundSomething,
-            "there is no app \(app.label) on this host\(list); syncctl apps create \(app.label) adds it")
+            "this host has no app \(app.label)\(list); syncctl apps create \(app.label) adds it")
     }
 }
 
-/// The option that every command on a server takes.
+/// The option of every command that works on a server.
 struct ConfigurationFile: ParsableArguments {
     @Option(
         name: .customLong("config"), help: ArgumentHelp("The configuration file.", valueName: "file"),

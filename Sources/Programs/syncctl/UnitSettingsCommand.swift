@@ -12,14 +12,14 @@ struct UnitSettingsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unit-settings", abstract: "Writes drop-ins for the roles' units into a folder.",
         discussion: """
-            For systemd's generator "syncserver", which runs it with each start of the machine and each systemctl \
-            daemon-reload: each role gets the secrets that it needs, and private networks are kept away where the \
-            configuration names nothing in them.
+            For systemd's generator "syncserver", which runs it at each boot and each systemctl daemon-reload: each \
+            role gets the secrets that it needs, and private networks are blocked unless the configuration names hosts \
+            in them.
             """, shouldDisplay: false)
 
     @OptionGroup var file: ConfigurationFile
-    @Argument(help: "The folder, as systemd.generator(7) has it.", completion: .directory) var folder: String
-    @Option(help: ArgumentHelp("Where the name servers are listed.", valueName: "file"), completion: .file())
+    @Argument(help: "The folder that systemd.generator(7) passes.", completion: .directory) var folder: String
+    @Option(help: ArgumentHelp("The file that lists the name servers.", valueName: "file"), completion: .file())
     var resolvConf = "/etc/resolv.conf"
 
     func run() throws {
@@ -52,7 +52,7 @@ struct UnitSettingsCommand: ParsableCommand {
 }
 
 extension ServerConfiguration {
-    /// Hosts of the servers that people may name.
+    /// Hosts of the servers that the configuration names.
     fileprivate var namedHosts: [String] {
         Company.signIns.flatMap { offer in
             offer.settings.filter { $0.kind == .servers }.flatMap { setting in

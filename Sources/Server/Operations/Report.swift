@@ -2,14 +2,14 @@ import FoundationEssentials
 import Posix
 import SyncProtocol
 
-/// What a command found out, for people and for programs.
+/// The result of a command, for people and for programs.
 ///
 /// The names in the JSON form are an interface; docs/operations.md lists them.
 public protocol Report: Encodable {
-    /// For people: one line each, with values unescaped. Whatever shows them must escape what could forge other lines
-    /// or control a terminal, as ``text`` does.
+    /// For people: one line each, with values unescaped. Code that displays them must escape characters that could
+    /// forge other lines or control a terminal, as ``text`` does.
     var lines: [String] { get }
-    /// Whether nothing is wrong; determines the exit status.
+    /// Whether there are no problems; determines the exit status.
     var isGood: Bool { get }
 }
 

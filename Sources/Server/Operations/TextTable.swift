@@ -1,6 +1,6 @@
 import Posix
 
-/// Lays out rows of text in columns; numbers are aligned to the right.
+/// Lays out rows of text in columns; numbers are right-aligned.
 struct TextTable {
     private let header: [String]
     private var rows: [[String]] = []
@@ -9,7 +9,7 @@ struct TextTable {
 
     init(_ header: [String]) { self.header = header }
 
-    /// Adds a row. Unprintable characters are escaped here, so that column widths match what is shown.
+    /// Adds a row. It escapes unprintable characters, so that column widths match the displayed text.
     mutating func add(_ row: String...) { add(row) }
 
     mutating func add(_ row: [String]) { rows.append(row.map(PrintableText.escaping)) }
@@ -33,7 +33,7 @@ struct TextTable {
     }
 }
 
-/// Numbers for people.
+/// Readable numbers.
 enum Quantity {
     /// Such as `3 files`, `1 file`.
     static func of(_ count: Int, _ noun: String, _ plural: String? = nil) -> String {
@@ -64,7 +64,7 @@ enum Quantity {
         }
     }
 
-    /// Such as `950`, `1.5k`, `20M`: for axes, where there is no room for more.
+    /// Such as `950`, `1.5k`, `20M`: for axes, which have little space.
     static func rounded(_ number: Double) -> String {
         var value = number
         var unit = 0
@@ -97,7 +97,7 @@ enum Quantity {
         return (number < 0 ? "-" : "") + text
     }
 
-    /// With one digit after the point below ten.
+    /// With one digit after the decimal point for values below ten.
     private static func digits(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         return tenths >= 100 || tenths % 10 == 0 ? "\(Int(value.rounded()))" : "\(tenths / 10).\(tenths % 10)"

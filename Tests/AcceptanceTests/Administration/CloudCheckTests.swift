@@ -128,7 +128,7 @@ extension PrivateStackTests {
                     "\(stray.cloudName(device: alice.device)), 5 bytes",
                 ].sorted(),
                 "objectUnknown": [
-                    "\(old.uuid).\(alice.device).7.txt, 5 bytes: of a later version than the file has",
+                    "\(old.uuid).\(alice.device).7.txt, 5 bytes: has a later version than the file",
                     "\(stray.cloudName(device: foreign)), 14 bytes: this server knows neither its file nor its device",
                     "\(young.cloudName(device: alice.device)), 5 bytes: less than a day old",
                 ].sorted(),

@@ -53,9 +53,9 @@ struct ComplaintsTests {
         }
         let source = try stories.map { try String(contentsOf: $0, encoding: .utf8) }.joined()
         for quotation in [
-            "the bytes are not in", "in the bin", "not those that were uploaded", "another one has its name",
-            "refuses this server", "could not be asked", "as they were uploaded", "as many bytes as were uploaded",
-            "No group has a file of that UUID",
+            "the contents are not in", "in the bin", "differ from those uploaded", "another one has its name",
+            "denies this server access", "could not be asked", "as they were uploaded", "contents of the uploaded size",
+            "No group has a file with that UUID",
         ] {
             #expect(page.contains(quotation), "\(quotation)")
             #expect(source.contains(quotation), "\(quotation)")

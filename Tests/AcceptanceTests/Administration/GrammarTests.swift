@@ -93,11 +93,11 @@ struct GrammarTests {
 
         let lines = former.output.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(
-            lines.contains { $0.hasPrefix("syncctl: “\(words[0])") && $0.contains("is called “\(now)” now") },
+            lines.contains { $0.hasPrefix("syncctl: “\(words[0])") && $0.contains("is now “\(now)”") },
             "\(former.output)")
         #expect(former.status == present.status)
         #expect(present.status != 64 || words.first == "mark-restored", "\(present.output)")
-        #expect(lines.filter { !$0.contains(" is called “") }.joined(separator: "\n") == present.output)
+        #expect(lines.filter { !$0.contains(" is now “") }.joined(separator: "\n") == present.output)
     }
 
     @Test("What a former name prints on standard output is what it was, and help knows it")

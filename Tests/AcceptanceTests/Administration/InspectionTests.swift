@@ -92,7 +92,7 @@ struct InspectionTests {
         #expect(living.output.contains("Listener (Facebook, user \(bob.userID)) uploaded version 1"))
         #expect(living.output.contains("Now: phones in group \(alice.group) see version 0"))
         #expect(deleted.output.contains("committed by Listener"))
-        #expect(deleted.output.contains("told at their next sync that the file is deleted"))
+        #expect(deleted.output.contains("learn at their next sync that the file is deleted"))
     }
 
     @Test("A folder for backups that is not there is named")

@@ -117,7 +117,7 @@ struct OperatorReportTests {
 
         #expect(withoutMetrics.status == 1 && withoutDatabase.status == 1)
         let first = try Self.json(withoutMetrics)
-        #expect(first.gaps?.array?.first?.reason?.text == "this server keeps none: metrics.directory is not set")
+        #expect(first.gaps?.array?.first?.reason?.text == "this server records none: metrics.directory is not set")
         #expect(first.database != nil && first.metrics == nil)
         let second = try Self.json(withoutDatabase)
         #expect(second.gaps?.array?.map { $0.source?.text } == ["database"])
@@ -133,7 +133,7 @@ struct OperatorReportTests {
 
         #expect(
             missing.status == 1 && missing.output.contains("/none/report.html cannot be written"), "\(missing.output)")
-        #expect(folderItself.status == 1 && folderItself.output.contains("is no regular file"))
+        #expect(folderItself.status == 1 && folderItself.output.contains("is not a regular file"))
         #expect(both.status == 64)
         #expect(unconfigured.status == 78)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
@@ -155,7 +155,7 @@ extension PrivateStackTests {
             #expect(report.status == 1)
             #expect(
                 report.output.split(separator: "\n").dropFirst().prefix(2).contains {
-                    $0.hasPrefix("MISSING: what the database says: ")
+                    $0.hasPrefix("MISSING: the database's figures: ")
                 }, "\(report.output)")
             #expect(report.output.contains("LATENCIES"))
         }

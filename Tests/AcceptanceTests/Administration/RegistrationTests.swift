@@ -34,11 +34,12 @@ extension PrivateStackTests {
 
             let lines = try OperatorTool(server).runPlain("doctor", "--config", path).output.split(separator: "\n")
 
-            let known = lines.filter { $0.hasSuffix(" knows this server") }.compactMap {
+            let known = lines.filter { $0.hasSuffix(" accepts this server's registration") }.compactMap {
                 $0.split(separator: " ").dropFirst().first
             }
             #expect(known.map(String.init) == names.filter { $0 != company }, "\(lines.joined(separator: "\n"))")
-            let refusal = try #require(lines.firstIndex { $0.hasPrefix("BAD     \(company) refuses the server (") })
+            let refusal = try #require(
+                lines.firstIndex { $0.hasPrefix("BAD     \(company) rejects this server's registration (") })
             #expect(lines[refusal + 2].contains(key.joined(separator: ".")))
             #expect(!lines.contains { $0.contains("wrong") || $0.contains("WRONG12345") })
         }

@@ -92,7 +92,7 @@ struct StartTests {
         }
         let refused = try tool.runPlain("config", "check", "--connect", "--config", stranger)
         #expect(refused.status == 77 && refused.output.contains("the role jobs, "), "\(refused.output)")
-        #expect(refused.output.contains(" as somebody: the database refuses access"), "\(refused.output)")
+        #expect(refused.output.contains(" as somebody: the database denies access"), "\(refused.output)")
     }
 
     @Test("Whoever may not read a secret is told so, with status 77, and not that the configuration has mistakes")
@@ -137,17 +137,17 @@ struct StartTests {
             (["help", "nonsense"], "Error: Unexpected argument 'nonsense'\n"),
             (
                 ["doctor", "--ignore", "certificatExpiring"],
-                "Error: The value 'certificatExpiring' is invalid for '--ignore <finding>': certificatExpiring is the code of "
-                    + "no finding; did you mean certificateExpiring?\n"
+                "Error: The value 'certificatExpiring' is invalid for '--ignore <finding>': certificatExpiring is not the code of "
+                    + "a finding; did you mean certificateExpiring?\n"
             ),
             (
                 ["try", "gogle"],
-                "Error: The value 'gogle' is invalid for '<provider>': 'gogle' is no provider: google, dropbox, microsoft, "
+                "Error: The value 'gogle' is invalid for '<provider>': 'gogle' is not a provider: google, dropbox, microsoft, "
                     + "facebook, apple, webdav, s3. Did you mean 'google'?\n"
             ),
             (
                 ["setup", "--unattended", "--set", "GoogleServerClientIdd=1"],
-                "Error: --set GoogleServerClientIdd=1: there is no setting GoogleServerClientIdd to ask for; "
+                "Error: --set GoogleServerClientIdd=1: there is no setting GoogleServerClientIdd; "
                     + "did you mean GoogleServerClientId?\n"
             ),
         ])

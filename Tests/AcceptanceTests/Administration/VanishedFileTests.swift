@@ -61,9 +61,10 @@ struct VanishedFileTests {
         #expect(gone?.reason?.text == "fileRemovedOrRenamed")
         #expect(gone?.timesTold?.integer == 2)
         #expect(gone?.lastRequestID?.text?.isEmpty == false)
-        #expect(sentences(after).contains("noticed that the bytes were gone, when a phone wanted version 0"))
-        #expect(sentences(after).contains("Alice (Google, user \(photo.alice.userID)), or somebody"))
-        #expect(sentences(after).contains("those that download it are told gone: fileRemovedOrRenamed."))
+        #expect(
+            sentences(after).contains("the server found that the contents were gone when a phone requested version 0"))
+        #expect(sentences(after).contains("Alice (Google, user \(photo.alice.userID)), or another person"))
+        #expect(sentences(after).contains("those that download it get the reply gone: fileRemovedOrRenamed."))
         #expect(after.remedies?.array?.first?.text?.contains("looks for \(photo.name) in the bin") == true)
     }
 
@@ -86,7 +87,7 @@ struct VanishedFileTests {
         let story = try explain(photo)
 
         #expect(finding(story) == "refused")
-        #expect(sentences(story).contains("refuses this server"))
+        #expect(sentences(story).contains("denies this server access"))
         #expect(story.remedies?.array?.first?.text?.contains("signs in again") == true)
     }
 
@@ -137,7 +138,7 @@ extension PrivateStackTests {
             let sentences = (story.sentences?.array ?? []).compactMap(\.text).joined(separator: "\n")
             #expect(sentences.contains("uploaded version 0"))
             #expect(
-                sentences.contains("could not be asked (timed out), so it is not known whether the bytes are there"))
+                sentences.contains("could not be asked (timed out), so it is unknown whether the contents exist"))
             #expect(silent.clouds == nil)
         }
     }

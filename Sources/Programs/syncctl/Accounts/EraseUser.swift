@@ -2,18 +2,19 @@ import ArgumentParser
 import Operations
 import SyncProtocol
 
-/// Removes a person for good.
+/// Removes a user permanently.
 struct EraseUser: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "erase", abstract: "Removes a user and everything about them, with a receipt.",
+        commandName: "erase", abstract: "Removes a user and all their data, and prints a receipt.",
         discussion: """
-            Does what the app's own removal of an account does. Files in the person's storage stay there; others see them \
-            as deleted. Without --yes it only says what would happen. The receipt names nobody; keep it.
+            Does the same as removing the account in the app. Files in the user's storage stay there; other members \
+            see them as deleted. Without --yes, only reports what would happen. Keep the receipt; it contains no \
+            names.
             """)
 
     @OptionGroup var options: CommonOptions
     @Argument(help: ArgumentHelp("The user's number.", valueName: "number")) var user: Int64
-    @Flag(name: .customLong("yes"), help: "Does it; it cannot be undone.") var isConfirmed = false
+    @Flag(name: .customLong("yes"), help: "Removes the user; this cannot be undone.") var isConfirmed = false
 
     func report() throws -> any Report {
         let installation = try Installation(options)

@@ -8,31 +8,31 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Exports all data about one person.
+/// Exports all data about one user.
 struct ExportUser: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Writes down everything that is stored about a user, for them.",
+        commandName: "export", abstract: "Exports all data stored about a user, to give to them.",
         discussion: """
-            JSON without tokens and without what belongs to others. With --files also the bytes of the person's own files, \
-            fetched from their storage.
+            Prints JSON without tokens and without other people's data. With --files, also downloads the user's own \
+            files from their storage.
             """)
 
     @OptionGroup var options: CommonOptions
     @Argument(help: ArgumentHelp("The user's number.", valueName: "number")) var user: Int64
     @Option(
         help: ArgumentHelp(
-            "A new folder to write user.json, and files, into; without it the JSON is printed.", valueName: "folder"),
+            "A new folder for user.json and the files; without it, the JSON is printed.", valueName: "folder"),
         completion: .directory)
     var to: String?
-    @Flag(help: "Also fetches the bytes of the person's files; needs --to.") var files = false
+    @Flag(help: "Also downloads the user's files; requires --to.") var files = false
 
     func validate() throws {
-        guard !files || to != nil else { throw ValidationError("--files needs a folder: --to FOLDER.") }
+        guard !files || to != nil else { throw ValidationError("--files requires a folder: --to FOLDER.") }
     }
 
     func run() throws {
         let report = try report()
-        // Without a folder the data itself is the result, which only programs read.
+        // Without a folder, the data itself is the result, which only programs read.
         try Output.write(report, asJSON: options.isJSON || to == nil)
         if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }
     }

@@ -4,7 +4,7 @@ import Operations
 import Posix
 import Store
 
-/// Adds an app to this host, and removes it: everything of it that is not made by setup.
+/// Adds an app to this host, and removes it: everything that setup does not create.
 struct AppInstallation {
     let app: HostedApp
 
@@ -13,7 +13,7 @@ struct AppInstallation {
 
     private var isRunning: Bool { AtomicFile.exists("/run/systemd/system") }
 
-    /// Makes its files, users and folders; what is there already stays.
+    /// Creates the app's files, users and folders; existing ones stay.
     /// - Returns: files that an administrator has changed, and that this release would write differently.
     /// - Throws: ``CommandFailure``, ``PosixError``.
     @discardableResult
@@ -21,13 +21,13 @@ struct AppInstallation {
         let files = AppFiles(of: app)
         let outcome = try files.write()
         try makeCommonSite()
-        // Also where nothing was to be written: an earlier run may have ended before this.
+        // Also if nothing was written: an earlier run may have ended before this.
         for command in files.definitions { try call(command) }
         if isRunning { try call(["systemctl", "daemon-reload"]) }
         return outcome.kept
     }
 
-    /// What nginx has once for all apps is in the site of the package's app.
+    /// The site of the package's app contains the nginx directives that all apps share.
     private func makeCommonSite() throws {
         let package = HostedApp.package.siteName
         let (site, link) = ("/etc/nginx/sites-available/\(package)", "/etc/nginx/sites-enabled/\(package)")
@@ -39,7 +39,8 @@ struct AppInstallation {
         try AtomicFile.link(link, to: "../sites-available/\(package)")
     }
 
-    /// Stops it, and removes its units and what nginx has of it. Configuration, secrets, database, logs and backups stay.
+    /// Stops the app, and removes its units and its nginx site. Configuration, secrets, database, logs and backups
+    /// stay.
     func remove() throws {
         if isRunning, AppFiles(of: app).isInstalled {
             try call(
@@ -54,11 +55,11 @@ struct AppInstallation {
         try AppFiles(of: app).remove()
         guard isRunning else { return }
         try call(["systemctl", "daemon-reload"])
-        // Also what has failed is to be forgotten.
+        // Failed units stay listed otherwise.
         _ = try? ChildProcess.run(["systemctl", "reset-failed", app.unit("*")])
     }
 
-    /// The last step of a removal: what is removed is removed, even if nginx refuses another site.
+    /// The last step of a removal: everything else stays removed even if nginx rejects another site.
     func letNginxForget() throws {
         guard isRunning, try ChildProcess.run(["systemctl", "is-active", "--quiet", "nginx.service"]).status == 0 else {
             return
@@ -69,14 +70,14 @@ struct AppInstallation {
         } catch let failure as CommandFailure {
             throw CommandFailure(
                 failure.status,
-                "the app \(app.label) is removed, but nginx still has its site until it can be reloaded: \(failure.message)"
+                "the app \(app.label) is removed, but nginx keeps its site until it can be reloaded: \(failure.message)"
             )
         }
     }
 
-    /// Deletes what ``remove()`` leaves, but for backups and the users of the system: others must not get their numbers.
-    /// - Parameter database: that of ``database()``.
-    /// - Returns: the statements that remain to be executed by the administrator of a database elsewhere.
+    /// Deletes what ``remove()`` leaves, except backups and the system users: their numbers must not be reused.
+    /// - Parameter database: the result of ``database()``.
+    /// - Returns: the statements that the administrator of a remote database still has to execute.
     func purge(_ database: AppDatabase?) throws -> [String] {
         let left = drop(database)
         try withdrawAuthority()
@@ -97,7 +98,7 @@ struct AppInstallation {
         return left
     }
 
-    /// Programs on this host need not trust the authority of a trial any more, nor find its host name.
+    /// Removes a trial's authority and host name from this host's trust store and hosts file.
     private func withdrawAuthority() throws {
         do {
             for authority in try LocalAuthority.all(of: app) where authority.isToldOf { try authority.withdraw() }
@@ -106,14 +107,16 @@ struct AppInstallation {
         }
     }
 
-    /// What ``purge(_:)`` deletes, for people.
+    /// What ``purge(_:)`` deletes, as text.
     func belongings(with database: AppDatabase?) -> [String] {
         [app.configurationFolder + " with its secrets", app.stateFolder, app.logFolder]
             + (database.map { ["the database \($0.name) with its accounts"] } ?? [])
     }
 
-    /// What a purge drops, found out before anything is removed; `nil` if there is no configuration that names it.
-    /// - Throws: ``CommandFailure`` if a configuration has mistakes, so that it is not known, or if it is another app's, too.
+    /// The database that a purge drops, determined before anything is removed; `nil` without a configuration that names
+    /// it.
+    /// - Throws: ``CommandFailure`` if a configuration has mistakes, or if another app uses the same database or
+    ///   accounts.
     func database() throws -> AppDatabase? {
         guard let own = try database(of: app) else { return nil }
         for other in [.package] + AppFiles.added() where other != app {
@@ -121,7 +124,7 @@ struct AppInstallation {
             guard common.isEmpty else {
                 throw CommandFailure(
                     .foundSomething,
-                    "nothing was removed, as the configuration of the app \(other.label) has it, too: "
+                    "nothing was removed, because the configuration of the app \(other.label) uses the same: "
                         + common.joined(separator: ", "))
             }
         }
@@ -132,8 +135,8 @@ struct AppInstallation {
         do { return try AppDatabase(of: other) } catch let error as ConfigurationError {
             throw CommandFailure(
                 .configuration,
-                "nothing was removed, as the configuration of the app \(other.label), which names its database, has mistakes: put "
-                    + "them right first\n\(error)")
+                "nothing was removed, because the configuration of the app \(other.label), which names its database, "
+                    + "has mistakes: correct them first\n\(error)")
         }
     }
 

@@ -8,18 +8,18 @@ import Store
 /// The apps of a host.
 struct Apps: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists the apps of this host, adds one, and removes one.",
+        abstract: "Lists the apps of this host, adds one, or removes one.",
         discussion: """
-            The package serves one app, default. Each other one has a name, and a server of its own: configuration and \
-            secrets below /etc/syncd/NAME, a database, users of the system, units called syncd-NAME-..., a site of nginx. All \
-            other commands take --app NAME. To add one:
+            The package serves one app, default. Each additional app has a name and its own server: configuration and \
+            secrets below /etc/syncd/NAME, a database, system users, units called syncd-NAME-..., and an nginx site. \
+            All other commands accept --app NAME. To add an app:
 
               syncctl apps create notes
               syncctl --app notes setup
             """,
         subcommands: [List.self, Create.self, Remove.self, Refresh.self], defaultSubcommand: List.self)
 
-    /// For each answer of a unit, a responder or a database.
+    /// For each reply of a unit, a responder or a database.
     private static let patience: Duration = .seconds(5)
 
     struct List: ReportingCommand {
@@ -55,29 +55,29 @@ struct Apps: ParsableCommand {
         }
     }
 
-    /// The app that a subcommand is about.
+    /// The app that a subcommand works on.
     struct Name: ParsableArguments {
-        @Argument(help: "Its name: small letters and digits, at most 16, a letter first.") var name: String
+        @Argument(help: "Its name: 1 to 16 lowercase letters and digits, beginning with a letter.") var name: String
 
         func validate() throws {
             if let objection = HostedApp.objection(to: name) { throw ValidationError("\(objection).") }
             guard name != HostedApp.packageName else {
-                throw ValidationError("\(name) is the app of the package: apt installs and removes it.")
+                throw ValidationError("\(name) is the package's app: apt installs and removes it.")
             }
         }
 
-        /// - Throws: ``CommandFailure`` unless root asks.
+        /// - Throws: ``CommandFailure`` unless run as root.
         func app() throws -> HostedApp {
-            guard Terminal.isRoot else { throw CommandFailure(.noPermission, "this takes root") }
-            guard let app = HostedApp(name) else { throw ValidationError("\(name) is no app's name.") }
+            guard Terminal.isRoot else { throw CommandFailure(.noPermission, "this requires root") }
+            guard let app = HostedApp(name) else { throw ValidationError("\(name) is not a valid app name.") }
             return app
         }
     }
 
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Adds an app: its units, users and folders; setup is next.",
-            discussion: "It may be repeated. Nothing is started, and no other app is touched.")
+            abstract: "Adds an app: its units, users and folders; then run setup.",
+            discussion: "Can be repeated. It starts nothing and changes no other app.")
 
         @OptionGroup var app: Name
 
@@ -90,29 +90,29 @@ struct Apps: ParsableCommand {
 
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Removes an app from this host; the others go on.",
+            abstract: "Removes an app from this host; other apps keep running.",
             discussion: """
-                Stops it, and removes its units and its site. Configuration, secrets, database, logs and backups stay, so that \
-                `syncctl apps create` and setup bring it back. With --purge only its backups stay.
+                Stops the app, and removes its units and its site. Configuration, secrets, database, logs and backups \
+                stay, so that `syncctl apps create` and setup can restore it. With --purge, only its backups stay.
                 """)
 
         @OptionGroup var app: Name
         @Flag(help: "Also delete its configuration, its secrets, its database and its logs.") var purge = false
-        @Flag(help: "Really do that; else it is only said what would be deleted.") var yes = false
+        @Flag(help: "Really delete it; without this option, only list what would be deleted.") var yes = false
 
         func run() throws {
             let app = try app.app()
             guard AppFiles.added().contains(app) else {
-                throw CommandFailure(.foundSomething, "there is no app \(app.label) on this host")
+                throw CommandFailure(.foundSomething, "this host has no app \(app.label)")
             }
             ClientLibrary.initialize()
             let installation = AppInstallation(app: app)
             let database = purge ? try installation.database() : nil
             guard !purge || yes else {
                 let list = installation.belongings(with: database).map { "  - \($0)" }
-                Output.write(["--yes would stop the app \(app.label) and delete for ever:"] + list)
+                Output.write(["--yes would stop the app \(app.label) and permanently delete:"] + list)
                 Output.write([
-                    "Backups in \(app.backupFolder) stay; without the sealing key nobody opens the tokens in them."
+                    "Backups in \(app.backupFolder) stay; without the sealing key, the tokens in them cannot be opened."
                 ])
                 return
             }
@@ -122,11 +122,17 @@ struct Apps: ParsableCommand {
                 try? installation.letNginxForget()
                 throw error
             }
-            Output.write(["The app \(app.label) is removed\(purge ? ", with all that it had but its backups" : "")."])
-            if !left.isEmpty { Output.write(["Its database is left; its administrator removes it with:"] + left) }
+            Output.write(["The app \(app.label) is removed\(purge ? ", with everything except its backups" : "")."])
+            if !left.isEmpty {
+                Output.write(
+                    [
+                        "Its database remains; the database's administrator removes it with:"
+                    ] + left)
+            }
             if purge, database == nil {
                 Output.write([
-                    "It had no configuration, which names its database: a database \(app.databaseName) would be left."
+                    "It had no configuration that names its database; if a database \(app.databaseName) exists, it "
+                        + "remains."
                 ])
             }
             try installation.letNginxForget()
@@ -135,7 +141,7 @@ struct Apps: ParsableCommand {
 
     struct Refresh: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes the files of all added apps anew from those of the package; for upgrades.",
+            abstract: "Regenerates the files of all added apps from the package's files; for upgrades.",
             shouldDisplay: false)
 
         func run() throws {
@@ -144,11 +150,12 @@ struct Apps: ParsableCommand {
                 do {
                     for path in try AppInstallation(app: app).install() {
                         Output.complain([
-                            "\(path) was changed by an administrator and is left alone; this release would write it differently"
+                            "\(path) was changed by an administrator and stays unchanged; this release would write it "
+                                + "differently"
                         ])
                     }
                 } catch {
-                    // The other apps get theirs.
+                    // The other apps are still refreshed.
                     isDone = false
                     Output.complain(["the app \(app.label): \(CommandFailure(error)?.message ?? "\(error)")"])
                 }

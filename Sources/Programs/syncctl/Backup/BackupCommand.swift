@@ -6,10 +6,10 @@ import Posix
 import Store
 import SyncProtocol
 
-/// Backups of the database, and what becomes of them.
+/// Backups of the database, and the commands that use them.
 struct Backups: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backup", abstract: "Makes, lists, verifies, copies and restores backups.",
+        commandName: "backup", abstract: "Creates, lists, verifies, copies and restores backups.",
         subcommands: [
             BackupCommand.self, ListBackups.self, VerifyBackup.self, CopyBackup.self, Restore.self, MarkRestored.self,
         ])
@@ -18,16 +18,16 @@ struct Backups: ParsableCommand {
 /// Lists the backups of a folder.
 struct ListBackups: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the backups of this host, the newest last.",
+        commandName: "list", abstract: "Lists the backups of this host, newest last.",
         discussion: """
-            Each can be verified (syncctl backup verify) and restored (syncctl backup restore). All of the two days before \
-            the newest one stay, then the last one of each day and week; syncctl help backup make says more.
+            Each can be verified (syncctl backup verify) and restored (syncctl backup restore). All backups of the two \
+            days before the newest one are kept, then the last one of each day and week; see syncctl help backup make.
             """)
 
     @OptionGroup var options: CommonOptions
     @Option(help: ArgumentHelp("The folder of backups.", valueName: "folder"), completion: .directory)
     var from = HostedApp.current.backupFolder
-    @Option(help: ArgumentHelp("The folder in which copies are noted.", valueName: "folder"), completion: .directory)
+    @Option(help: ArgumentHelp("The folder in which copies are recorded.", valueName: "folder"), completion: .directory)
     var record = BackupCopy.usualRecord
 
     func report() throws -> any Report {
@@ -41,15 +41,16 @@ struct ListBackups: ReportingCommand {
 /// Writes a backup.
 struct BackupCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "make", abstract: "Writes a backup of the whole database while the server works.",
+        commandName: "make", abstract: "Writes a backup of the whole database while the server runs.",
         discussion: """
-            One file with the rows of one moment and, for the server of the package, its configuration, nginx's site and \
-            the settings of units. It is read again before it counts. The sealing key and the other secrets are NOT in it: \
-            without the key all stored tokens are lost. Neither are people's files, which are in their own storage.
+            The backup is one file with a consistent snapshot of all rows and, for the package's server, its \
+            configuration, nginx's site and the settings of units. Each new backup is verified. It does NOT contain \
+            the sealing key and the other secrets: without the key, all stored tokens are lost. It does not contain \
+            people's files either; those are in their own storage.
 
-            With --into, backups are named after their time, and after each good one those are deleted that need not be \
-            kept: all of the two days before the new one stay, then the last one of each day and of each week, for as many \
-            days and weeks with a backup as backup.keepDays and backup.keepWeeks say. That is what syncd-backup.timer does \
+            With --into, backups are named after their time, and each good backup is followed by the deletion of old \
+            ones: all backups of the two days before the new one are kept, then the last one of each day and of each \
+            week, for backup.keepDays days and backup.keepWeeks weeks that have a backup. syncd-backup.timer does this \
             every hour.
             """)
 
@@ -57,32 +58,34 @@ struct BackupCommand: ReportingCommand {
     @Argument(
         help: ArgumentHelp(
             """
-            The file to make, such as sync-2026-11-21.backup.gz, which must not exist; - for standard output, whose receiver \
-            has to verify it (syncctl backup verify -).
+            The file to create, such as sync-2026-11-21.backup.gz; it must not exist. - writes to standard output; the \
+            receiver must then verify the backup (syncctl backup verify -).
             """, valueName: "file"), completion: .file())
     var path: String?
-    @Option(help: ArgumentHelp("A folder of backups, in place of a file.", valueName: "folder"), completion: .directory)
+    @Option(help: ArgumentHelp("A folder of backups, instead of a file.", valueName: "folder"), completion: .directory)
     var into: String?
-    @Option(help: ArgumentHelp("Of how many days the last backup stays.", valueName: "days")) var keepDays: Int?
-    @Option(help: ArgumentHelp("Of how many weeks the last backup stays.", valueName: "weeks")) var keepWeeks: Int?
+    @Option(help: ArgumentHelp("The number of days whose last backup is kept.", valueName: "days")) var keepDays: Int?
     @Option(
         help: ArgumentHelp(
-            "A folder in which to note the backup for doctor and metrics; with --into.", valueName: "folder"),
+            "The number of weeks whose last backup is kept.", valueName: "weeks")) var keepWeeks: Int?
+    @Option(
+        help: ArgumentHelp(
+            "A folder in which to record the backup for doctor and metrics; with --into.", valueName: "folder"),
         completion: .directory)
     var record: String?
 
     func validate() throws {
         guard (path == nil) != (into == nil) else { throw ValidationError("Name a file, or a folder with --into.") }
         guard into != nil || (keepDays == nil && keepWeeks == nil && record == nil) else {
-            throw ValidationError("--keep-days, --keep-weeks and --record go with --into.")
+            throw ValidationError("--keep-days, --keep-weeks and --record require --into.")
         }
         guard keepDays ?? 1 >= 1, keepWeeks ?? 0 >= 0 else {
             throw ValidationError("--keep-days must be at least 1, and --keep-weeks at least 0.")
         }
-        if path == "-", Terminal.isOutput { throw ValidationError("A backup is nothing for a terminal.") }
+        if path == "-", Terminal.isOutput { throw ValidationError("A backup cannot be written to a terminal.") }
     }
 
-    /// The backup takes the place of the report.
+    /// On standard output, the backup replaces the report.
     func run() throws {
         let report = try report()
         if path == "-" { Output.complain(report.lines) } else { try Output.write(report, asJSON: options.isJSON) }
@@ -108,7 +111,7 @@ struct BackupCommand: ReportingCommand {
         return report
     }
 
-    /// Of another configuration than the package's nobody knows which files belong to it.
+    /// The files that belong to a configuration are known only for the package's.
     private func hostFiles(_ configuration: ServerConfiguration) -> (files: [HostFile], omitted: [String]) {
         guard options.file.path == SetupPaths.configuration else { return ([], []) }
         return HostFiles().collect(leavingOutConfiguration: !configuration.inlineSecrets.isEmpty)

@@ -3,15 +3,15 @@ import Operations
 import Posix
 import Store
 
-/// Copies the newest backup to another place, by a program of the operator's.
+/// Copies the newest backup to another place with a program that the operator provides.
 struct CopyBackup: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "copy", abstract: "Copies the newest backup elsewhere, and verifies the copy.",
         discussion: """
-            Runs a program twice: PROGRAM send NAME, with the backup as its standard input, has to store it elsewhere \
-            under that name; PROGRAM fetch NAME has to write it to standard output again. Only if the same comes back is \
-            the copy good, and noted for doctor and metrics. syncd-backup.service lets this follow each backup where there \
-            is a program /etc/syncd/backup-copy.
+            Runs a program twice: PROGRAM send NAME, with the backup as its standard input, must store it elsewhere \
+            under that name; PROGRAM fetch NAME must write it to standard output. The copy is good if both are \
+            identical; then it is recorded for doctor and metrics. syncd-backup.service does this after each backup if \
+            a program /etc/syncd/backup-copy exists.
             """)
 
     @OptionGroup var options: CommonOptions
@@ -21,7 +21,8 @@ struct CopyBackup: ReportingCommand {
         SetupPaths.configurationFolder + "/backup-copy"
     @Option(
         help: ArgumentHelp(
-            "The folder in which to note the copy; what is fetched lies in it meanwhile.", valueName: "folder"),
+            "The folder in which to record the copy; it also holds the fetched backup temporarily.", valueName: "folder"
+        ),
         completion: .directory)
     var record = BackupCopy.usualRecord
 

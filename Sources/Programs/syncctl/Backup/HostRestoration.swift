@@ -6,9 +6,9 @@ import Posix
 import Providers
 import Store
 
-/// Makes a server of a host that has the packages and nothing else, from a backup and a copy of the secrets.
+/// Sets up a server from a backup and a copy of the secrets, on a host that has only the packages.
 ///
-/// What is there already stays as it is. It may be repeated after a failure.
+/// Existing files and settings stay unchanged. It can be repeated after a failure.
 struct HostRestoration {
     private static var path: String { SetupPaths.configuration }
     private static let healthTime: Duration = .seconds(30)
@@ -30,7 +30,7 @@ struct HostRestoration {
 
     // MARK: Before the rows
 
-    /// Configuration, secrets, and an empty database with its accounts. Whatever is missing is found out before anything is
+    /// Configuration, secrets, and an empty database with its accounts. Anything missing is detected before anything is
     /// written.
     /// - Throws: ``CommandFailure``, `ConfigurationError`, ``PosixError``.
     mutating func prepare() throws -> ServerConfiguration {
@@ -47,7 +47,7 @@ struct HostRestoration {
             let place = ServerConfiguration.path(ofSecret: name, beside: Self.path)
             try Directory.make(SetupPaths.secrets)
             try AtomicFile.write(Array((password.value + "\n").utf8), to: place, permissions: 0o600)
-            report.add(.done, "\(place), made anew")
+            report.add(.done, "\(place), newly created")
         }
         for file in files { try put(file) }
         let configuration = try ServerConfiguration(readingFrom: Self.path)
@@ -55,7 +55,7 @@ struct HostRestoration {
         return configuration
     }
 
-    /// An added app gets its units, users and folders, as with setup.
+    /// Creates the units, users and folders of an added app, as setup does.
     private mutating func addApp() throws {
         let app = HostedApp.current
         guard app.name != nil else { return }
@@ -64,8 +64,8 @@ struct HostRestoration {
         report.add(isNew ? .done : .kept, "units, users and folders of the app \(app.label)")
     }
 
-    /// The database's passwords that the configuration names and that are not here, with new ones.
-    /// - Throws: ``CommandFailure`` if other secrets are missing, too.
+    /// New passwords for those database accounts whose configured password files are missing.
+    /// - Throws: ``CommandFailure`` if other secrets are also missing.
     private func missingPasswords(_ text: String) throws -> [String: Secret] {
         let named = try ServerConfiguration(proposed: text, withoutSecretsAt: Self.path).secretFiles
         let missing = named.filter {
@@ -94,18 +94,19 @@ struct HostRestoration {
         guard !unknown.isEmpty, !isKeyLost else { return }
         throw CommandFailure(
             .configuration,
-            "nothing was done: the tokens in the backup are sealed with the key \(unknown.joined(separator: ", ")), which is "
-                + "none of this configuration's. Put the copy of that key into \(SetupPaths.secrets), as sealing.keyFile or in "
-                + "sealing.formerKeyFiles; if it is lost, --key-lost goes on, and all owners have to sign in again")
+            "nothing was done: the tokens in the backup are sealed with the key \(unknown.joined(separator: ", ")), "
+                + "which this configuration does not have. Put the copy of that key into \(SetupPaths.secrets), as "
+                + "sealing.keyFile or in sealing.formerKeyFiles; if it is lost, continue with --key-lost, and all "
+                + "owners have to sign in again")
     }
 
     private mutating func put(_ file: HostFile) throws {
         switch try host.restore(file) {
         case .written?: report.add(.done, file.path)
         case .same?: report.add(.kept, file.path)
-        case .replaced?: report.add(.done, "\(file.path); the former one is \(file.path).old")
-        case .kept?: report.add(.kept, "\(file.path), which is another one than in the backup")
-        case nil: report.add(.kept, "\(file.path) in the backup is none of a server's files: left alone")
+        case .replaced?: report.add(.done, "\(file.path); the previous file is \(file.path).old")
+        case .kept?: report.add(.kept, "\(file.path), which differs from the file in the backup")
+        case nil: report.add(.kept, "\(file.path) in the backup is not a server file: not restored")
         }
     }
 
@@ -119,8 +120,8 @@ struct HostRestoration {
         guard case .unixSocket = settings.address else {
             throw CommandFailure(
                 .unavailable,
-                "\(settings) cannot be used, and only a database on this host is created: create it there, with the accounts "
-                    + "of \(Self.path)")
+                "\(settings) cannot be used, and syncctl creates databases only on this host: create it there, with "
+                    + "the accounts of \(Self.path)")
         }
         var administrator = settings
         administrator.user = "root"
@@ -145,7 +146,7 @@ struct HostRestoration {
 
     // MARK: After the rows
 
-    /// Rights, site and units. What fails is reported, with what remains to be done.
+    /// Rights, site and units. Failures are reported together with the remaining steps.
     mutating func start(_ configuration: ServerConfiguration) {
         do {
             let settled = try RoleAccounts.settle(configuration)
@@ -155,11 +156,11 @@ struct HostRestoration {
         }
         guard AtomicFile.exists("/run/systemd/system") else {
             report.remaining.append(
-                "This is no running system: on the host, systemctl enable --now \(SetupPaths.target)")
+                "systemd is not running here: on the host, run systemctl enable --now \(SetupPaths.target)")
             return
         }
         step(
-            "\(SetupPaths.target) is started, and with the host", then: "systemctl enable --now \(SetupPaths.target)"
+            "\(SetupPaths.target) is started, now and at each boot", then: "systemctl enable --now \(SetupPaths.target)"
         ) {
             try Self.call("systemctl", "daemon-reload")
             try Self.call("systemctl", "enable", "--now", SetupPaths.target)
@@ -167,14 +168,14 @@ struct HostRestoration {
         }
         enableSite()
         report.remaining.append(
-            "systemctl enable --now \(SetupPaths.backupTimer)    # this host is to make backups, too")
+            "systemctl enable --now \(SetupPaths.backupTimer)    # if this host makes backups")
         report.remaining.append(AppText().named("syncctl fsck; syncctl doctor"))
     }
 
-    /// Leaves nginx as it was if it cannot start with the site, as without the certificate.
+    /// Leaves nginx unchanged if it cannot start with the site, for example without the certificate.
     private mutating func enableSite() {
         guard AtomicFile.exists(SetupPaths.site) else {
-            report.remaining.append("There is no site for nginx in the backup: syncctl setup makes one.")
+            report.remaining.append("The backup contains no nginx site: syncctl setup creates one.")
             return
         }
         let isNew = !AtomicFile.exists(SetupPaths.siteLink)
@@ -182,10 +183,11 @@ struct HostRestoration {
         step(
             "nginx serves \(SetupPaths.site)",
             then:
-                "get the certificate that the site names, then: \(enabling); nginx -t && systemctl reload-or-restart nginx"
+                "obtain the certificate that the site names, then: \(enabling); nginx -t && systemctl "
+                + "reload-or-restart nginx"
         ) {
             do {
-                // The host that the backup is of may have another release of nginx.
+                // The host of the backup may have a different release of nginx.
                 _ = try SetupHost(root: "", administrator: nil).refreshSite()
                 if isNew { try AtomicFile.link(SetupPaths.siteLink, to: SetupPaths.siteLinkTarget) }
                 try Self.call("nginx", "-t", "-q")

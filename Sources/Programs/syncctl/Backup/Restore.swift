@@ -5,27 +5,27 @@ import Operations
 import Posix
 import SyncProtocol
 
-/// Fills an empty database from a backup, and makes a server of the host.
+/// Fills an empty database from a backup, and sets up the server on a new host.
 struct Restore: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Restores a server from a backup: the rows, and on a new host everything else.",
+        abstract: "Restores a server from a backup: the rows and, on a new host, everything else.",
         discussion: """
-            Verifies the backup first. A database in which anything is stored is refused.
+            Verifies the backup first. The database must be empty.
 
-            With the package's configuration (/etc/syncd/syncd.json) and as root, it also puts the backup's configuration, \
-            nginx's site and settings of units where this host has none, creates the database and its accounts, starts \
-            everything, and waits until it answers. Put the copy of /etc/syncd/secrets back before: without the sealing \
-            key it refuses and changes nothing. Passwords of the database that are missing are made anew.
+            With the package's configuration (/etc/syncd/syncd.json) and as root, it also restores the configuration, \
+            nginx's site and the settings of units if this host has none, creates the database and its accounts, \
+            starts the services, and waits until they answer. Put back the copy of /etc/syncd/secrets first: without \
+            the sealing key, restore refuses and changes nothing. Missing database passwords are replaced by new ones.
 
-            With --rows-only, or another configuration, it fills the database of the configuration and does nothing else.
+            With --rows-only or another configuration, it only fills the configured database.
             """)
 
     @OptionGroup var options: CommonOptions
     @Argument(help: ArgumentHelp("The backup.", valueName: "file"), completion: .file(extensions: ["gz"])) var path:
         String
-    @Flag(help: "Fill the database of the configuration, and do nothing else.") var rowsOnly = false
-    @Flag(help: "Go on with another sealing key: all owners will have to sign in again.") var keyLost = false
+    @Flag(help: "Only fill the configured database.") var rowsOnly = false
+    @Flag(help: "Continue with another sealing key: all owners will have to sign in again.") var keyLost = false
 
     func report() throws -> any Report {
         ClientLibrary.initialize()
@@ -34,7 +34,9 @@ struct Restore: ReportingCommand {
             return try Restorer(into: configuration.database).restore(path)
         }
         guard Terminal.isRoot else {
-            throw CommandFailure(.noPermission, "to restore a host takes root; --rows-only restores the database alone")
+            throw CommandFailure(
+                .noPermission,
+                "restoring a host requires root; --rows-only restores only the database")
         }
         var host = HostRestoration(try BackupReader(path: path).examine(), isKeyLost: keyLost)
         let configuration = try host.prepare()
@@ -45,26 +47,26 @@ struct Restore: ReportingCommand {
     }
 }
 
-/// Tells clients that the database was put back to an earlier state by other means than `restore`.
+/// Lets clients detect that the database was reset to an earlier state without `restore`.
 struct MarkRestored: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "mark-restored",
-        abstract: "Lets devices notice that the database was put back to an earlier state by other means.",
+        abstract: "Lets devices detect that the database was reset to an earlier state without restore.",
         discussion: """
-            Needed after a dump, a snapshot of a disk or an old node of a cluster took the place of the database; restore \
-            does it by itself. Run it after that and before the server is started or opened: each group gets a new mark, \
-            which devices compare. They take what they have for newer than what the server lists, and upload it again. \
-            Uploads in progress at that time are forgotten, and fsck keeps what was stored since.
+            Required after a dump, a disk snapshot or an old cluster node has replaced the database; restore does this \
+            itself. Run it before the server is started or opened: each group gets a new mark, which devices compare. \
+            Devices then consider their own files newer than those that the server lists, and upload them again. \
+            Uploads that were in progress at that time are discarded, and fsck keeps objects stored since then.
 
-            Without a new mark, devices replace newer files by the older ones that the server lists. If the server was open \
-            before, devices cannot distinguish what was changed on it from the earlier state, and may replace it by what they \
-            have.
+            Without a new mark, devices replace their newer files with the older ones that the server lists. If the \
+            server was opened before the new mark, devices cannot distinguish changes made in that time from the \
+            earlier state, and may overwrite them.
             """)
 
     @OptionGroup var options: CommonOptions
     @Argument(
         help: ArgumentHelp(
-            "Of what moment the database's contents are, such as 2026-11-25T03:00:00Z; if in doubt, an earlier one.",
+            "The time of the database's contents, such as 2026-11-25T03:00:00Z; if in doubt, an earlier one.",
             valueName: "time"))
     var stateOf: String
 

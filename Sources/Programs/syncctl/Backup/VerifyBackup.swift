@@ -8,23 +8,25 @@ import Vault
 /// Verifies a backup.
 struct VerifyBackup: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "verify", abstract: "Checks that a backup is whole, or that it can be restored.",
+        commandName: "verify", abstract: "Checks that a backup is complete, or that it can be restored.",
         discussion: """
-            Without an option it reads the file and compares all sums and counts; no database is needed. With \
-            --scratch-database it restores it there, runs fsck, and removes all of it again. A backup on standard input is \
-            read once, and needs no space.
+            Without an option, it reads the file and compares all checksums and counts; it needs no database. With \
+            --scratch-database, it restores the backup there, runs fsck, and empties the database again. A backup on \
+            standard input is read once and takes no disk space.
             """)
 
     @OptionGroup var options: CommonOptions
     @Argument(
         help: ArgumentHelp("The backup; - for standard input.", valueName: "file"),
         completion: .file(extensions: ["gz"])) var path: String
-    @Option(help: ArgumentHelp("An empty database of the same server and user, to restore into.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "An empty database on the same server and with the same user, to restore into.", valueName: "name"))
     var scratchDatabase: String?
 
     func validate() throws {
         guard path != "-" || scratchDatabase == nil else {
-            throw ValidationError("To restore a backup it is read twice: it must be a file.")
+            throw ValidationError("A restored backup is read twice: it must be a file.")
         }
     }
 
@@ -33,7 +35,7 @@ struct VerifyBackup: ReportingCommand {
         guard let scratchDatabase else { return try verifier.verify() }
         let configuration = try ServerConfiguration(readingFrom: options.file.path)
         guard scratchDatabase != configuration.database.database else {
-            throw CommandFailure(.configuration, "\(scratchDatabase) is the server's own database")
+            throw CommandFailure(.configuration, "\(scratchDatabase) is the server's database; name another one")
         }
         ClientLibrary.initialize()
         var settings = Installation.patient(configuration.database)

@@ -7,7 +7,7 @@ import SyncProtocol
 /// Files of groups.
 struct Files: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists the files of a group, or tells the story of one.",
+        abstract: "Lists the files of a group, or explains one.",
         subcommands: [FilesList.self, FilesExplain.self])
 }
 
@@ -46,17 +46,17 @@ struct FilesList: ReportingCommand {
 
 struct FilesExplain: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Tells the history of one file as a story.",
+        commandName: "explain", abstract: "Explains the history of one file.",
         discussion: """
-            Who uploaded which version when, as far as it is kept; deletion and undeletion; changes that wait for a \
-            commit; work in the outbox; whose storage the bytes are in; whether they are there, for which the storage is \
-            asked; what phones were told, what they see now, and what can be done.
+            Shows who uploaded which version when, as far as recorded; deletion and undeletion; changes that wait for \
+            a commit; work in the outbox; whose storage holds the contents, and whether they exist there, which it \
+            asks the storage; the replies sent to clients, what clients see now, and what can be done.
             """)
 
     @OptionGroup var options: CommonOptions
     @Argument(help: ArgumentHelp("The file's UUID.", valueName: "file-uuid")) var file: String
-    @Flag(inversion: .prefixedNo, help: "Asks the owner's storage whether the contents are there.") var clouds = true
-    @Option(help: ArgumentHelp("Seconds that the storage may take in all.", valueName: "seconds")) var deadline = 10
+    @Flag(inversion: .prefixedNo, help: "Asks the owner's storage whether the contents exist.") var clouds = true
+    @Option(help: ArgumentHelp("The total time limit for the storage.", valueName: "seconds")) var deadline = 10
 
     func validate() throws {
         guard (1...600).contains(deadline) else { throw ValidationError("--deadline must be from 1 to 600.") }
@@ -68,7 +68,7 @@ struct FilesExplain: ReportingCommand {
         let now = installation.now
         let evidence = try installation.store.snapshot { try $0.evidence(of: uuid, at: now) }
         guard !evidence.committed.isEmpty || !evidence.staged.isEmpty || !evidence.outbox.isEmpty else {
-            throw CommandFailure(.foundSomething, "nothing is known about a file \(file)")
+            throw CommandFailure(.foundSomething, "no record of a file \(file) exists")
         }
         return FileStory(evidence, clouds: clouds ? try answers(about: uuid, installation) : nil)
     }
@@ -82,7 +82,7 @@ struct FilesExplain: ReportingCommand {
 
     static func file(_ text: String) throws -> FileUUID {
         guard let file = FileUUID(text) else {
-            throw CommandFailure(.foundSomething, "\(text) is no UUID, which all files have")
+            throw CommandFailure(.foundSomething, "\(text) is not a UUID; files are named by their UUIDs")
         }
         return file
     }

@@ -9,17 +9,17 @@ import SyncProtocol
 /// Checks every rule of the schema, and the clouds.
 struct FsckCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fsck", abstract: "Checks that all that is stored fits together.",
+        commandName: "fsck", abstract: "Checks that the stored data is consistent.",
         discussion: """
-            Reads one snapshot of the database and changes nothing; the server may go on. With --repair it sets right \
-            what can be without losing anything, in the ways that it names with each finding; without it, it only says so.
+            Reads one snapshot of the database and changes nothing; the server may keep running. Each finding that can \
+            be repaired without loss says how; --repair applies these repairs.
             """)
 
     @OptionGroup var options: CommonOptions
     @Flag(
         help: """
-            Also compares the owners' folders in the clouds with the database: objects that are missing or altered, and \
-            those to which nothing refers.
+            Also compares the owners' folders in the clouds with the database, to find missing, altered and \
+            unreferenced objects.
             """)
     var clouds = false
     @Option(help: ArgumentHelp("With --clouds: only this user's folder, by their number.", valueName: "number"))
@@ -29,29 +29,30 @@ struct FsckCommand: ReportingCommand {
     var group: String?
     @Option(
         help: ArgumentHelp(
-            "With --clouds: only the objects of files chosen at random, so many or so many percent.",
+            "With --clouds: only the objects of randomly chosen files, as a number or a percentage.",
             valueName: "count|percent%"))
     var sample: String?
-    @Flag(help: "With --clouds: goes on where a check of all folders was interrupted, or begins one.")
+    @Flag(help: "With --clouds: continues an interrupted check of all folders, or begins one.")
     var resume = false
     @Option(
         help: ArgumentHelp(
-            "With --clouds: requests to providers a second, at most four at a time.", valueName: "requests")) var pace =
+            "With --clouds: requests to providers per second, at most four at a time.", valueName: "requests"))
+    var pace =
         10
-    @Flag(help: "With --clouds: reads the bytes of all objects, which tells changes that a storage does not tell.")
+    @Flag(help: "With --clouds: reads all objects, to find changes that a storage does not report.")
     var read = false
-    @Flag(help: "Sets right what can be without losing anything.") var repair = false
-    @Option(help: ArgumentHelp("Rows to name for each finding.", valueName: "count")) var rows = 10
+    @Flag(help: "Repairs what can be repaired without loss.") var repair = false
+    @Option(help: ArgumentHelp("The number of rows to list for each finding.", valueName: "count")) var rows = 10
 
     func validate() throws {
         guard clouds || (owner == nil && group == nil && sample == nil && !resume && !read) else {
-            throw ValidationError("--owner, --group, --sample, --read and --resume go with --clouds.")
+            throw ValidationError("--owner, --group, --sample, --read and --resume require --clouds.")
         }
         guard group == nil || (owner == nil && sample == nil) else {
-            throw ValidationError("--group goes with neither --owner nor --sample.")
+            throw ValidationError("--group excludes --owner and --sample.")
         }
         guard !resume || (owner == nil && group == nil && sample == nil) else {
-            throw ValidationError("--resume goes with neither --owner, --group nor --sample.")
+            throw ValidationError("--resume excludes --owner, --group and --sample.")
         }
         guard sample.map({ SampleSize($0) != nil }) ?? true else {
             throw ValidationError("--sample must be from 1 to \(SampleSize.maximumFiles), or from 1% to 100%.")
@@ -91,7 +92,8 @@ struct FsckCommand: ReportingCommand {
         report.foldersChecked = outcome.folders
     }
 
-    /// - Throws: ``CommandFailure`` for a user or a group that is not there, since it would be called clean.
+    /// - Throws: ``CommandFailure`` for a user or a group that does not exist; the check would otherwise report no
+    ///   problems.
     private func scope(in installation: Installation) throws -> CloudScope {
         let (now, quotas) = (installation.now, installation.configuration.quotas)
         if let group {

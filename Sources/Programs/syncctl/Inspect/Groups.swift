@@ -15,9 +15,9 @@ struct GroupsList: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
-    @Option(help: ArgumentHelp("Only names with this text in them.", valueName: "text")) var name: String?
+    @Option(help: ArgumentHelp("Only names that contain this text.", valueName: "text")) var name: String?
     @Option(help: ArgumentHelp("Only groups of this user, by their number.", valueName: "number")) var member: Int64?
-    @Flag(help: "Groups that have ended too.") var ended = false
+    @Flag(help: "Also groups that have ended.") var ended = false
     @Option(help: ArgumentHelp("Begin after this UUID.", valueName: "uuid")) var after: String?
 
     func report() throws -> any Report {
@@ -34,7 +34,7 @@ struct GroupsList: ReportingCommand {
 struct GroupsShow: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Shows a group with members, invitations and its last commit.",
-        discussion: "The codes of invitations are not shown: whoever has one can join.")
+        discussion: "Invitation codes are not shown: anyone with a code can join.")
 
     @OptionGroup var options: CommonOptions
     @Argument(help: ArgumentHelp("The group's UUID.", valueName: "uuid")) var group: String

@@ -6,18 +6,18 @@ import SyncProtocol
 /// Pending work in the outbox.
 struct Jobs: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists the work that waits in the outbox, has it done now, or drops it.",
+        abstract: "Lists the pending work in the outbox, retries it now, or drops it.",
         subcommands: [JobsList.self, JobsShow.self, JobsRetry.self, JobsDrop.self], defaultSubcommand: JobsList.self)
 }
 
 struct JobsList: ReportingCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists work by its numbers.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists jobs by their numbers.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Option(help: "Only work of this kind.") var kind: OutboxItem.Kind?
     @Option(help: ArgumentHelp("Only work for this user, by their number.", valueName: "number")) var user: Int64?
-    @Flag(help: "Only work that may be done now.") var due = false
+    @Flag(help: "Only work that is due.") var due = false
     @Flag(help: "Only work that has failed before.") var failing = false
     @Option(help: ArgumentHelp("Begin after this number.", valueName: "number")) var after: Int64?
 
@@ -33,7 +33,7 @@ struct JobsList: ReportingCommand {
 }
 
 struct JobsShow: ReportingCommand {
-    static let configuration = CommandConfiguration(commandName: "show", abstract: "Shows one piece of work.")
+    static let configuration = CommandConfiguration(commandName: "show", abstract: "Shows one job.")
 
     @OptionGroup var options: CommonOptions
     @Argument(help: ArgumentHelp("The job's number.", valueName: "number")) var job: Int64
@@ -45,7 +45,7 @@ struct JobsShow: ReportingCommand {
             try session.listOutbox(OutboxFilter(), after: job == .min ? nil : job - 1, limit: 1, at: now).first
         }
         guard let found, found.jobID == job else {
-            throw CommandFailure(.foundSomething, "there is no job \(job); it may be done")
+            throw CommandFailure(.foundSomething, "there is no job \(job); it may have been completed")
         }
         return found
     }
@@ -74,8 +74,8 @@ struct JobSelection: ParsableArguments {
 
 struct JobsRetry: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "retry", abstract: "Has work that was put off done now.",
-        discussion: "Work that is being done, and the rows that guard uploads in progress, are left alone.")
+        commandName: "retry", abstract: "Makes postponed work due now.",
+        discussion: "Work in progress, and the rows that guard uploads in progress, stay unchanged.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var selection: JobSelection
@@ -92,10 +92,10 @@ struct JobsRetry: ReportingCommand {
 
 struct JobsDrop: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "drop", abstract: "Forgets work for good.",
+        commandName: "drop", abstract: "Discards work permanently.",
         discussion: """
-            What it was to delete then stays in people's storage. Work that is being done, and the rows that guard \
-            uploads in progress, are left alone.
+            Objects that a dropped job should have deleted stay in people's storage. Work in progress, and the rows \
+            that guard uploads in progress, stay unchanged.
             """)
 
     @OptionGroup var options: CommonOptions

@@ -6,12 +6,12 @@ import Store
 /// Counts the stored data and the pending work.
 struct StatusCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Counts users, groups, files, and the work that waits.")
+        commandName: "status", abstract: "Counts users, groups, files, and pending work.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var host: HostMaintenanceFolder
-    @Flag(help: "Shows it again and again, with marks for what has changed, until it is interrupted.") var watch = false
-    @Option(help: ArgumentHelp("Seconds between two looks, with --watch.", valueName: "seconds")) var interval = 2
+    @Flag(help: "Repeats the report until interrupted, and marks changes.") var watch = false
+    @Option(help: ArgumentHelp("Seconds between two reports, with --watch.", valueName: "seconds")) var interval = 2
 
     func validate() throws {
         guard (1...3_600).contains(interval) else { throw ValidationError("--interval must be from 1 to 3600.") }

@@ -3,16 +3,14 @@ import Operations
 import Posix
 import SyncProtocol
 
-/// Shows a report again and again, until the process is interrupted.
-///
-/// On a terminal each takes the place of the one before, and what has changed since is marked. Otherwise each has a line
-/// with the time above it, or is a JSON object.
+/// Shows a report repeatedly until the process is interrupted. On a terminal, each report replaces the previous one,
+/// and changes are marked. Otherwise each report follows a line with the time, or is a JSON object.
 struct StatusWatch {
     let interval: Duration
     let asJSON: Bool
 
-    /// - Parameter report: makes the report of now. What it throws is shown in its place: whoever watches a server wants to
-    ///   see it come back, too.
+    /// - Parameter report: creates the current report. An error that it throws is shown instead, and the watch
+    ///   continues.
     func run(_ report: () throws -> any Report) throws -> Never {
         var former: [String] = []
         while true {
@@ -39,7 +37,7 @@ struct StatusWatch {
         Output.write([time] + Self.marked(lines, former) + (Terminal.isOutput ? [] : [""]))
     }
 
-    /// The lines, those that were not there before with a mark.
+    /// The lines, with a mark at each that `former` does not contain.
     static func marked(_ lines: [String], _ former: [String]) -> [String] {
         lines.map { former.isEmpty || former.contains($0) ? "  \($0)" : "* \($0)" }
     }

@@ -10,7 +10,7 @@ import Vault
 /// Switches of accounts.
 struct Switches: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists switches of accounts, shows one, and how far the server is with moving files, or undoes one.",
+        abstract: "Lists account switches, shows one with the progress of its file moves, or undoes one.",
         subcommands: [SwitchesList.self, SwitchesShow.self, SwitchesUndo.self], defaultSubcommand: SwitchesList.self)
 }
 
@@ -21,7 +21,7 @@ struct SwitchesList: ReportingCommand {
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Option(help: ArgumentHelp("Only switches of this user, by their number.", valueName: "number")) var user: Int64?
-    @Flag(help: "Switches that are over too.") var finished = false
+    @Flag(help: "Also switches that are over.") var finished = false
     @Option(help: ArgumentHelp("Begin after this UUID.", valueName: "uuid")) var after: String?
 
     func report() throws -> any Report {
@@ -42,7 +42,7 @@ struct SwitchesList: ReportingCommand {
 
 struct SwitchesShow: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Shows a switch, with the files that the server could not move.")
+        commandName: "show", abstract: "Shows a switch with the files that the server could not move.")
 
     @OptionGroup var options: CommonOptions
     @Argument(help: ArgumentHelp("The switch's UUID.", valueName: "uuid")) var number: String
@@ -60,12 +60,12 @@ struct SwitchesShow: ReportingCommand {
 struct SwitchesUndo: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "undo",
-        abstract: "Undoes a confirmed switch, and those that followed it, for a person whose account was taken over.",
+        abstract: "Undoes a confirmed switch, and later ones, for a person whose account was taken over.",
         discussion: """
-            The account that the switch has left is the person's again: they sign in with it once. Make sure beforehand that \
-            this person asks for it, and not somebody who has got hold of an old account of theirs. Files whose versions are those of \
-            before the switch have their bytes again at once; the jobs role moves the others, if it still can. Devices that \
-            came with the switch, or after it, lose their grants and notifications.
+            The person gets back the account that the switch replaced, and signs in with it once. First make sure that \
+            the request comes from this person, and not from somebody who controls an old account of theirs. Files \
+            unchanged since the switch have their contents again at once; the jobs role moves the others if it still \
+            can. Devices added with or after the switch lose their grants and notifications.
             """)
 
     @OptionGroup var options: CommonOptions
@@ -83,9 +83,14 @@ struct SwitchesUndo: ReportingCommand {
         guard let (undone, user) = found else {
             throw CommandFailure(
                 .foundSomething,
-                "there is no switch \(number) that can be undone: it is not confirmed, or an undo itself")
+                "there is no switch \(number) that can be undone: it does not exist, is not confirmed, or is itself "
+                    + "an undo")
         }
-        guard !undone.isUndone else { throw CommandFailure(.foundSomething, "switch \(number) was undone already") }
+        guard !undone.isUndone else {
+            throw CommandFailure(
+                .foundSomething,
+                "switch \(number) has already been undone")
+        }
         let days = installation.configuration.undoDays
         let age = installation.now.secondsSince1970 - undone.confirmedAt.secondsSince1970
         guard age < Int64(days) * 86_400 else {
@@ -109,9 +114,9 @@ struct SwitchesUndo: ReportingCommand {
         } catch SwitchRefusal.accountInUse {
             throw CommandFailure(
                 .foundSomething,
-                "the account that switch \(number) has left is another user's now; that user has to be removed first")
+                "the account that switch \(number) replaced now belongs to another user; remove that user first")
         } catch SwitchRefusal.staleEpoch {
-            throw CommandFailure(.foundSomething, "the person has switched accounts this moment; try again")
+            throw CommandFailure(.foundSomething, "the person is switching accounts at this moment; try again")
         }
     }
 }

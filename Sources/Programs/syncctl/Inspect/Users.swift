@@ -7,7 +7,7 @@ public import SyncProtocol
 /// People with an account.
 struct Users: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists users, shows one, and does what people have a right to.",
+        abstract: "Lists users, shows one, or exports or erases their data.",
         subcommands: [UsersList.self, UsersShow.self, ExportUser.self, EraseUser.self],
         defaultSubcommand: UsersList.self)
 }
@@ -18,11 +18,11 @@ struct UsersList: ReportingCommand {
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Option(help: "Only accounts of this type.") var type: AccountType?
-    @Option(help: ArgumentHelp("Only names with this text in them.", valueName: "text")) var name: String?
+    @Option(help: ArgumentHelp("Only names that contain this text.", valueName: "text")) var name: String?
     @Option(help: ArgumentHelp("Only this account, by the provider's own identifier.", valueName: "identifier"))
     var account: String?
     @Option(help: ArgumentHelp("Only members of this group, by its UUID.", valueName: "uuid")) var group: String?
-    @Flag(help: "Only users who have used 80 percent of a quota or more; looks at every user.") var nearQuota = false
+    @Flag(help: "Only users who have used at least 80 percent of a quota; examines every user.") var nearQuota = false
     @Option(help: ArgumentHelp("Begin after this number.", valueName: "number")) var after: Int64?
 
     func report() throws -> any Report {
@@ -44,7 +44,7 @@ struct UsersList: ReportingCommand {
 
 struct UsersShow: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Shows a user with devices, groups and what they own.")
+        commandName: "show", abstract: "Shows a user with devices, groups and owned files.")
 
     @OptionGroup var options: CommonOptions
     @Argument(help: ArgumentHelp("The user's number.", valueName: "number")) var user: Int64

@@ -7,18 +7,16 @@ import Providers
 import Store
 import SyncProtocol
 
-/// The steps of a rotation of sealing keys on this host.
-///
-/// Where the rotation is, is in the configuration alone: a `nextKeyFile` has been begun, `formerKeyFiles` have been
-/// switched. Each step writes the files that the services need before the configuration that names them, and replaces the
-/// configuration in one rename. Every service starts with what is there before, between and after, also one that systemd
-/// has not passed the new file on to yet.
+/// The steps of a rotation of sealing keys on this host. Only the configuration stores the state of the rotation:
+/// `nextKeyFile` means begun, `formerKeyFiles` means switched. Each step writes the files that the services need before
+/// the configuration that names them, and replaces the configuration in one rename. Every service can start before,
+/// between and after these writes, even if systemd has not passed the new file to it yet.
 struct KeyRotationSteps {
-    /// How often records are sealed anew that change meanwhile.
+    /// How often the resealing of records that change meanwhile is repeated.
     private static let maximumPasses = 5
 
     private let installation: Installation
-    /// Of the configuration, without symbolic links.
+    /// The configuration's path, without symbolic links.
     private let path: String
     private let text: String
     private let section: SealingSection
@@ -40,7 +38,7 @@ struct KeyRotationSteps {
 
     // MARK: Steps
 
-    /// Where the rotation is, and which processes wait for a reload.
+    /// The state of the rotation, and the processes that need a reload.
     func status() throws -> RotationReport {
         let holders = try holders()
         switch phase {
@@ -50,32 +48,32 @@ struct KeyRotationSteps {
         }
     }
 
-    /// Puts a new key beside the present one, and names it in the configuration.
+    /// Stores a new key beside the current one, and names it in the configuration.
     ///
-    /// - Parameter given: the path of a key that another host has made; `nil` to make one.
+    /// - Parameter given: the path of a key created on another host; `nil` to create one.
     func begin(withKeyIn given: String?) throws -> RotationReport {
         switch phase {
         case .begun:
             var report = try status()
-            report.remarks = ["A rotation has been begun before; nothing was changed."]
+            report.remarks = ["A rotation has already begun; nothing was changed."]
             return report
         case .switched:
             throw CommandFailure(
-                .foundSomething, "an earlier rotation is not finished: take syncctl keys rotate finish first")
+                .foundSomething, "an earlier rotation is not finished: run syncctl keys rotate finish first")
         case .none: break
         }
         let key = try given.map(Self.text(ofKeyIn:)) ?? Self.newKey()
         let name = try SealingKey(base64: key).name
         guard name != keys.current.name else {
-            throw CommandFailure(.foundSomething, "that key is the present one already")
+            throw CommandFailure(.foundSomething, "that key is already the current one")
         }
-        // A host that makes a key of its own while another one has begun could never switch.
+        // A host that creates its own key after another host has begun could never switch.
         for holder in try holders() {
             let others = Set([holder.sealingKey] + holder.openingKeys).subtracting([name, keys.current.name])
             guard let other = others.min() else { continue }
             throw CommandFailure(
                 .foundSomething,
-                "the host \(holder.hostName) has another key, \(other): if a rotation has been begun there, copy its file "
+                "the host \(holder.hostName) has another key, \(other): if a rotation has begun there, copy its file "
                     + "here and name it with --key; if one has been finished, reload that host first")
         }
         let present = filePath(section.keyFile)
@@ -90,12 +88,12 @@ struct KeyRotationSteps {
         return report
     }
 
-    /// Makes the new key the one that seals, once every process can open with it.
+    /// Switches sealing to the new key, once every process can open with it.
     func switchKeys() throws -> RotationReport {
         guard let next = section.nextKeyFile else {
             if phase == .switched {
                 var report = try status()
-                report.remarks = ["The new key is the sealing one already; nothing was changed."]
+                report.remarks = ["The new key already is the sealing key; nothing was changed."]
                 return report
             }
             throw CommandFailure(.foundSomething, "no rotation has been begun: syncctl keys rotate begin")
@@ -114,14 +112,14 @@ struct KeyRotationSteps {
         return report
     }
 
-    /// Seals all records anew, once every process seals with the new key, and gives up the former keys.
+    /// Reseals all records, once every process seals with the new key, and retires the former keys.
     func finish() throws -> RotationReport {
         guard phase == .switched else {
             throw CommandFailure(
                 .foundSomething,
                 phase == .begun
-                    ? "the services do not seal with the new key yet: syncctl keys rotate switch, and reload them"
-                    : "no rotation is under way: syncctl keys rotate begin starts one")
+                    ? "the services do not seal with the new key yet: run syncctl keys rotate switch, and reload them"
+                    : "no rotation is in progress: syncctl keys rotate begin starts one")
         }
         let waiting = try holders().filter { $0.sealingKey != keys.current.name }
         guard waiting.isEmpty else { return report(.switched, waitingFor: waiting, isRefused: true) }
@@ -171,7 +169,7 @@ struct KeyRotationSteps {
 
     // MARK: Files
 
-    /// - Throws: ``CommandFailure`` if the configuration names none.
+    /// - Throws: ``CommandFailure`` if the configuration names no next key.
     private func nextKey() throws -> SealingKey {
         guard let next = installation.configuration.nextSealingKey else {
             throw CommandFailure(.foundSomething, "no rotation has been begun: syncctl keys rotate begin")
@@ -190,16 +188,16 @@ struct KeyRotationSteps {
 
     private func filePath(_ name: String) -> String { ServerConfiguration.path(ofSecret: name, beside: path) }
 
-    /// The path or name of a file beside `file` that has the key's name in its own.
+    /// The path or name of a file beside `file` whose name contains the key's name.
     private static func sibling(of file: String, named key: String) -> String {
         var stem = Substring(file)
-        // The name that an earlier rotation gave.
+        // The name that an earlier rotation added.
         let suffix = stem.suffix(9)
         if suffix.first == "-", suffix.dropFirst().allSatisfy(\.isHexDigit) { stem = stem.dropLast(9) }
         return "\(stem)-\(key)"
     }
 
-    /// Replaces the section of the configuration; the rest of the file stays as it is written.
+    /// Replaces the section of the configuration; the rest of the file stays unchanged.
     private func replace(with section: SealingSection) throws {
         do {
             let replaced = try section.replacing(in: text)

@@ -6,7 +6,7 @@ import Operations
 /// The keys with which people's tokens are sealed.
 struct Keys: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Makes and replaces the key that seals stored tokens.",
+        abstract: "Creates and replaces the key that seals stored tokens.",
         subcommands: [GenerateKey.self, RotateKeys.self, RotateKeysReseal.self])
 }
 
@@ -14,21 +14,22 @@ struct Keys: ParsableCommand {
 struct GenerateKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "generate", abstract: "Prints a new sealing key, for the file that sealing.keyFile names.",
-        discussion: "Keep a copy elsewhere: without it all stored tokens are lost, and all owners must sign in again.")
+        discussion:
+            "Keep a copy elsewhere: without the key, all stored tokens are lost, and all owners must sign in again.")
 
     func run() throws {
         Output.write([Data(try RandomBytes.generate(count: SealingKey.byteCount)).base64EncodedString()])
     }
 }
 
-/// Replaces the sealing key, in steps that refuse to be taken in the wrong order.
+/// Replaces the sealing key, in steps that cannot run in the wrong order.
 struct RotateKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rotate", abstract: "Replaces the sealing key, step by step.",
         discussion: """
-            begin makes a key, which every service then learns to open tokens with; switch lets them seal with it; finish \
-            seals all stored tokens anew and gives up the former key. Between two steps: systemctl reload syncd. The server \
-            works meanwhile; each step may be interrupted and taken again.
+            begin creates a key, with which every service can then open tokens; switch lets them seal with it; finish \
+            reseals all stored tokens and retires the former key. Between two steps: systemctl reload syncd. The \
+            server keeps running; each step can be interrupted and repeated.
             """,
         subcommands: [
             RotateKeysBegin.self, RotateKeysSwitch.self, RotateKeysFinish.self, RotateKeysStatus.self,
@@ -38,15 +39,15 @@ struct RotateKeys: ParsableCommand {
 
 struct RotateKeysBegin: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "begin", abstract: "Makes a key, and lets the services open tokens with it after a reload.",
+        commandName: "begin", abstract: "Creates a key, and lets the services open tokens with it after a reload.",
         discussion: """
-            Where several hosts share a database, the other hosts get the same key: copy the file there, and name it with \
-            --key.
+            If several hosts share a database, all need the same key: copy the file to the other hosts, and name it \
+            with --key.
             """)
 
     @OptionGroup var options: CommonOptions
     @Option(
-        help: ArgumentHelp("A key that another host has made, in place of a new one.", valueName: "file"),
+        help: ArgumentHelp("A key created on another host, instead of a new one.", valueName: "file"),
         completion: .file()) var key: String?
 
     func report() throws -> any Report { try KeyRotationSteps(options).begin(withKeyIn: key) }
@@ -64,10 +65,10 @@ struct RotateKeysSwitch: ReportingCommand {
 
 struct RotateKeysFinish: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "finish", abstract: "Seals all stored tokens anew, and gives up the former key.",
+        commandName: "finish", abstract: "Reseals all stored tokens, and retires the former key.",
         discussion: """
-            Refuses while a process of any host seals with the former key, or anything is still sealed with it. The file of \
-            the former key stays: keep it as long as backups that were made with it.
+            Refuses while a process of any host seals with the former key, or anything is still sealed with it. The \
+            file of the former key stays: keep it as long as backups from that time.
             """)
 
     @OptionGroup var options: CommonOptions
@@ -77,7 +78,7 @@ struct RotateKeysFinish: ReportingCommand {
 
 struct RotateKeysStatus: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Says which step is next, and which process waits for a reload.")
+        commandName: "status", abstract: "Shows the next step, and the processes that need a reload.")
 
     @OptionGroup var options: CommonOptions
 
@@ -87,7 +88,7 @@ struct RotateKeysStatus: ReportingCommand {
 /// Seals all tokens with the current key.
 struct RotateKeysReseal: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "reseal", abstract: "Seals all stored tokens anew with the current key, as finish does first.")
+        commandName: "reseal", abstract: "Reseals all stored tokens with the current key, as finish does first.")
 
     @OptionGroup var options: CommonOptions
 

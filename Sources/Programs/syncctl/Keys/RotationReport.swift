@@ -1,10 +1,10 @@
 import Operations
 
-/// What a step of a rotation of keys did, or why it did nothing, and what comes next.
+/// What a step of a key rotation did, or why it did nothing, and the next step.
 struct RotationReport: Report {
-    /// Where the rotation is.
+    /// The state of the rotation.
     enum Phase: String, Encodable {
-        /// No rotation is under way.
+        /// No rotation is in progress.
         case none
         /// The services open tokens with the new key, once they are reloaded.
         case begun
@@ -16,7 +16,7 @@ struct RotationReport: Report {
     struct Process: Encodable {
         var host: String
         var role: String
-        /// Its number on its host.
+        /// Its process identifier on its host.
         var processID: Int32
     }
 
@@ -24,13 +24,13 @@ struct RotationReport: Report {
     /// Names of keys; not secret.
     var sealingKey: String
     var nextKey: String?
-    /// The file that a step has made or made current.
+    /// The file that a step created or made current.
     var keyFile: String?
     /// Files that are no longer named in the configuration.
     var formerKeyFiles: [String]?
-    /// Processes that have to be reloaded before the next step.
+    /// Processes that must be reloaded before the next step.
     var waitingFor: [Process]
-    /// What sealing all records anew did; absent if it was not tried.
+    /// The result of resealing all records; absent if it was not tried.
     var resealing: KeyRotationReport?
     /// Whether the step was not taken.
     var isRefused: Bool
@@ -51,31 +51,32 @@ struct RotationReport: Report {
     var lines: [String] {
         var lines = remarks
         switch phase {
-        case .none: lines.append("No rotation is under way; tokens are sealed with key \(sealingKey).")
+        case .none: lines.append("No rotation is in progress; tokens are sealed with key \(sealingKey).")
         case .begun:
             lines.append(
-                "Begun: tokens are sealed with key \(sealingKey); reloaded services open those of key "
-                    + "\(nextKey ?? "?"), too.")
+                "Begun: tokens are sealed with key \(sealingKey); reloaded services also open those of key "
+                    + "\(nextKey ?? "?").")
         case .switched: lines.append("Switched: reloaded services seal tokens with key \(sealingKey).")
         }
         if let keyFile { lines.append("The key is in \(keyFile). Keep a copy of it elsewhere.") }
         if let resealing {
-            lines.append("\(resealing.resealed) sealed anew, \(resealing.alreadyCurrent) already were.")
+            lines.append("\(resealing.resealed) resealed, \(resealing.alreadyCurrent) were current already.")
             for record in resealing.unreadable {
                 lines.append("No key opens the tokens of \(record): they have to sign in again.")
             }
             if resealing.changedMeanwhile > 0 {
-                lines.append("\(resealing.changedMeanwhile) changed again and again meanwhile.")
+                lines.append("\(resealing.changedMeanwhile) kept changing meanwhile.")
             }
         }
         for file in formerKeyFiles ?? [] {
-            lines.append("\(file) is no longer used: keep it as long as backups that were made with it.")
+            lines.append("\(file) is no longer used: keep it as long as backups from its time.")
         }
         if !waitingFor.isEmpty {
             lines.append(
-                (isRefused ? "Nothing was changed, since these" : "These") + " processes have not loaded the key yet:")
+                (isRefused ? "Nothing was changed, because these" : "These") + " processes have not loaded the key "
+                    + "yet:")
             lines += waitingFor.map { "  \($0.role), process \($0.processID) on \($0.host)" }
-            lines.append("One that ended without saying so is forgotten after two minutes.")
+            lines.append("A process that ended without deregistering is removed from this list after two minutes.")
         }
         return lines + next.map(AppText().named)
     }

@@ -3,20 +3,20 @@ import Operations
 import Posix
 import Store
 
-/// The certificate authority that `syncctl setup --trial` makes.
+/// The certificate authority that `syncctl setup --trial` creates.
 struct AuthorityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "authority", abstract: "The certificate authority of this host's own, for a trial.",
+        commandName: "authority", abstract: "Manages this host's own certificate authority, for a trial.",
         discussion: """
-            `syncctl setup --trial` makes it, in /var/lib/syncd/authority: for a server without a name in DNS and without Let's \
-            Encrypt. Its key can sign certificates for this server's name alone. Programs and phones that are to reach the \
-            server have to trust it.
+            `syncctl setup --trial` creates it in /var/lib/syncd/authority, for a server without a DNS name and \
+            without Let's Encrypt. Its key can sign certificates only for this server's name. Programs and phones must \
+            trust it to reach the server.
             """,
         subcommands: [Show.self, Trust.self, Distrust.self, Renew.self], defaultSubcommand: Show.self)
 
-    /// The authority of the host that nginx's site is for.
+    /// The authority of the host that nginx's site serves.
     struct Place: ParsableArguments {
-        @Option(help: ArgumentHelp("The folder that stands for /.", valueName: "folder"), completion: .directory)
+        @Option(help: ArgumentHelp("The folder to use as /.", valueName: "folder"), completion: .directory)
         var root = ""
 
         private var prefix: String { root == "/" ? "" : root }
@@ -33,20 +33,21 @@ struct AuthorityCommand: ParsableCommand {
             if let inUse { return inUse }
             throw CommandFailure(
                 .foundSomething,
-                "nginx's site has no certificate of such an authority: \(HostedApp.current.command) setup --trial makes one"
+                "nginx's site has no certificate from such an authority: \(HostedApp.current.command) setup --trial "
+                    + "creates one"
             )
         }
 
-        /// Also those of former trials: for another name, or before there was another certificate.
+        /// Includes authorities of former trials: for another name, or before another certificate replaced theirs.
         func all() throws -> [LocalAuthority] {
             let all = try LocalAuthority.all(root: prefix)
             return all.isEmpty ? [try authority()] : all
         }
 
-        /// - Throws: what a person can read, if a step fails.
+        /// - Throws: a readable error if a step fails.
         func act(_ body: () throws -> Void) throws {
             guard Terminal.isRoot || !root.isEmpty else {
-                throw CommandFailure(.noPermission, "it must be run by root")
+                throw CommandFailure(.noPermission, "this requires root")
             }
             do { try body() } catch let failure as SetupFailure {
                 throw CommandFailure(.foundSomething, failure.sentence)
@@ -55,7 +56,7 @@ struct AuthorityCommand: ParsableCommand {
     }
 
     struct Show: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Says what a phone needs to trust it.")
+        static let configuration = CommandConfiguration(abstract: "Explains how to make a phone trust it.")
 
         @OptionGroup var place: Place
 
@@ -68,16 +69,20 @@ struct AuthorityCommand: ParsableCommand {
                 "The authority of \(authority.host) is \(authority.rootFile), with the SHA-256",
                 "  \(fingerprint)",
                 authority.isTrustedHere
-                    ? "Programs on this host trust it; to take that back: syncctl authority distrust"
-                    : "Programs on this host do not trust it: syncctl authority trust, or curl --cacert \(authority.rootFile)",
+                    ? "Programs on this host trust it; to undo that: syncctl authority distrust"
+                    : "Programs on this host do not trust it: syncctl authority trust, or curl --cacert "
+                        + "\(authority.rootFile)",
                 "",
-                "A phone needs a copy of that file, as root.crt, and must find \(authority.host) at this host, for instance by",
-                "the router's DNS.",
-                "  iPhone, iPad: open the file (AirDrop, mail); Settings > General > VPN & Device Management: install the profile;",
+                "A phone needs a copy of that file, named root.crt, and must resolve \(authority.host) to this host, "
+                    + "for example",
+                "through the router's DNS.",
+                "  iPhone, iPad: open the file (AirDrop, mail); Settings > General > VPN & Device Management: install "
+                    + "the profile;",
                 "    Settings > General > About > Certificate Trust Settings: switch it on",
-                "  Android: Settings > Security > Encryption & credentials > Install a certificate > CA certificate. Apps trust it",
+                "  Android: Settings > Security > Encryption & credentials > Install a certificate > CA certificate. "
+                    + "Apps trust it",
                 "    only if their network security configuration has <certificates src=\"user\" />",
-                "Remove it there when the trial is over.",
+                "Remove it from the phone after the trial.",
             ]
             Output.write(lines.map(AppText().named))
         }
@@ -85,10 +90,10 @@ struct AuthorityCommand: ParsableCommand {
 
     struct Trust: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lets programs on this host trust it, and find the server's name.",
+            abstract: "Makes programs on this host trust it, and resolve the server's name.",
             discussion: """
-                By /usr/local/share/ca-certificates and update-ca-certificates(8); and by a line in /etc/hosts if nothing else \
-                knows the name.
+                Uses /usr/local/share/ca-certificates and update-ca-certificates(8), and adds a line to /etc/hosts if \
+                the name does not resolve otherwise.
                 """)
 
         @OptionGroup var place: Place
@@ -104,8 +109,8 @@ struct AuthorityCommand: ParsableCommand {
 
     struct Distrust: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes back what trust did, or setup with it.",
-            discussion: "Also of a trial that is over, or was for another name.")
+            abstract: "Undoes trust, whether this command or setup did it.",
+            discussion: "Includes trials that are over or were for another name.")
 
         @OptionGroup var place: Place
 
@@ -116,22 +121,22 @@ struct AuthorityCommand: ParsableCommand {
 
     struct Renew: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes a new certificate if the present one ends within 60 days.",
+            abstract: "Issues a new certificate if the current one expires within 60 days.",
             discussion: """
-                For syncd-authority.timer. Who trusts the authority trusts the new certificate, too. After ten years the \
-                authority itself is replaced.
+                For syncd-authority.timer. Devices that trust the authority also trust the new certificate. After ten \
+                years, the authority itself is replaced.
                 """)
 
         @OptionGroup var place: Place
 
         func run() throws {
-            // The trial is over, and the timer still there.
+            // The trial is over, but the timer still exists.
             guard let authority = place.inUse else { return }
             try place.act {
                 guard !authority.hasCertificate else { return }
                 let isTrusted = authority.isTrustedHere
                 let isNew = try authority.issue()
-                // First of all, nginx serves a certificate that has not ended.
+                // First, nginx must serve a certificate that has not expired.
                 if authority.root.isEmpty { try letNginxRead() }
                 if isNew, isTrusted { try authority.trust() }
             }

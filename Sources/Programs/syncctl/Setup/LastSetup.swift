@@ -2,25 +2,25 @@ import Operations
 import Providers
 import SyncProtocol
 
-/// What was set up last time, as far as answers are defaults of the next time. It is what the host's own files say, so
-/// that it cannot differ from them.
+/// The settings of the last setup that serve as defaults of the next one. They are read from the host's own files, so
+/// that they cannot differ from them.
 struct LastSetup {
     /// `nil` if nginx has no site of this server.
     var site: SitePresence?
-    /// `nil` if there is no configuration.
+    /// `nil` without a configuration.
     var configuration: HostState.Configuration?
 
-    /// Whether there is nothing that has to be asked for.
+    /// Whether no question has to be asked.
     var isComplete: Bool { configuration != nil && site?.host != nil }
 
-    /// Takes over what the answers leave open.
+    /// Fills in what the answers leave open.
     func complete(_ answers: inout SetupAnswers, certificateIsOpen: Bool) {
         if answers.host.isEmpty, let host = site?.host { answers.host = host }
         if answers.balancers == nil { answers.balancers = site?.balancers }
         if certificateIsOpen, let certificate = site?.certificate { answers.certificate = certificate }
     }
 
-    /// The services in use, by the names that `syncctl setup` has for them.
+    /// The services in use, by the names that `syncctl setup` uses.
     var services: [String] { Self.offers.filter { has($0.settings) }.map(\.name) }
 
     func has(_ settings: [Setting]) -> Bool { settings.contains { configuration?.values[$0.key] != nil } }

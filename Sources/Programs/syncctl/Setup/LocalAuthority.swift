@@ -3,18 +3,17 @@ import Operations
 import Posix
 import Store
 
-/// A certificate authority of this host's own, for one host name: a trial needs neither a name in DNS nor the Internet.
-///
-/// Only root can read its key. A thief of the key can issue certificates for that name and its subdomains only (name
+/// This host's own certificate authority, for one host name: a trial needs neither a DNS name nor the Internet. Only
+/// root can read its key. Someone who steals the key can issue certificates only for that name and its subdomains (name
 /// constraints, RFC 5280, section 4.2.1.10): trusting the authority risks nothing else.
 struct LocalAuthority {
     private static let rootDays = 3_650
-    /// Apple's systems accept 825 days at most (support.apple.com/103769).
+    /// Apple's systems accept at most 825 days (support.apple.com/103769).
     private static let certificateDays = 397
-    /// A certificate with less than that left is replaced.
+    /// A certificate that expires sooner is replaced.
     private static let renewalDays: Int64 = 60
 
-    /// Those that an app has made, whatever certificate its site has now.
+    /// The authorities that an app has created, whichever certificate its site uses now.
     /// - Throws: ``PosixError``.
     static func all(of app: HostedApp = .current, root: String = "") throws(PosixError) -> [LocalAuthority] {
         try Directory.names(in: root + app.authorityFolder).sorted().map { LocalAuthority(root: root, host: $0) }
@@ -24,14 +23,14 @@ struct LocalAuthority {
     let root: String
     let host: String
 
-    /// Of the authority, for phones and `curl --cacert`.
+    /// The authority's certificate, for phones and `curl --cacert`.
     var rootFile: String { SetupPaths.authority(of: host) + "/root.pem" }
     private var rootKey: String { SetupPaths.authority(of: host) + "/root.key" }
     private var files: (certificate: String, key: String) { SiteText.files(of: .ownAuthority, host: host) }
-    /// Where Debian's update-ca-certificates(8) looks.
+    /// Debian's update-ca-certificates(8) reads it.
     private var trustedFile: String { "/usr/local/share/ca-certificates/syncserver-\(host).crt" }
 
-    /// Whether there is a certificate of it that need not be replaced yet.
+    /// Whether it has issued a certificate that need not be replaced yet.
     var hasCertificate: Bool {
         let enough = Self.renewalDays * 86_400
         do {
@@ -55,20 +54,20 @@ struct LocalAuthority {
     /// Whether programs on this host trust it.
     var isTrustedHere: Bool { text(rootFile) != nil && text(rootFile) == text(trustedFile) }
 
-    /// Whether ``trust()`` has told this host of an authority for the name, this one or one before.
+    /// Whether ``trust()`` has installed an authority for the name on this host, this one or an earlier one.
     private var isOffered: Bool { AtomicFile.exists(place(trustedFile)) }
 
-    /// Whether there is something for ``withdraw()``.
+    /// Whether ``withdraw()`` has something to remove.
     var isToldOf: Bool { isOffered || hasHostsLine }
 
-    /// Makes a certificate, and the authority first if it is missing or ends soon.
-    /// - Returns: whether the authority is a new one, which nobody trusts yet.
+    /// Issues a certificate, and first creates the authority if it is missing or expires soon.
+    /// - Returns: whether the authority is new, so that nobody trusts it yet.
     /// - Throws: ``SetupFailure``, ``PosixError``.
     @discardableResult
     func issue() throws -> Bool {
         let folder = place(SetupPaths.authority(of: host))
         try Directory.makeParents(of: folder + "/root.pem")
-        // It outlives each of its certificates.
+        // The authority must outlive each of its certificates.
         let isNew = secondsLeft(rootFile) <= Int64(Self.certificateDays) * 86_400 || !AtomicFile.exists(place(rootKey))
         let work = folder + "/work"
         try Directory.make(work)
@@ -100,7 +99,7 @@ struct LocalAuthority {
         return isNew
     }
 
-    /// Lets programs on this host trust it.
+    /// Makes programs on this host trust it.
     /// - Throws: ``SetupFailure``, ``PosixError``.
     func trust() throws {
         guard let authority = text(rootFile) else {
@@ -111,7 +110,7 @@ struct LocalAuthority {
         try updateAuthorities()
     }
 
-    /// Takes back what ``trust()`` and ``makeNameKnown()`` did.
+    /// Undoes ``trust()`` and ``makeNameKnown()``.
     /// - Throws: ``SetupFailure``, ``PosixError``.
     func withdraw() throws {
         try Directory.removeFile(place(trustedFile))
@@ -135,13 +134,13 @@ struct LocalAuthority {
         text(Self.hosts)?.split(separator: "\n").contains(hostsLine[...]) == true
     }
 
-    /// Whether programs on this host find the name.
+    /// Whether the name resolves on this host.
     var isNameKnown: Bool {
         hasHostsLine
             || root.isEmpty && (try? ChildProcess.run(["getent", "hosts", host], within: .seconds(10)))?.status == 0
     }
 
-    /// Lets programs on this host find the name, at the loopback address.
+    /// Lets the name resolve to the loopback address on this host.
     /// - Throws: ``PosixError``.
     func makeNameKnown() throws {
         var lines = text(Self.hosts) ?? ""
@@ -149,7 +148,7 @@ struct LocalAuthority {
         try rewriteHosts(lines + hostsLine + "\n")
     }
 
-    /// In place: containers have the file mounted, so that no other one can take its place.
+    /// Rewrites it in place: containers mount the file, so a rename cannot replace it.
     private func rewriteHosts(_ text: String) throws {
         let path = place(Self.hosts)
         do { try AtomicFile.write(Array(text.utf8), to: path, like: path) } catch {
@@ -219,7 +218,7 @@ struct LocalAuthority {
         (try? TextFile.read(place(path))).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// How long the certificate in a file is still valid; negative if there is none.
+    /// The remaining validity of the certificate in a file; negative if there is none.
     private func secondsLeft(_ path: String) -> Int64 {
         do { return try Certificate(pem: text(path) ?? "").secondsLeft } catch { return -1 }
     }

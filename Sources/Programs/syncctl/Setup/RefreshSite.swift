@@ -2,24 +2,24 @@ import ArgumentParser
 import Operations
 import Posix
 
-/// Adapts nginx's site to the nginx that is installed; for the package.
+/// Adapts nginx's site to the installed nginx; for the package.
 struct RefreshSiteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "refresh-site", abstract: "Adapts nginx's site to the release of nginx that is installed.",
+        commandName: "refresh-site", abstract: "Adapts nginx's site to the installed release of nginx.",
         discussion: """
-            For the package, when nginx was upgraded: from 1.25.1 on it wants `http2 on;` where it had a parameter of `listen` \
-            before. A site that an administrator has changed is left alone, and what to change in it is said. Prints \
-            nothing if there is nothing to do.
+            For the package, after an upgrade of nginx: since 1.25.1, it expects `http2 on;` instead of a parameter of \
+            `listen`. A site that an administrator has changed stays unchanged; the command then prints what to \
+            change. Prints nothing if there is nothing to do.
             """, shouldDisplay: false)
 
-    @Option(help: ArgumentHelp("The folder that stands for /.", valueName: "folder"), completion: .directory) var root =
+    @Option(help: ArgumentHelp("The folder to use as /.", valueName: "folder"), completion: .directory) var root =
         ""
 
     func run() throws {
         do {
             switch try SetupHost(root: root == "/" ? "" : root, administrator: nil).refreshSite() {
             case .upToDate: break
-            case .written: Output.write(["\(SetupPaths.site) is written as the installed nginx wants it"])
+            case .written: Output.write(["\(SetupPaths.site) now has the form that the installed nginx expects"])
             case .ofAdministrator(let advice): Output.write([advice])
             }
         } catch let failure as SetupFailure {
@@ -32,12 +32,12 @@ extension SetupHost {
     enum SiteRefresh {
         case upToDate
         case written
-        /// What the administrator is to change.
+        /// The change that the administrator has to make.
         case ofAdministrator(String)
     }
 
-    /// Writes the site in the form that the installed nginx wants, if setup wrote it, and lets an nginx that runs read it.
-    /// - Throws: ``SetupFailure`` if nginx refuses the new site; it is as it was then. ``PosixError``.
+    /// Writes the site in the form that the installed nginx expects, if setup wrote it, and reloads a running nginx.
+    /// - Throws: ``SetupFailure`` if nginx rejects the new site, which then stays unchanged. ``PosixError``.
     func refreshSite() throws -> SiteRefresh {
         let wanted = http2Form
         guard let site = text(of: SetupPaths.site), let present = SiteText.form(of: site), present != wanted else {
@@ -53,7 +53,8 @@ extension SetupHost {
         let outcome = try ChildProcess.run(["nginx", "-t", "-q"])
         guard outcome.status == 0 else {
             try AtomicFile.write(Array(site.utf8), to: path, like: path)
-            throw SetupFailure("\(SetupPaths.site) stays as it is, as nginx refuses the new one: \(outcome.output)")
+            throw SetupFailure(
+                "\(SetupPaths.site) stays unchanged, because nginx rejects the new one: \(outcome.output)")
         }
         if isRunning { _ = try ChildProcess.run(["systemctl", "try-reload-or-restart", "nginx.service"]) }
         return .written

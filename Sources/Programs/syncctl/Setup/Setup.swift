@@ -10,26 +10,27 @@ import Store
 struct Setup: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "setup",
-        abstract: "Sets a server up: database, keys, configuration, nginx; and tests each thing.",
+        abstract: "Sets up a server: database, keys, configuration, nginx; and tests each of them.",
         discussion: """
-            Asks for what the options do not say, unless --unattended is given. Makes what is missing: the database \
-            with an account for the server, its password and the key that seals people's tokens (below \
-            /etc/syncd/secrets, where the secrets of providers and push services go too), /etc/syncd/syncd.json, and \
-            nginx's site. Then brings the tables up to date, starts everything, and asks the server by HTTPS how it is. \
-            Before anything is written, it is tested that the server would start with these answers, secrets and keys.
+            Asks for settings that the options leave open, unless --unattended is given. Creates what is missing: the \
+            database with an account for the server, its password and the key that seals people's tokens (below \
+            /etc/syncd/secrets, which also holds the secrets of providers and push services), /etc/syncd/syncd.json, \
+            and nginx's site. Then updates the tables, starts all services, and requests the server's HealthCheck by \
+            HTTPS. Before writing anything, setup checks that the server would start with these answers, secrets and \
+            keys.
 
-            It may be run again at any time: what is there already is kept as it is, what is still missing is done, and what \
-            options or answers say is changed: another host's name, another certificate, a provider more, a new secret. Of \
-            each file that it replaces, it keeps the one before. Answers of last time are the defaults.
+            It can be run again at any time: it keeps what exists, does what is still missing, and changes what \
+            options or answers request: another host name, another certificate, an additional provider, a new secret. \
+            It keeps the previous version of each file that it replaces. Earlier answers are the defaults.
 
-            Exit status: 0 all is done, or only things remain that it names; 1 a step failed, or something is in the \
-            way; 64 an option is wrong, nothing was done; 77 it must be run by root; 78 the server would not start with \
+            Exit status: 0 all is done, except the remaining steps that it lists; 1 a step failed, or something is in \
+            the way; 64 an option is wrong, nothing was done; 77 it requires root; 78 the server would not start with \
             this configuration, nothing was done.
             """)
 
     @OptionGroup(title: "The server") var options: SetupOptions
-    @Flag(help: "Ask nothing: what the options do not say is an error.") var unattended = false
-    @Flag(name: .customLong("dry-run"), help: "Only say what would be done.") var isDryRun = false
+    @Flag(help: "Ask no questions: a missing option is an error.") var unattended = false
+    @Flag(name: .customLong("dry-run"), help: "Only list what would be done.") var isDryRun = false
     @Flag(name: .customLong("json"), help: "At the end, print a JSON object for programs: steps, remaining.")
     var isJSON = false
     @Option(
@@ -45,7 +46,7 @@ struct Setup: ParsableCommand {
 
     func run() throws {
         guard Terminal.isRoot || !root.isEmpty || isDryRun else {
-            throw CommandFailure(.noPermission, "setup must be run by root")
+            throw CommandFailure(.noPermission, "setup requires root")
         }
         do {
             try setUp()
@@ -71,7 +72,10 @@ struct Setup: ParsableCommand {
         if unattended {
             if answers.host.isEmpty { throw SetupFailure("--host: the name of this server is missing", status: 64) }
         } else {
-            guard Terminal.isThere else { throw ValidationError("There is nobody to ask: use --unattended.") }
+            guard Terminal.isThere else {
+                throw ValidationError(
+                    "Without a terminal, setup cannot ask questions: use --unattended.")
+            }
             var questions = SetupQuestions(
                 check, last: last, otherApps: host.otherApps, isRunningHost: host.isRunning,
                 nginxConnections: host.nginxConnections)
@@ -89,7 +93,7 @@ struct Setup: ParsableCommand {
             report.remaining = plan.remaining
             try perform(plan, on: host, answers, &report)
             guard plan.actions.contains(where: \.needsNewPlan), report.isDone else { return }
-            // With the certificate that there is now.
+            // With the new certificate.
             host.keepsPrevious = false
             let rest = try self.plan(for: &answers, on: host)
             try perform(rest, on: host, answers, &report)
@@ -99,7 +103,7 @@ struct Setup: ParsableCommand {
         try outcome.get()
     }
 
-    /// An added app gets its units, users and folders first.
+    /// Creates an added app's units, users and folders first.
     private func addApp(_ report: inout SetupReport) throws {
         let app = HostedApp.current
         guard app.name != nil, root.isEmpty, !isDryRun else { return }
@@ -114,7 +118,7 @@ struct Setup: ParsableCommand {
         let state = try host.observe(&answers)
         let plan: SetupPlan
         do { plan = try SetupPlan(answers, on: state) } catch { throw SetupFailure("\(error)") }
-        let title = "nothing was done, as something is in the way"
+        let title = "nothing was done, because something is in the way"
         guard plan.obstacles.isEmpty else { throw SetupFailure(Self.list(plan.obstacles, title: title)) }
         let objections = host.objections(to: plan)
         guard objections.isEmpty else {
@@ -123,8 +127,8 @@ struct Setup: ParsableCommand {
         return plan
     }
 
-    /// Takes over what a predecessor's configuration says of services that no option is about.
-    /// - Returns: what the operator knows all answers by.
+    /// Adopts a predecessor's settings of services that no option covers.
+    /// - Returns: the names by which the operator knows the answers.
     private func adoptOlderSettings(
         _ answers: inout SetupAnswers, _ secrets: inout SetupSecrets
     ) throws -> [String: String] {
@@ -149,10 +153,10 @@ struct Setup: ParsableCommand {
         return givers
     }
 
-    /// - Throws: ``SetupFailure`` with all that is wrong, if anything is.
+    /// - Throws: ``SetupFailure`` with all objections, if there are any.
     private func refuse(_ objections: [String]) throws {
         guard !objections.isEmpty else { return }
-        throw SetupFailure(Self.list(objections, title: "nothing was done, as these are wrong"), status: 64)
+        throw SetupFailure(Self.list(objections, title: "nothing was done, because these are wrong"), status: 64)
     }
 
     private static func list(_ sentences: [String], title: String) -> String {
@@ -176,14 +180,14 @@ struct Setup: ParsableCommand {
                 report.add(.skipped, sentence)
             } catch let failure as SetupFailure {
                 report.add(.failed, sentence)
-                // nginx must be able to start again, with whatever else it serves.
+                // nginx must be able to restart with its other sites.
                 if action == .check(.nginx) { host.undoLinks(among: done) }
-                throw SetupFailure("\(failure.sentence)\nPut it right, and run setup again: what is done is kept.")
+                throw SetupFailure("\(failure.sentence)\nCorrect it, and run setup again: completed steps are kept.")
             }
         }
         guard report.steps.contains(where: { $0.outcome == .skipped }) else { return }
         report.remaining.append(
-            "This is no running system: what was skipped is for the host that these files are for. Run setup there.")
+            "systemd is not running here: run setup on the host that these files are for, to do the skipped steps.")
     }
 
     private func administrator(_ answers: SetupAnswers) throws -> ConnectionSettings? {

@@ -2,20 +2,20 @@ import Operations
 import Posix
 import Providers
 
-/// Judges answers one by one, when they are given: by their form, and by the files that they name.
+/// Checks each answer when it is given: its form, and the files that it names.
 struct SetupCheck {
     /// The prefix of the paths of certificate and key.
     let root: String
     var secrets: SetupSecrets
 
-    /// What is wrong with a certificate and its key, as sentences.
+    /// Objections to a certificate and its key, as sentences.
     /// - Parameters:
-    ///   - key: `nil` to judge the certificate alone.
-    ///   - host: whom it is for; empty if that is not known.
+    ///   - key: `nil` to check only the certificate.
+    ///   - host: the name that it must be for; empty if unknown.
     func objections(toCertificate certificate: String, key: String?, host: String) -> [String] {
         for path in [certificate, key].compactMap(\.self) {
             if let objection = SetupAnswers.objection(toSitePath: path) {
-                return ["certificate and key \(objection); \"\(path)\" is none"]
+                return ["certificate and key \(objection); \"\(path)\" is not"]
             }
         }
         let files = NginxSite.Certificate(certificate: root + certificate, key: key.map { root + $0 })
@@ -23,8 +23,8 @@ struct SetupCheck {
             .filter { $0.code != nil && $0.code != .certificateExpiring }.map(\.finding)
     }
 
-    /// What is wrong with the answer about a setting, as a sentence; `nil` if nothing is.
-    /// - Parameter giver: what the operator knows the answer by.
+    /// The objection to the answer for a setting, as a sentence; `nil` if there is none.
+    /// - Parameter giver: the name by which the operator knows the answer.
     func objection(to answer: SetupAnswers.Answer, about setting: Setting, givenBy giver: String) -> String? {
         switch answer {
         case .text(let text): return objection(to: text, about: setting).map { "\(giver): \(text) \($0)" }
@@ -50,8 +50,8 @@ struct SetupCheck {
         text.isEmpty ? "must not be empty" : setting.objection(toAnswer: text)
     }
 
-    /// Everything that is wrong with the answers, as sentences.
-    /// - Parameter givers: what the operator knows the answers by: options, by the keys of settings.
+    /// All objections to the answers, as sentences.
+    /// - Parameter givers: the names by which the operator knows the answers: options, by the keys of settings.
     func objections(to answers: SetupAnswers, givenBy givers: [String: String]) -> [String] {
         var objections: [String] = []
         var host = answers.host

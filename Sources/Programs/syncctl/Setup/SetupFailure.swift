@@ -1,7 +1,7 @@
-/// Why setup, or a step of it, failed, in a sentence without secrets.
+/// The reason why setup or one of its steps failed, as a sentence without secrets.
 struct SetupFailure: Error {
     var sentence: String
-    /// What the program exits with: of ``ExitStatus``, or 64 for a wrong answer on the command line (sysexits.h).
+    /// The exit status: one of ``ExitStatus``, or 64 for a wrong answer on the command line (sysexits.h).
     var status: Int32
 
     init(_ sentence: String, status: Int32 = ExitStatus.foundSomething.rawValue) {
@@ -10,5 +10,5 @@ struct SetupFailure: Error {
     }
 }
 
-/// A step needs a running system, and there is none: a folder stands in for the host, or systemd is not running.
+/// A step needs a running system, but setup works on a folder, or systemd is not running.
 struct NoRunningSystem: Error {}

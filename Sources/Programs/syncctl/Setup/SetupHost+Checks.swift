@@ -7,7 +7,7 @@ import Posix
 extension SetupHost {
     private static let healthTime: Duration = .seconds(30)
     private static let httpsPort = 443
-    /// Of this host's own checks behind a load balancer, as the site's template has it.
+    /// The port for this host's own checks behind a load balancer, from the site's template.
     private static let ownPort = 9181
 
     func perform(_ check: SetupPlan.Check, _ answers: SetupAnswers) throws -> String? {
@@ -34,7 +34,7 @@ extension SetupHost {
         }
     }
 
-    /// Polls until the page with the numbers of all processes is there.
+    /// Polls until the metrics page of all processes answers.
     private func checkMonitoring() throws -> String? {
         guard isRunning else { throw NoRunningSystem() }
         CurlLibrary.initialize()
@@ -65,7 +65,7 @@ extension SetupHost {
         return isTrusted ? nil : try checkHealthByOwnCertificate(answers)
     }
 
-    /// Asks again and again until there is no problem.
+    /// Repeats `ask` until it returns no problem.
     private func poll(_ ask: () -> String?) throws(SetupFailure) {
         let deadline = ContinuousClock.now + Self.healthTime
         while let problem = ask() {
@@ -78,7 +78,7 @@ extension SetupHost {
         response.status == 200 ? nil : "status \(response.status)"
     }
 
-    /// A certificate that this machine does not trust may still be valid: issued by a private authority.
+    /// A certificate that this host does not trust may still be valid: a private authority may have issued it.
     private func checkHealthByOwnCertificate(_ answers: SetupAnswers) throws -> String? {
         let file = SiteText.files(of: answers.certificate, host: answers.host).certificate
         let examined = CertificateCheck.examine(NginxSite.Certificate(certificate: file, key: nil), names: [])
@@ -86,15 +86,15 @@ extension SetupHost {
         let status: Int
         do { status = try health(answers, caFile: file).status } catch {
             throw SetupFailure(
-                "the certificate is not for \(answers.host), or of an authority that this machine does not know: "
+                "the certificate is not for \(answers.host), or from an authority that this host does not trust: "
                     + String(reflecting: error))
         }
         guard status == 200 else { throw SetupFailure("status \(status)") }
-        return "it answers, with a certificate that this machine does not trust; phones may not either"
+        return "it answers with a certificate that this host does not trust; phones may not trust it either"
     }
 
     private func health(_ answers: SetupAnswers, caFile: String?) throws(CurlError) -> Response {
-        // At the other port nginx expects the PROXY protocol then.
+        // On the other port, nginx then expects the PROXY protocol.
         let port = answers.balancers?.isEmpty == false ? Self.ownPort : Self.httpsPort
         var handle = try EasyHandle(routing: Routing(connectTo: "127.0.0.1:\(port)", caFile: caFile))
         return try handle.perform(Request(url: "https://\(answers.host)/HealthCheck"))

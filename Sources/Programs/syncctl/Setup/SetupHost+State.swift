@@ -6,7 +6,7 @@ import Providers
 import Store
 
 extension SetupHost {
-    /// What was set up last time: the site, and what the configuration says.
+    /// The results of the last setup: the site and the configuration.
     /// - Throws: ``SetupFailure`` if the configuration has mistakes.
     func lastTime() throws -> LastSetup {
         LastSetup(
@@ -17,7 +17,7 @@ extension SetupHost {
 
     /// Examines the current state; changes nothing.
     ///
-    /// If a configuration exists, its database takes precedence over that of the answers.
+    /// If a configuration exists, its database overrides the one in the answers.
     /// - Throws: ``SetupFailure``.
     func observe(_ answers: inout SetupAnswers) throws -> HostState {
         var state = HostState()
@@ -60,7 +60,7 @@ extension SetupHost {
         return state
     }
 
-    /// Of one whose configuration has mistakes, the database is not known.
+    /// The database of an app is unknown if its configuration has mistakes.
     var otherApps: [OtherApp] {
         ([.package] + AppFiles.added(root: root)).filter { $0 != .current }.map { app in
             let site = text(of: "/etc/nginx/sites-enabled/\(app.siteName)").map(SitePresence.init)
@@ -69,10 +69,10 @@ extension SetupHost {
         }
     }
 
-    /// How many each of nginx's processes takes; `nil` if its configuration does not say so.
+    /// The limit of each nginx process; `nil` if nginx's configuration does not set it.
     var nginxConnections: Int? { NginxSite.read(folder: place("/etc/nginx")).workerConnections }
 
-    /// Of the nginx of this host, or of the root folder if it has one.
+    /// The form for this host's nginx, or for the one in the root folder.
     var http2Form: HTTP2Form {
         let inside = root.isEmpty || !AtomicFile.exists(place("/usr/sbin/nginx")) ? [] : ["chroot", root]
         let outcome = try? ChildProcess.run(inside + ["nginx", "-v"], within: Self.patience)
@@ -82,7 +82,7 @@ extension SetupHost {
     private func presentConfiguration() throws -> ServerConfiguration {
         do { return try ServerConfiguration(readingFrom: place(SetupPaths.configuration)) } catch {
             throw SetupFailure(
-                "there is a configuration, and it has mistakes; put them right first\n\(error)",
+                "the existing configuration has mistakes; correct them first\n\(error)",
                 status: ExitStatus.configuration.rawValue)
         }
     }
@@ -123,7 +123,7 @@ extension SetupHost {
         return !LoadedFilesCheck.outdated(files, within: Self.patience).units.isEmpty
     }
 
-    /// The secrets that are there, and differ from what the answers have for them.
+    /// The existing secrets that differ from those in the answers.
     private func replacedSecrets(_ answers: SetupAnswers, among present: Set<SecretName>) -> Set<SecretName> {
         var replaced: Set<SecretName> = []
         for (key, answer) in answers.settings {
@@ -171,7 +171,7 @@ extension SetupHost {
     func withAdministrator<Value>(
         _ body: (inout Connection) throws(MariaDBError) -> Value
     ) throws -> Value {
-        guard let administrator else { throw SetupFailure("the database is to be left alone") }
+        guard let administrator else { throw SetupFailure("the database must not be changed") }
         do {
             var connection = try Connection(administrator)
             return try body(&connection)
@@ -181,7 +181,7 @@ extension SetupHost {
         }
     }
 
-    /// The database's own message, which quotes no password.
+    /// The database's own message, which never quotes a password.
     static func detail(of error: MariaDBError) -> String {
         switch error {
         case .unavailable(let code, let message), .accessDenied(let code, let message): "\(message) (\(code))"

@@ -8,12 +8,12 @@ import Posix
 import Providers
 import Store
 
-/// The host that setup works on, or a folder that stands in for its root.
+/// The host that setup works on, or a folder used as its root.
 struct SetupHost {
     static let certbot = "/usr/bin/certbot"
-    /// For the authority to look, and to look again.
+    /// Lets the authority try its validation twice.
     private static let certificateTime: Duration = .seconds(300)
-    /// For systemd to say what runs.
+    /// For systemd's replies.
     static let patience: Duration = .seconds(10)
 
     /// The prefix of each absolute path; empty for the host itself.
@@ -21,7 +21,7 @@ struct SetupHost {
     /// The account that may create databases and accounts; `nil` if these must not be changed.
     var administrator: ConnectionSettings?
     var secrets = SetupSecrets()
-    /// Whether a file that is replaced is kept; not the second time in one run.
+    /// Whether replaced files are kept; `false` for the second replacement in one run.
     var keepsPrevious = true
 
     func place(_ path: String) -> String { root + path }
@@ -30,9 +30,9 @@ struct SetupHost {
     var isRunning: Bool { root.isEmpty && AtomicFile.exists("/run/systemd/system") }
 
     /// Does one step.
-    /// - Returns: something that a person should know, if anything.
-    /// - Throws: ``SetupFailure``; the step's result does not exist then. ``NoRunningSystem`` for steps that need a
-    ///   running system.
+    /// - Returns: a remark for the operator, if there is one.
+    /// - Throws: ``SetupFailure``; the step then has no result. ``NoRunningSystem`` for steps that need a running
+    ///   system.
     func perform(_ action: SetupPlan.Action, _ answers: SetupAnswers) throws -> String? {
         do {
             switch action {
@@ -59,8 +59,8 @@ struct SetupHost {
                 return remark
             case .issueCertificate:
                 let isNew = try LocalAuthority(root: root, host: answers.host).issue()
-                guard isRunning else { return isNew ? nil : "the authority is as it was" }
-                // The certificate is replaced before it ends.
+                guard isRunning else { return isNew ? nil : "the authority is unchanged" }
+                // The timer replaces the certificate before it expires.
                 return try call(["systemctl", "enable", "--now", SetupPaths.authorityTimer])
             case .trustAuthority: try LocalAuthority(root: root, host: answers.host).trust()
             case .makeNameKnown: try LocalAuthority(root: root, host: answers.host).makeNameKnown()
@@ -80,9 +80,9 @@ struct SetupHost {
             case .reloadServer:
                 do { return try call(["systemctl", "reload", SetupPaths.service]) } catch let failure as SetupFailure {
                     throw SetupFailure(
-                        "\(failure.sentence)\nThe server runs on as before; journalctl -u \(SetupPaths.service) has the reason, "
-                            + "and \(SetupPaths.previous(SetupPaths.configuration)) the configuration as it was. Once it is "
-                            + "right: systemctl reload \(SetupPaths.service)")
+                        "\(failure.sentence)\nThe server keeps running as before; journalctl -u \(SetupPaths.service) "
+                            + "shows the reason, and \(SetupPaths.previous(SetupPaths.configuration)) is the previous "
+                            + "configuration. After the correction: systemctl reload \(SetupPaths.service)")
                 }
             case .startUnits:
                 // The generator updates the units from the configuration.
@@ -92,7 +92,8 @@ struct SetupHost {
                 _ = try call(["systemctl", "enable", "--now", SetupPaths.backupTimer])
                 _ = try call(["systemctl", "start", SetupPaths.backupService])
                 return
-                    "in \(HostedApp.current.backupFolder); copies on another host, and of the secrets, are for you to arrange"
+                    "in \(HostedApp.current.backupFolder); you still have to arrange copies on another host, and "
+                    + "copies of the secrets"
             case .check(let check): return try perform(check, answers)
             }
         } catch let error as PosixError {
@@ -109,15 +110,15 @@ struct SetupHost {
     }
 
     /// Copies a file that is about to be replaced, with its owner and permissions.
-    /// - Returns: where the copy is.
+    /// - Returns: a remark that names the copy.
     private func keepPrevious(_ path: String) throws -> String? {
         guard keepsPrevious else { return nil }
         let previous = SetupPaths.previous(path)
         try AtomicFile.write(try TextFile.read(place(path)), to: place(previous), like: place(path))
-        return "the file as it was is in \(previous)"
+        return "the previous file is \(previous)"
     }
 
-    /// The configuration's text with changes; nothing is written.
+    /// The configuration's text with changes; writes nothing.
     private func configurationText(with changes: [SettingChange]) throws -> String {
         do {
             var edit = try ConfigurationEdit(
@@ -170,7 +171,7 @@ struct SetupHost {
             _ = try ServerConfiguration(proposed: text, at: place(SetupPaths.configuration), secrets: coming)
             return []
         } catch {
-            // Their line numbers refer to a file that does not exist yet.
+            // Line numbers would refer to a file that does not exist yet.
             return error.problems.map(\.sentence)
         }
     }
@@ -245,6 +246,6 @@ struct SetupHost {
         guard outcome.status == 0 else {
             throw SetupFailure("certbot ended with status \(outcome.status):\n\(outcome.output)")
         }
-        return "certbot renews it by itself, and then lets nginx read it again"
+        return "certbot renews it automatically, and then reloads nginx"
     }
 }

@@ -4,83 +4,85 @@ import Operations
 import Providers
 import Store
 
-/// The options of `syncctl setup` about the server. Secrets are passed as files, since other users can read a command
+/// The options of `syncctl setup` about the server. Secrets are passed as files, because other users can read a command
 /// line.
 struct SetupOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The name in DNS by which phones reach this server.", valueName: "name"))
+    @Option(help: ArgumentHelp("The DNS name by which phones reach this server.", valueName: "name"))
     var host: String?
     @Option(
         help: ArgumentHelp(
-            "The address by which phones reach this server, if another proxy in front of it has another name or path; else "
-                + "https:// and the name.", valueName: "url"))
+            "The address by which phones reach this server, if a proxy in front of it has another name or path; by "
+                + "default https:// and the name.", valueName: "url"))
     var publicURL: String?
     @Option(
         help: ArgumentHelp(
-            "The address or network of a TCP load balancer in front that sends the PROXY protocol; may be repeated. "
-                + "The word none removes all of them.", valueName: "network"))
+            "The address or network of a TCP load balancer that sends the PROXY protocol; can be repeated. The word "
+                + "none removes all of them.", valueName: "network"))
     var proxyProtocolFrom: [String] = []
     @Option(
         help: ArgumentHelp(
-            "The certificate with its chain, in PEM. Without it, one of Let's Encrypt where certbot puts it; setup "
-                + "prepares nginx for it and says how to get it.", valueName: "file"), completion: .file())
+            "The certificate with its chain, in PEM. By default, a Let's Encrypt certificate where certbot stores it; "
+                + "setup prepares nginx for it and explains how to obtain it.", valueName: "file"), completion: .file())
     var certificate: String?
     @Option(help: ArgumentHelp("The certificate's private key.", valueName: "file"), completion: .file())
     var key: String?
     @Flag(
         help: ArgumentHelp(
-            "Get a certificate with certbot, and agree to the authority's terms: for Let's Encrypt, those at "
+            "Obtain a certificate with certbot, and agree to the authority's terms: for Let's Encrypt, those at "
                 + "https://letsencrypt.org/repository/."))
     var certbot = false
-    @Option(help: ArgumentHelp("Whom the authority may write to about the certificate.", valueName: "address"))
+    @Option(
+        help: ArgumentHelp(
+            "The mail address for the authority's notices about the certificate.", valueName: "address"))
     var acmeMail: String?
-    @Option(help: ArgumentHelp("The directory of another authority that speaks ACME.", valueName: "url"))
+    @Option(help: ArgumentHelp("The ACME directory of another authority.", valueName: "url"))
     var acmeServer: String?
     @Flag(
         help: ArgumentHelp(
-            "For a trial without DNS and Let's Encrypt: make a certificate with an authority of this host's own. Phones refuse it "
-                + "until they trust that authority."))
+            "For a trial without DNS and Let's Encrypt: issue a certificate from this host's own authority. Phones "
+                + "reject it until they trust that authority."))
     var trial = false
     @Flag(
         help: ArgumentHelp(
-            "With --trial: let programs on this host trust the authority, and find the host's name by /etc/hosts if DNS has none. "
-                + "syncctl authority distrust takes both back."))
+            "With --trial: make programs on this host trust the authority, and add the host's name to /etc/hosts if "
+                + "DNS does not resolve it. syncctl authority distrust undoes both."))
     var trustOnThisHost = false
     @Flag(
         help: ArgumentHelp(
-            "Let each of nginx's processes take 4,096 connections instead of Debian's 768; changes /etc/nginx/nginx.conf."
+            "Let each nginx process accept 4,096 connections instead of Debian's 768; changes /etc/nginx/nginx.conf."
         ))
     var nginxConnections = false
     @Flag(
         name: [.customLong("backups"), .customLong("nightly-backups")],
-        help: "Make a backup every hour, into /var/backups/syncd, and one now.")
+        help: "Make a backup every hour in /var/backups/syncd, and one now.")
     var makesBackups = false
     @Option(
         help: ArgumentHelp(
-            "A SyncServerII's Server.json, whose ids and secrets of providers are taken where no option gives others.",
+            "A SyncServerII's Server.json; its provider ids and secrets are used unless options give others.",
             valueName: "file"), completion: .file(extensions: ["json"]))
     var older: String?
 
-    @Option(help: ArgumentHelp("The server's OAuth client id at Google.", valueName: "id"))
+    @Option(help: ArgumentHelp("The server's Google OAuth client id.", valueName: "id"))
     var googleClientId: String?
     @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
     var googleClientSecretFile: String?
-    @Option(help: ArgumentHelp("OAuth client id of an app at Google; may be repeated.", valueName: "id"))
+    @Option(help: ArgumentHelp("A Google OAuth client id of an app; can be repeated.", valueName: "id"))
     var googleAppClientId: [String] = []
-    @Option(help: ArgumentHelp("The app's key at Dropbox.", valueName: "key"))
+    @Option(help: ArgumentHelp("The Dropbox app key.", valueName: "key"))
     var dropboxAppKey: String?
     @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
     var dropboxAppSecretFile: String?
-    @Option(help: ArgumentHelp("The application id at Microsoft.", valueName: "id"))
+    @Option(help: ArgumentHelp("The Microsoft application id.", valueName: "id"))
     var microsoftClientId: String?
     @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
     var microsoftClientSecretFile: String?
-    @Option(help: ArgumentHelp("The app's id at Facebook.", valueName: "id"))
+    @Option(help: ArgumentHelp("The Facebook app id.", valueName: "id"))
     var facebookAppId: String?
     @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
     var facebookAppSecretFile: String?
     @Option(help: ArgumentHelp("For Sign in with Apple: the app's identifier.", valueName: "id"))
     var appleClientId: String?
-    @Option(help: ArgumentHelp("The developer team at Apple.", valueName: "id"))
+    @Option(help: ArgumentHelp("The Apple developer team.", valueName: "id"))
     var appleTeamId: String?
     @Option(help: ArgumentHelp("The name of the key for Sign in with Apple.", valueName: "id"))
     var appleKeyId: String?
@@ -108,8 +110,8 @@ struct SetupOptions: ParsableArguments {
     var snsPlatformApplicationArn: String?
     @Option(
         help: ArgumentHelp(
-            "Any setting of a provider or push service by its key in the configuration, such as FacebookClientId; of a "
-                + "secret, the file that contains it; may be repeated.", valueName: "key=value"))
+            "Any setting of a provider or push service by its configuration key, such as FacebookClientId; for a "
+                + "secret, the file that contains it; can be repeated.", valueName: "key=value"))
     var set: [String] = []
     @Flag(
         help: ArgumentHelp(
@@ -124,36 +126,37 @@ struct SetupOptions: ParsableArguments {
     var databasePort = 3306
     @Option(help: ArgumentHelp("The name of the server's database.", valueName: "name"))
     var databaseName = HostedApp.current.databaseName
-    @Option(help: ArgumentHelp("The server's account in it.", valueName: "name"))
+    @Option(help: ArgumentHelp("The server's database account.", valueName: "name"))
     var databaseUser = HostedApp.current.databaseUser
-    @Option(help: ArgumentHelp("Who may make databases and accounts.", valueName: "name"))
+    @Option(help: ArgumentHelp("An account that may create databases and accounts.", valueName: "name"))
     var databaseAdminUser = "root"
     @Option(
         help: ArgumentHelp(
-            "File with that account's password; without it, the socket has to know who runs setup.", valueName: "file"),
+            "File with that account's password; without it, the user who runs setup must be able to log in through "
+                + "the socket.", valueName: "file"),
         completion: .file())
     var databaseAdminPasswordFile: String?
     @Flag(
         help: ArgumentHelp(
-            "Database and account are there: leave them alone. The password lies in "
+            "Use the existing database and account without changing them. The password is in "
                 + "/etc/syncd/secrets/database-password."))
     var existingDatabase = false
 
     func validate() throws {
         guard (certificate == nil) == (key == nil) else {
-            throw ValidationError("--certificate and --key belong together.")
+            throw ValidationError("--certificate and --key require each other.")
         }
         guard certbot || acmeMail == nil && acmeServer == nil else {
-            throw ValidationError("--acme-mail and --acme-server are for --certbot.")
+            throw ValidationError("--acme-mail and --acme-server require --certbot.")
         }
         guard !certbot || certificate == nil else {
-            throw ValidationError("--certbot gets a certificate; --certificate names one.")
+            throw ValidationError("--certbot and --certificate exclude each other.")
         }
         guard !trial || certificate == nil && !certbot else {
-            throw ValidationError("--trial makes a certificate; --certificate names one, and --certbot gets one.")
+            throw ValidationError("--trial excludes --certificate and --certbot.")
         }
-        guard trial || !trustOnThisHost else { throw ValidationError("--trust-on-this-host is for --trial.") }
-        guard !sandbox || older == nil else { throw ValidationError("--sandbox has ids and secrets of its own.") }
+        guard trial || !trustOnThisHost else { throw ValidationError("--trust-on-this-host requires --trial.") }
+        guard !sandbox || older == nil else { throw ValidationError("--sandbox has its own ids and secrets.") }
         let companions: [(values: [String?], names: String)] = [
             ([appleClientId, appleTeamId, appleKeyId], "--apple-client-id, --apple-team-id and --apple-key-id"),
             ([apnsTeamId, apnsKeyId, apnsTopic], "--apns-team-id, --apns-key-id and --apns-topic"),
@@ -163,7 +166,7 @@ struct SetupOptions: ParsableArguments {
             ),
         ]
         for (values, names) in companions where Set(values.map { $0 == nil }).count > 1 {
-            throw ValidationError("\(names) belong together.")
+            throw ValidationError("\(names) require each other.")
         }
         let secrets = [
             (googleClientId, googleClientSecretFile), (dropboxAppKey, dropboxAppSecretFile),
@@ -177,10 +180,10 @@ struct SetupOptions: ParsableArguments {
             !sandbox
                 || set.isEmpty && fcmServiceAccountFile == nil && secrets.allSatisfy({ $0.0 == nil && $0.1 == nil })
         else {
-            throw ValidationError("--sandbox has ids and secrets of its own.")
+            throw ValidationError("--sandbox has its own ids and secrets.")
         }
         guard secrets.allSatisfy({ $0.0 != nil || $0.1 == nil }) else {
-            throw ValidationError("A secret was given without the id that it belongs to.")
+            throw ValidationError("A secret was given without its id.")
         }
     }
 
@@ -211,13 +214,13 @@ struct SetupOptions: ParsableArguments {
     /// Whether the options leave open which certificate is used.
     var leavesCertificateOpen: Bool { certificate == nil && !certbot && !trial }
 
-    /// Whether the options say what is to be set up, or to be changed on a host that is.
+    /// Whether the options request a change of a host that is already set up, or the settings of a new one.
     var isChange: Bool {
         host != nil || publicURL != nil || !proxyProtocolFrom.isEmpty || !leavesCertificateOpen || sandbox
             || makesBackups || nginxConnections || older != nil || !answers.settings.isEmpty
     }
 
-    /// What the operator knows the answers by, by the keys of the settings.
+    /// The names by which the operator knows the answers, by the keys of the settings.
     var givers: [String: String] {
         var givers = Dictionary(uniqueKeysWithValues: (texts + files).map { ($0.key, $0.option) })
         givers["googleClientIds"] = "--google-app-client-id"
@@ -255,7 +258,7 @@ struct SetupOptions: ParsableArguments {
         ]
     }
 
-    /// The settings that have options of their own, and those given with `--set`.
+    /// The settings that have their own options, and those given with `--set`.
     private var namedSettings: [String: SetupAnswers.Answer] {
         var named: [String: SetupAnswers.Answer] = [:]
         for (key, _, text) in texts { named[Self.known(key)] = text.map { .text($0) } }
@@ -267,7 +270,7 @@ struct SetupOptions: ParsableArguments {
             guard let (setting, value) = Self.assignment(text), let question = setting.question else { continue }
             named[setting.key] = SetupAnswers.Answer(value, to: question, givenBy: "--set \(setting.key)")
         }
-        // The secret of a service may be in its place already.
+        // A service's secret may already be stored.
         for settings in LastSetup.offers.map(\.settings) where settings.contains(where: { named[$0.key] != nil }) {
             for setting in settings where setting.isSecret && setting.question != nil && named[setting.key] == nil {
                 named[setting.key] = .secret(nil)
@@ -285,7 +288,7 @@ struct SetupOptions: ParsableArguments {
         return (setting, String(text[text.index(after: sign)...]))
     }
 
-    /// What is wrong with a text that is no assignment.
+    /// The objection to a text that is not an assignment.
     private static func objection(toAssignment text: String) -> String {
         let keys = settings.map(\.key)
         let key = String(text.prefix { $0 != "=" })
@@ -293,16 +296,16 @@ struct SetupOptions: ParsableArguments {
             return "it must be KEY=VALUE with one of these keys: \(keys.joined(separator: ", "))"
         }
         return key == meant
-            ? "it must be \(key)=VALUE" : "there is no setting \(key) to ask for; did you mean \(meant)?"
+            ? "it must be \(key)=VALUE" : "there is no setting \(key); did you mean \(meant)?"
     }
 
-    /// The key of an option, which must be that of a setting.
+    /// The key of an option; it must be the key of a setting.
     private static func known(_ key: String) -> String {
         precondition(settings.contains { $0.key == key }, "\(key) is not a setting that setup asks for")
         return key
     }
 
-    /// What may be given with `--set`.
+    /// The settings that `--set` accepts.
     private static let settings = (Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings))
         .filter { $0.question != nil }
 }

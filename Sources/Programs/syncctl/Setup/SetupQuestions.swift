@@ -5,20 +5,20 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Asks the person at the terminal for what the options leave open. Each answer is judged when it is given, and asked for
-/// again with a sentence that says what is wrong; what is in brackets is taken for an empty answer.
+/// Asks the person at the terminal for the settings that the options leave open. Each answer is checked at once; a
+/// wrong one is explained and the question repeated. The value in brackets replaces an empty answer.
 struct SetupQuestions {
-    /// What the menu of changes has besides the services.
+    /// The menu's entry besides the services.
     private static let hostChange = "host"
     private static let certificateChange = "certificate"
 
-    /// Judges the answers, and keeps the secrets that are typed in.
+    /// Checks the answers, and keeps secrets that are typed in.
     private(set) var check: SetupCheck
     private let last: LastSetup
     private let otherApps: [OtherApp]
     /// Whether units can be started, and certbot can be run.
     private let isRunningHost: Bool
-    /// `nil` if nginx's configuration does not say so.
+    /// `nil` if nginx's configuration does not set it.
     private let nginxConnections: Int?
 
     init(
@@ -31,10 +31,11 @@ struct SetupQuestions {
         self.nginxConnections = nginxConnections
     }
 
-    /// Asks for everything on a new host. On one that is set up, asks only what is to be changed, unless the options say.
+    /// Asks for all settings on a new host. On a host that is set up, asks what to change, unless the options specify
+    /// it.
     /// - Parameters:
     ///   - certificateIsOpen: whether the options name no certificate.
-    ///   - isChange: whether the options say what is to be changed.
+    ///   - isChange: whether the options specify what to change.
     mutating func complete(_ answers: inout SetupAnswers, certificateIsOpen: Bool, isChange: Bool) throws {
         var services: Set<String> = []
         var asksForHost = answers.host.isEmpty
@@ -51,8 +52,8 @@ struct SetupQuestions {
         if certificateIsOpen { try keepFitting(&answers) }
         if answers.certificate == .ownAuthority, !answers.trustsOwnAuthority, last.site?.certificate != .ownAuthority {
             answers.trustsOwnAuthority = try confirm(
-                "Let programs on this host trust the authority that signs it, and find \(answers.host) if DNS has no such name: "
-                    + "yes or no")
+                "Let programs on this host trust the authority that signs it, and resolve \(answers.host) if DNS does "
+                    + "not: yes or no")
         }
         if answers.certificate == .letsEncrypt, answers.certificateRequest == nil { try offerCertbot(&answers) }
         if last.configuration == nil {
@@ -60,7 +61,7 @@ struct SetupQuestions {
             if !answers.hasPush, answers.sandbox == nil { try askForPush(&answers) }
             if let nginxConnections, nginxConnections < SetupPlan.leastConnections, !answers.raisesNginxConnections {
                 answers.raisesNginxConnections = try confirm(
-                    "Let each of nginx's processes take \(SetupPlan.leastConnections) connections instead of "
+                    "Let each nginx process accept \(SetupPlan.leastConnections) connections instead of "
                         + "\(nginxConnections), in \(SetupPaths.nginxConfiguration): yes or no")
             }
             if isRunningHost, !answers.makesBackups {
@@ -76,11 +77,11 @@ struct SetupQuestions {
         let host = last.site?.host ?? ""
         Output.write(["This is \(host), with: \(last.services.joined(separator: ", "))."])
         let known = [Self.hostChange, Self.certificateChange] + LastSetup.offers.map(\.name)
-        Output.write(["What can be changed or added: \(known.joined(separator: ", "))."])
+        Output.write(["You can change or add: \(known.joined(separator: ", "))."])
         while true {
             var changes: Set<String> = []
             var unknown: [String] = []
-            for word in try ask("What is to be changed, with blanks between [nothing]: ").split(separator: " ") {
+            for word in try ask("Changes, separated by blanks [nothing]: ").split(separator: " ") {
                 if let name = known.first(where: { $0.lowercased() == word.lowercased() }) {
                     changes.insert(name)
                 } else {
@@ -90,7 +91,7 @@ struct SetupQuestions {
             if unknown.isEmpty || unknown == ["nothing"] { return changes }
             for word in unknown {
                 let hint = Spelling.suggestion(for: word, among: known).map { "; did you mean \($0)?" } ?? ""
-                Output.write(["\(word) is none of these\(hint)"])
+                Output.write(["\(word) is not in this list\(hint)"])
             }
         }
     }
@@ -98,7 +99,7 @@ struct SetupQuestions {
     private func askForHost(_ answers: inout SetupAnswers, isTrial: Bool) throws {
         let example = "\(HostedApp.current.name ?? "sync").example.com"
         answers.host = try ask(
-            isTrial ? "The name of this server" : "The name in DNS by which phones will reach this server",
+            isTrial ? "The name of this server" : "The DNS name by which phones will reach this server",
             example: example,
             standard: last.site?.host ?? (isTrial ? example : nil)
         ) { text in
@@ -116,7 +117,8 @@ struct SetupQuestions {
         let host = answers.host
         let check = check
         let file = try ask(
-            "File of its certificate with chain, or \(none) for one of Let's Encrypt, or \(trial) for one of this host's own",
+            "File of its certificate with chain, or \(none) for one from Let's Encrypt, or \(trial) for one from this "
+                + "host's own authority",
             standard: present?.certificate ?? (last.site?.certificate == .ownAuthority ? trial : none)
         ) { text in
             text == none || text == trial ? nil : check.objections(toCertificate: text, key: nil, host: host).first
@@ -131,7 +133,7 @@ struct SetupQuestions {
         answers.certificate = .files(certificate: file, key: key)
     }
 
-    /// A certificate of last time need not be for the host of this time.
+    /// The certificate of the last setup may not be for the new host name.
     private func keepFitting(_ answers: inout SetupAnswers) throws {
         guard case .files(let certificate, let key) = answers.certificate else { return }
         let objections = check.objections(toCertificate: certificate, key: key, host: answers.host)
@@ -144,15 +146,16 @@ struct SetupQuestions {
         let files = SiteText.files(of: .letsEncrypt, host: answers.host)
         guard isRunningHost, AtomicFile.exists(SetupHost.certbot), !AtomicFile.exists(files.certificate) else { return }
         let question =
-            "Get the certificate now with certbot, and agree to the terms at https://letsencrypt.org/repository/: yes or no"
+            "Obtain the certificate now with certbot, and agree to the terms at https://letsencrypt.org/repository/: "
+            + "yes or no"
         guard try confirm(question) else { return }
         let address = try ask(
-            "A mail address that Let's Encrypt may write to, or none", example: "you@example.com", standard: "none"
+            "A mail address for Let's Encrypt's notices, or none", example: "you@example.com", standard: "none"
         ) { text in text == "none" || text.contains("@") ? nil : "it must be a mail address, or none" }
         answers.certificateRequest = SetupAnswers.CertificateRequest(mailAddress: address == "none" ? nil : address)
     }
 
-    /// Whether the answer is yes, as an empty one is.
+    /// Whether the answer is yes; an empty answer means yes.
     private func confirm(_ question: String) throws -> Bool {
         try ask(question, standard: "yes") { text in
             ["yes", "no"].contains(text) ? nil : "it must be yes or no"
@@ -163,20 +166,20 @@ struct SetupQuestions {
 
     private mutating func askForAccounts(_ answers: inout SetupAnswers) throws {
         while true {
-            Output.write(["With which accounts may people sign in? An empty answer leaves a provider out."])
+            Output.write(["Which accounts can people sign in with? An empty answer skips a provider."])
             for offer in Company.signIns { try ask(offer.settings, &answers) }
             if answers.hasStorage { return }
             let names = Company.signIns.filter { $0.makeStorage != nil }.map(\.accountType.rawValue)
-            Output.write(["At least one with storage is needed: \(names.joined(separator: ", "))."])
+            Output.write(["At least one provider with storage is required: \(names.joined(separator: ", "))."])
         }
     }
 
     private mutating func askForPush(_ answers: inout SetupAnswers) throws {
-        Output.write(["How are phones told of changes? An empty answer leaves a service out."])
+        Output.write(["Which services notify phones of changes? An empty answer skips a service."])
         for offer in Company.pushes { try ask(offer.settings, &answers) }
     }
 
-    /// Asks for the settings of one service, unless the first answer is empty. What it has already are the defaults.
+    /// Asks for the settings of one service, unless the first answer is empty. Existing settings are the defaults.
     private mutating func ask(_ settings: [Setting], _ answers: inout SetupAnswers) throws {
         var isFirst = true
         for setting in settings {
@@ -190,7 +193,7 @@ struct SetupQuestions {
         }
     }
 
-    /// - Returns: `nil` if the service is left out.
+    /// - Returns: `nil` if the service is skipped.
     private mutating func answer(
         to question: SetupQuestion, about setting: Setting, present: SetupAnswers.Answer?, mayBeEmpty: Bool
     ) throws -> SetupAnswers.Answer? {
@@ -215,12 +218,12 @@ struct SetupQuestions {
         }
     }
 
-    /// What an empty answer stands for, as it is shown.
+    /// The meaning of an empty answer, as shown in brackets.
     private static func standard(_ present: SetupAnswers.Answer?) -> String? {
         switch present {
         case .text(let text): text
         case .list(let texts): texts.isEmpty ? "none" : texts.joined(separator: " ")
-        case .secret: "the present one"
+        case .secret: "the current one"
         case nil: nil
         }
     }
@@ -232,9 +235,9 @@ struct SetupQuestions {
         return example.map { "\(text) (e.g. \($0)): " } ?? "\(text): "
     }
 
-    private static func again(_ objection: String) -> String { "  \(objection). Once more:" }
+    private static func again(_ objection: String) -> String { "  \(objection). Try again:" }
 
-    /// Asks until there is nothing to object to.
+    /// Asks until there is no objection.
     private func ask(
         _ text: String, example: String? = nil, standard: String? = nil, objection: (String) -> String?
     ) throws -> String {

@@ -1,13 +1,13 @@
 import FoundationEssentials
 import Operations
 
-/// What setup did, and what remains; reported step by step to people, or at the end to programs.
+/// What setup did, and what remains; printed step by step for people, or at the end for programs.
 struct SetupReport: Encodable {
     enum Outcome: String, Encodable {
-        /// Existed already, and is unchanged.
+        /// Already existed, and is unchanged.
         case kept
         case done
-        /// Not done, since this is not a running system.
+        /// Not done, because systemd is not running here.
         case skipped
         /// Only planned, in a dry run.
         case would
@@ -17,7 +17,7 @@ struct SetupReport: Encodable {
     struct Step: Encodable {
         var outcome: Outcome
         var step: String
-        /// What a person should know about it.
+        /// A note for the operator.
         var remark: String?
     }
 
@@ -30,7 +30,7 @@ struct SetupReport: Encodable {
         case remaining
     }
 
-    /// Whether every step was taken.
+    /// Whether every step is done.
     var isDone: Bool { steps.allSatisfy { $0.outcome == .kept || $0.outcome == .done } }
 
     init(asJSON isJSON: Bool) { self.isJSON = isJSON }

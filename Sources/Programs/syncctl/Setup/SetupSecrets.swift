@@ -2,18 +2,18 @@ import Operations
 import Posix
 import Providers
 
-/// Reads the secrets that the answers are about, wherever they come from.
+/// Reads the secrets that the answers refer to, from any source.
 struct SetupSecrets {
-    /// Typed in, or read from a predecessor's configuration; by the name of the file that each is for.
+    /// Typed in, or read from a predecessor's configuration; by the name of the file for each.
     var typed: [String: Secret] = [:]
 
-    /// - Throws: ``SetupFailure`` if there is none, or an empty one.
+    /// - Throws: ``SetupFailure`` if the secret is missing or empty.
     func read(_ source: SetupAnswers.SecretSource) throws(SetupFailure) -> Secret {
         switch source {
         case .wellKnown(let text): return Secret(text)
         case .typed(let name):
             guard let secret = typed[name], !secret.value.isEmpty else {
-                throw SetupFailure("nothing was typed in for \(name)")
+                throw SetupFailure("no secret was entered for \(name)")
             }
             return secret
         case .file(let path, let giver):
@@ -26,7 +26,7 @@ struct SetupSecrets {
         }
     }
 
-    /// The text of a secret's file, without the end of its line.
+    /// The text of a secret's file, without its line end.
     static func text(_ bytes: [UInt8]) -> String {
         var bytes = bytes
         while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }

@@ -2,9 +2,9 @@ import OpenSSLCrypto
 public import Store
 public import SyncProtocol
 
-/// Removes a person from the server and reports what happened to all their data.
+/// Removes a user from the server and reports what happened to all their data.
 ///
-/// The removal is ``StoreSession/removeUser(_:at:)``, the same one that the endpoint RemoveUser performs.
+/// The removal is ``StoreSession/removeUser(_:at:)``, as in the endpoint RemoveUser.
 public struct Erasure: Sendable {
     private let store: MetadataStore
 
@@ -24,7 +24,7 @@ public struct Erasure: Sendable {
     /// Erases the user in one transaction; `nil` if there is no such user.
     public func erase(_ userID: UserID, at now: WireDate) throws -> ErasureReceipt? {
         try store.transaction { session in
-            // Read without locks, since the removal has to lock first: the receipt's counts are as of this moment.
+            // Read without locks, because the removal must lock first: the receipt's counts are from this moment.
             guard let user = try session.userDetails(userID) else { return nil }
             let before = try session.traces(of: userID)
             guard try session.removeUser(userID, at: now) else { return nil }
@@ -36,7 +36,7 @@ public struct Erasure: Sendable {
 
 /// Proof of an erasure, without the name of the erased person.
 public struct ErasureReceipt: Report {
-    /// Whether it was carried out; otherwise this is what would happen.
+    /// Whether the erasure was carried out; otherwise the receipt is a preview.
     public var erased: Bool
     public var erasedAt: WireDate
     public var userID: UserID
@@ -46,11 +46,11 @@ public struct ErasureReceipt: Report {
     public var accountHash: String
     /// The groups that the person was in; each one's master version has been incremented by one.
     public var groups: [SharingGroupUUID]
-    /// Rows that named the person, by kind.
+    /// The number of rows that named the person, by kind.
     public var rows: [String: Int]
-    /// Rows that name the person now: files that are reported to others as deleted, by a number that stands for nobody;
-    /// and for an hour the sealed tokens, to remove uncommitted objects from their storage and then to notify the
-    /// provider.
+    /// The number of rows that still name the person: files that are reported to others as deleted, by a number that no
+    /// longer identifies anyone; and for an hour the sealed tokens, which are needed to remove uncommitted objects from
+    /// their storage and then to notify the provider.
     public var rowsLeft: [String: Int]?
 
     init(isDone: Bool, erasedAt: WireDate, user: UserDetails, rows: [String: Int], rowsLeft: [String: Int]?) {
@@ -64,7 +64,7 @@ public struct ErasureReceipt: Report {
         self.rowsLeft = rowsLeft?.filter { $0.value > 0 }
     }
 
-    /// An erasure that left more than what ``rowsLeft`` may hold has failed.
+    /// Whether only the rows remain that ``rowsLeft`` may contain.
     public var isGood: Bool {
         guard let rowsLeft else { return true }
         var expected: Set = ["deletedFiles", "grantsToRevoke", "departedUsers"]
@@ -79,19 +79,20 @@ public struct ErasureReceipt: Report {
             "  at         \(erasedAt.iso8601)",
             "  rows       \(counts)",
             "  groups     \(groups.isEmpty ? "none" : groups.map(\.rawValue).joined(separator: ", "))",
-            "  files      those the person owned are deleted for the others; their bytes stay in the person's own storage",
-            "  elsewhere  backups made before still hold the person, and log files the number \(userID), until they expire",
+            "  files      the person's files are deleted for others; their contents stay in the person's own storage",
+            "  elsewhere  older backups still contain the person's data, and log files the number \(userID), until "
+                + "they expire",
         ]
         if let rowsLeft, !rowsLeft.isEmpty {
             let left = rowsLeft.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
             lines.append("  left       \(left)")
             if rowsLeft["grantsToRevoke"] != nil || rowsLeft["departedUsers"] != nil {
                 lines.append(
-                    "             the sealed tokens go when uploads that were never committed are cleared from the"
-                        + " storage and the provider is told: after an hour, within a day")
+                    "             the sealed tokens are deleted after uncommitted uploads are removed from the "
+                        + "storage and the provider is notified: after an hour, within a day")
             }
         }
-        if !erased { lines.append("Nothing was changed. --yes does it; it cannot be undone.") }
+        if !erased { lines.append("Nothing was changed. --yes removes the user; this cannot be undone.") }
         return lines
     }
 }

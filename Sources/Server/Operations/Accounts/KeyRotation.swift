@@ -3,10 +3,9 @@ public import Store
 import SyncProtocol
 import Vault
 
-/// Reseals all tokens with the current key, so that former keys can be discarded.
-///
-/// May run while the server is running, be interrupted and be run again: a record is replaced only if it is still the
-/// one that was opened, one page per transaction, and those under the current key are skipped.
+/// Reseals all tokens with the current key, so that former keys can be discarded. It can run while the server is
+/// running, and can be interrupted and repeated: each transaction replaces one page of records, only those unchanged
+/// since they were opened, and skips those under the current key.
 public struct KeyRotation: Sendable {
     /// Records per transaction.
     public static let page = 100
@@ -24,12 +23,11 @@ public struct KeyRotation: Sendable {
 
     /// Reseals every record that is not under the current key.
     ///
-    /// - Parameter beforePage: called before each page; for tests, which interrupt there.
+    /// - Parameter beforePage: called before each page; tests interrupt there.
     /// - Throws: ``StoreError``, `CryptoError` if OpenSSL has no randomness.
     public func run(beforePage: () throws -> Void = {}) throws -> KeyRotationReport {
         var report = KeyRotationReport(currentKey: keys.current.name)
-        // People may be removed meanwhile, or switch accounts: the place to which their tokens then move comes after the
-        // one where they were.
+        // Users may be removed meanwhile, or switch accounts: their tokens then move to a place later in this order.
         for read in Self.sources {
             var last: SealedRecord?
             repeat {
@@ -40,7 +38,7 @@ public struct KeyRotation: Sendable {
         return report
     }
 
-    /// Reads the page that follows a record, for each kind of place.
+    /// For each kind of place, a function that reads the page after a record.
     private static let sources: [@Sendable (inout StoreSession, SealedRecord?) throws -> [SealedRecord]] = [
         { try $0.sealedSwitches(after: $1?.switchID, limit: page) },
         { try $0.sealedCredentials(after: $1?.userID, limit: page) },
@@ -57,7 +55,7 @@ public struct KeyRotation: Sendable {
         _ report: inout KeyRotationReport, _ read: (inout StoreSession) throws -> [SealedRecord]
     ) throws -> SealedRecord? {
         let outcome = try store.transaction { session in
-            // The transaction may run again: it counts from the beginning.
+            // The transaction may be retried, so it starts from the initial counts.
             var page = report
             let records = try read(&session)
             for record in records { try reseal(record, &session, &page) }
@@ -85,15 +83,15 @@ public struct KeyRotation: Sendable {
         if try session.reseal(record, as: fresh) {
             report.resealed += 1
         } else {
-            // Somebody has stored newer tokens meanwhile, sealed with their own current key.
+            // A process has stored newer tokens meanwhile, sealed with its own current key.
             report.changedMeanwhile += 1
         }
     }
 }
 
-/// What a rotation of keys did.
+/// The result of resealing.
 public struct KeyRotationReport: Report, Equatable {
-    /// Names the key; not secret.
+    /// The key's name; not secret.
     public var currentKey: String
     public var resealed = 0
     public var alreadyCurrent = 0
@@ -105,12 +103,13 @@ public struct KeyRotationReport: Report, Equatable {
     public var isGood: Bool { changedMeanwhile == 0 && unreadable.isEmpty }
 
     public var lines: [String] {
-        var lines = ["\(resealed) sealed anew with key \(currentKey), \(alreadyCurrent) already were"]
+        var lines = ["\(resealed) resealed with key \(currentKey), \(alreadyCurrent) were current already"]
         if changedMeanwhile > 0 { lines.append("\(changedMeanwhile) changed meanwhile: run syncctl keys reseal again") }
         for record in unreadable { lines.append("no key opens the tokens of \(record): they have to sign in again") }
         lines.append(
             isGood
-                ? "no record needs a former key: once every server runs with the new one, remove sealing.formerKeyFiles"
+                ? "no record needs a former key: after every server has loaded the new one, remove "
+                    + "sealing.formerKeyFiles"
                 : "KEEP the former keys")
         return lines
     }
@@ -147,8 +146,8 @@ extension SealedRecord {
         case .user(let userID): "user \(userID)"
         case .formerOfUser(let userID): "user \(userID), set aside"
         case .departedUser(let userID), .grant(_, let userID): "user \(userID), who was removed"
-        case .accountSwitch(_, let userID): "user \(userID), for the account that they may switch to"
-        case .accountMove(_, let userID, _): "user \(userID), for the account that they have left"
+        case .accountSwitch(_, let userID): "user \(userID), for a proposed new account"
+        case .accountMove(_, let userID, _): "user \(userID), for the former account"
         case .code: "an authorization code"
         }
     }

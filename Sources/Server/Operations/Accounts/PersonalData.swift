@@ -2,9 +2,9 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// The data that the server holds about one person, for them to take away; no tokens, and nothing about others.
+/// The data that the server stores about one person, to export for them; no tokens, and no data about others.
 public struct PersonalData: Sendable, Encodable {
-    /// A file whose bytes are in the person's own storage.
+    /// A file whose contents are in the person's own storage.
     public struct OwnFile: Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID
         public var file: ListedFile
@@ -17,7 +17,7 @@ public struct PersonalData: Sendable, Encodable {
         public var objectName: String
     }
 
-    /// A change that the person has staged and not committed.
+    /// A change that the person has staged but not committed.
     public struct StagedChange: Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID
         public var fileUUID: FileUUID
@@ -44,7 +44,7 @@ public struct PersonalData: Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// The data held about a person; call in a snapshot. `nil` if there is no such user.
+    /// The data stored about a person; call it in a snapshot. `nil` if there is no such user.
     public mutating func personalData(of userID: UserID) throws(StoreError) -> PersonalData? {
         guard let user = try userDetails(userID) else { return nil }
         return PersonalData(
@@ -116,11 +116,9 @@ extension StoreSession {
         }
     }
 
-    /// How many rows of each kind still refer to a user.
-    ///
-    /// After their removal all are 0 except for deleted files, which record by user number whose storage they were in,
-    /// and, for a while, the data needed to clear their storage (``StoreSession/departedUser(_:)`` and its work) and to
-    /// revoke what they had granted.
+    /// The number of rows of each kind that still refer to a user. After the user's removal, all are 0 except deleted
+    /// files, which record the storage's owner by user number, and, for a while, the data needed to clear their storage
+    /// (``StoreSession/departedUser(_:)`` and its work) and to revoke their grants.
     public mutating func traces(of userID: UserID) throws(StoreError) -> [String: Int] {
         let id: [Value] = [.int(userID.rawValue)]
         return [

@@ -6,9 +6,9 @@ import Store
 public import SyncProtocol
 public import Vault
 
-/// Everything that the server holds about one person, to be given to them; on request with the bytes of their files.
+/// All data that the server stores about one person, to give to them; on request with the contents of their files.
 public struct PersonalExport: Report {
-    /// A file whose bytes could not be fetched.
+    /// A file whose contents could not be downloaded.
     public struct MissingFile: Encodable {
         public var fileUUID: FileUUID
         public var reason: String
@@ -18,7 +18,7 @@ public struct PersonalExport: Report {
     public private(set) var format = 1
     public var exportedAt: WireDate
     public var data: PersonalData
-    /// Where each file's bytes are in the folder of the export, by the file's UUID; absent without bytes.
+    /// Each file's path in the folder of the export, by the file's UUID; absent without contents.
     public private(set) var paths: [String: String]?
     public private(set) var missingFiles: [MissingFile] = []
 
@@ -34,15 +34,15 @@ public struct PersonalExport: Report {
             "exported user \(data.user.user.userID): \(Quantity.of(data.files.count, "file")) of their own, "
                 + "\(Quantity.of(data.user.groups.count, "group")), \(Quantity.of(data.user.deviceUUIDs.count, "device"))"
         ]
-        if let paths { lines.append("\(Quantity.of(paths.count, "file")) with their bytes") }
-        for file in missingFiles { lines.append("file \(file.fileUUID) could not be fetched: \(file.reason)") }
+        if let paths { lines.append("\(Quantity.of(paths.count, "file")) with contents") }
+        for file in missingFiles { lines.append("file \(file.fileUUID) could not be downloaded: \(file.reason)") }
         return lines
     }
 
-    /// Fetches the bytes of the person's files from their own storage into `folder`, one folder per group.
+    /// Downloads the person's files from their own storage into `folder`, one folder per group.
     ///
-    /// - Parameter storage: the person's.
-    /// - Throws: ``PosixError`` if writing fails; what the storage refuses is noted in the export.
+    /// - Parameter storage: the person's storage.
+    /// - Throws: ``PosixError`` if writing fails; the export lists files that the storage does not return.
     public mutating func fetchFiles(from storage: UserStorage, into folder: String) throws {
         var paths: [String: String] = [:]
         for file in data.files {
@@ -98,14 +98,14 @@ public struct PersonalExport: Report {
 
     private static func word(for error: CloudStorageError) -> String {
         switch error {
-        case .notFound: "it is not in the person's storage"
-        case .authorizationRevoked: "the storage refuses the server; the person has to sign in again"
-        default: "the provider did not hand it out"
+        case .notFound: "it is missing from the person's storage"
+        case .authorizationRevoked: "the storage denies access; the person has to sign in again"
+        default: "the provider did not return it"
         }
     }
 }
 
-/// Turns a group's identifier into a folder's name.
+/// Converts a group's identifier to a folder name.
 private enum UUIDFolder {
     static func name(of group: SharingGroupUUID) -> String {
         let letters = group.rawValue.unicodeScalars.map { scalar in

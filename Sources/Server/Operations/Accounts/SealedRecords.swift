@@ -9,13 +9,13 @@ public struct SealedRecord: Equatable, Sendable {
         case user(UserID)
         /// The record that was set aside when a user's record could not be opened.
         case formerOfUser(UserID)
-        /// A removed user whose storage is being cleared.
+        /// The record of a removed user whose storage is being cleared.
         case departedUser(UserID)
-        /// What a switch that is proposed would bring a user.
+        /// The new account of a proposed switch.
         case accountSwitch(AccountSwitchID, UserID)
-        /// The account that a user had in that epoch, out of which a switch moves contents.
+        /// The account that a user had in that epoch, from which a switch moves contents.
         case accountMove(AccountSwitchID, UserID, AccountEpoch)
-        /// What a removed user had granted, until it is revoked.
+        /// A removed user's grant, until it is revoked.
         case grant(OutboxID, UserID)
         /// By the code's SHA-256.
         case code([UInt8])
@@ -69,7 +69,7 @@ extension StoreSession {
         }
     }
 
-    /// The sealed tokens of removed users that are to be revoked, after `after`, at most `limit` of them.
+    /// The sealed tokens of removed users' grants to revoke, after `after`, at most `limit` of them.
     public mutating func sealedGrants(after: OutboxID?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
             """
@@ -105,7 +105,7 @@ extension StoreSession {
         }
     }
 
-    /// The sealed tokens of accounts out of which contents are moved, after `after`, at most `limit` of them.
+    /// The sealed tokens of accounts from which contents are moved, after `after`, at most `limit` of them.
     public mutating func sealedMoves(after: AccountSwitchID?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
             """
@@ -141,10 +141,10 @@ extension StoreSession {
         }
     }
 
-    /// Replaces a record with the same secret, sealed anew, unless the record has changed in the meantime.
+    /// Replaces a record with the resealed secret, unless the record has changed in the meantime.
     ///
     /// The version of a user's credentials stays the same: their content has not changed.
-    /// - Returns: whether the record still was the given one.
+    /// - Returns: whether the record was still unchanged.
     public mutating func reseal(_ record: SealedRecord, as bytes: [UInt8]) throws(StoreError) -> Bool {
         switch record.place {
         case .user(let userID):

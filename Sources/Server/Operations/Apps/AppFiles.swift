@@ -1,12 +1,12 @@
 public import Posix
 public import Store
 
-/// The files that an added app has of what the package has for its own: units, users, folders, rotation of logs, and those
-/// that nginx includes. Its configuration, its secrets and its site are made by setup.
+/// An added app's variants of the package's files: units, users, folders, log rotation, and nginx includes. Setup
+/// creates its configuration, its secrets and its site.
 ///
-/// Each is made from the package's file, and made anew after an upgrade, unless an administrator has changed it.
+/// Each is generated from the package's file, and regenerated after an upgrade unless an administrator has changed it.
 public struct AppFiles: Sendable {
-    /// What became of the files.
+    /// The result for the files.
     public struct Outcome: Equatable, Sendable {
         public var written: [String] = []
         /// Changed by an administrator, and different from what this release would write.
@@ -23,14 +23,14 @@ public struct AppFiles: Sendable {
     static let units = "/etc/systemd/system"
     private static let snippets = "/usr/share/syncserver/nginx/snippets"
     private static let nginx = "/etc/nginx/syncd"
-    /// Of the files that sites include, those with names of upstreams or zones; each app has its own.
+    /// The files included by sites that contain names of upstreams or zones; each app has its own.
     static let ownSnippets = [
         "syncd-admission.conf", "syncd-download.conf", "syncd-locations.conf", "syncd-maintenance.conf",
         "syncd-tls.conf",
         "syncd-zones.conf",
     ]
     private static let signature = SignedText(by: "syncctl apps")
-    /// What follows the prefix in the names of the package's units.
+    /// The names of the package's units without their prefix.
     static let unitNames = [
         "-api@.service", "-transfer@.service", "-jobs@.service", "-api.socket", "-transfer.socket", ".target",
         ".service",
@@ -46,9 +46,9 @@ public struct AppFiles: Sendable {
         self.root = root
     }
 
-    // MARK: Which apps there are
+    // MARK: Installed apps
 
-    /// The added apps of a host, by name: those with units, and those of which at least the configuration is left.
+    /// The added apps of a host, by name: those with units, and those with at least a configuration.
     public static func added(root: String = "") -> [HostedApp] {
         let targets = (try? Directory.names(in: root + units, matching: "syncd-*.target")) ?? []
         let named = targets.map { String($0.dropFirst("syncd-".count).dropLast(".target".count)) }
@@ -62,18 +62,18 @@ public struct AppFiles: Sendable {
         return Set(named + configured).sorted().compactMap { HostedApp($0) }.filter { $0.name != nil }
     }
 
-    /// Whether the app has its units: it was added, and not removed.
+    /// Whether the app has its units: it was added, but not removed.
     public var isInstalled: Bool { app.name == nil || AtomicFile.exists(root + Self.units + "/" + app.unit(".target")) }
 
-    /// Whether a file is as this program has made it.
+    /// Whether a file is unchanged since this program wrote it.
     static func isMade(_ path: String) -> Bool {
         (try? TextFile.read(path)).map { signature.isUnchanged(String(decoding: $0, as: UTF8.self)) } ?? false
     }
 
-    // MARK: Making and removing
+    // MARK: Creation and removal
 
-    /// Writes what is missing, and what is as an earlier release wrote it.
-    /// - Throws: ``PosixError``, as for a file of the package that is missing.
+    /// Writes missing files, and replaces files unchanged since an earlier release wrote them.
+    /// - Throws: ``PosixError``, for example for a missing package file.
     public func write() throws(PosixError) -> Outcome {
         var outcome = Outcome()
         guard app.name != nil else { return outcome }
@@ -96,7 +96,7 @@ public struct AppFiles: Sendable {
         return outcome
     }
 
-    /// Removes them, changed ones too.
+    /// Removes the files, including changed ones.
     /// - Throws: ``PosixError``.
     public func remove() throws(PosixError) {
         guard let name = app.name else { return }
@@ -106,7 +106,7 @@ public struct AppFiles: Sendable {
         }
     }
 
-    /// The definition of its users, and that of its folders, by the programs that read them.
+    /// The programs that read the definitions of its users and its folders, with their arguments.
     public var definitions: [[String]] {
         [
             ["systemd-sysusers", "/etc/sysusers.d/\(app.prefix).conf"],
@@ -127,7 +127,7 @@ public struct AppFiles: Sendable {
             files.append(
                 File(
                     source: "\(Self.packageUnits)/syncd-@.service.d/\(name)",
-                    // Of two drop-ins with the same name, that of the longer prefix counts (systemd.unit(5)).
+                    // Among drop-ins with the same name, the one with the longer prefix wins (systemd.unit(5)).
                     place: "\(Self.units)/\(app.unit("-@.service.d"))/\(name)", make: make))
         }
         for (folder, make) in [("sysusers.d", text.named), ("tmpfiles.d", text.named)] {
@@ -136,7 +136,7 @@ public struct AppFiles: Sendable {
         }
         files.append(
             File(
-                // Not the one in /etc: an administrator may have changed or deleted that.
+                // Not the file in /etc: an administrator may have changed or deleted it.
                 source: "/usr/share/syncserver/logrotate", place: "/etc/logrotate.d/syncserver-\(app.label)",
                 make: text.named))
         files += Self.ownSnippets.map { name in

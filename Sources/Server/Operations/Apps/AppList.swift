@@ -1,27 +1,27 @@
 import Posix
 public import Store
 
-/// The apps of a host, and how each is.
+/// The apps of a host, each with its state.
 public struct AppList: Report {
     public enum State: String, Encodable, Sendable {
-        /// It answers, and reaches its database.
+        /// It answers and reaches its database.
         case running
-        /// Its units run, and it does not answer as it should.
+        /// Its units are running, but it does not answer correctly.
         case failing
-        /// Its units do not run.
+        /// Its units are not running.
         case stopped
-        /// It has units and no configuration: `syncctl --app NAME setup` is next.
+        /// It has units but no configuration: `syncctl --app NAME setup` is next.
         case notSetUp
-        /// Its units were removed; configuration and secrets are left.
+        /// Its units were removed; configuration and secrets remain.
         case removed
     }
 
     public struct Item: Encodable, Sendable {
         public var app: String
         public var state: State
-        /// That of the process which answers; absent if none does.
+        /// The version of the process that answers; absent without an answer.
         public var version: String?
-        /// The name by which phones reach it; absent if nginx has no site of it.
+        /// The name by which phones reach it; absent if nginx has no site for it.
         public var host: String?
         /// Absent if its database cannot be asked.
         public var users: Int?
@@ -45,10 +45,10 @@ public struct AppList: Report {
 }
 
 extension AppList.Item {
-    /// Looks at an app of this host.
+    /// Examines an app of this host.
     /// - Parameters:
-    ///   - users: how many its database has; `nil` if that cannot be asked.
-    ///   - limit: how long each answer may take.
+    ///   - users: the number of users in its database; `nil` if unknown.
+    ///   - limit: the time limit for each answer.
     public init(_ app: HostedApp, users: Int?, within limit: Duration) {
         let site = (try? TextFile.read("/etc/nginx/sites-available/\(app.siteName)")).map {
             String(decoding: $0, as: UTF8.self)

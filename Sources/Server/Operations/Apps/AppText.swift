@@ -1,9 +1,8 @@
 public import Store
 
-/// How the files that the package has for its own app read for an added one.
-///
-/// They are made from what the package installs, so that an added app has the same units, restrictions and limits, and gets
-/// those of the next release with it. For the package's app every text stays as it is.
+/// Adapts the texts of the package's files to an added app. The files derive from those that the package installs, so
+/// that an added app has the same units, restrictions and limits, also after an upgrade. For the package's app, every
+/// text stays unchanged.
 public struct AppText: Sendable {
     private let app: HostedApp
 
@@ -11,8 +10,8 @@ public struct AppText: Sendable {
 
     // MARK: Names
 
-    /// A text with the package's names: of units, users, folders, and of the command. What has the app's name already keeps
-    /// it.
+    /// Replaces the package's names in a text: those of units, users, folders, and the command. Names that already
+    /// contain the app's name stay unchanged.
     public func named(_ text: String) -> String {
         guard let name = app.name else { return text }
         let renamed = text.replacing("syncd") { word in
@@ -23,7 +22,7 @@ public struct AppText: Sendable {
             if word.follows("/etc/") || word.follows("/run/") || word.follows("RuntimeDirectory=") {
                 return word.precedes("/\(name)", asWord: true) ? nil : ("syncd/\(name)", "")
             }
-            // Before nginx's site of the package's app comes no other one, as the first is asked for unknown names.
+            // The package's site must stay nginx's first one, because nginx uses the first for unknown names.
             if word.follows("sites-available/") || word.follows("sites-enabled/") { return ("syncd_\(name)", "") }
             if word.precedes("-default.slice") { return (app.prefix, "-default") }
             return word.precedes("-\(name)", asWord: true) ? nil : (app.prefix, "")
@@ -37,11 +36,11 @@ public struct AppText: Sendable {
         }
     }
 
-    /// A unit of systemd's, or a drop-in. It does nothing once the package is gone.
+    /// A systemd unit or a drop-in. It does nothing after the package is removed.
     public func unit(_ text: String) -> String {
         guard app.name != nil else { return text }
         var lines = named(text).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        // One instance of each role at first: systemd/reload starts another one for the time in which it restarts.
+        // One instance of each role at first: systemd/reload starts a second one while the first restarts.
         for (number, line) in lines.enumerated() where line.hasPrefix("Wants=\(app.prefix)-") {
             let wanted = line.dropFirst("Wants=".count).split(separator: " ").filter { !$0.hasSuffix("@2.service") }
             lines[number] = "Wants=" + wanted.joined(separator: " ")
@@ -55,7 +54,7 @@ public struct AppText: Sendable {
         return lines.joined(separator: "\n")
     }
 
-    /// The drop-in of all roles: the processes know whose they are.
+    /// The drop-in of all roles, which passes the app's name to the processes.
     func roles(_ text: String) -> String {
         guard let name = app.name else { return text }
         return named(text).replacing("\n[Service]\n", with: "\n[Service]\nEnvironment=\(HostedApp.variable)=\(name)\n")
@@ -63,12 +62,12 @@ public struct AppText: Sendable {
 
     // MARK: nginx
 
-    /// What turns on the limit for each app (`$syncd_share` in syncd-http.conf). Several apps have it, which only a regular
-    /// expression may be in one map of nginx.
+    /// The line that turns on the limit for each app (`$syncd_share` in syncd-http.conf). Several apps add it to the
+    /// same nginx map, which allows duplicates only for regular expressions.
     static let share = "~^0$ all;\n"
 
-    /// A file that an app's site includes, or the site itself. Upstreams and zones are the app's own; what nginx has once, such
-    /// as variables and the log's format, is in the package's site.
+    /// A file that an app's site includes, or the site itself. Each app has its own upstreams and zones; the package's
+    /// site contains what nginx allows only once, such as variables and the log format.
     public func nginx(_ text: String) -> String {
         guard let name = app.name else { return text }
         return text.replacing("syncd") { word in
@@ -82,7 +81,7 @@ public struct AppText: Sendable {
         }
     }
 
-    /// The template of the app's site: without what the package's site says for all of nginx, and with what differs.
+    /// The template of the app's site: without the package site's global directives, and with the app's differences.
     /// - Throws: ``SiteText/UnknownTemplate``.
     public func site(_ template: String) throws(SiteText.UnknownTemplate) -> String {
         guard let name = app.name else { return template }
@@ -107,8 +106,8 @@ public struct AppText: Sendable {
         return nginx(text)
     }
 
-    /// The location with what monitoring asks about the app, for the one server that has the pages of all apps. It depends on
-    /// no other file.
+    /// The location of the app's monitoring page, for the one server that has the pages of all apps. It depends on no
+    /// other file.
     func monitoringPage(_ text: String) -> String {
         guard let name = app.name, let begin = text.firstRange(of: "    set $syncd_host_closed"),
             let end = text[begin.lowerBound...].firstRange(of: "\n    }\n")
@@ -120,7 +119,7 @@ public struct AppText: Sendable {
     }
 }
 
-/// A place in a text where a word stands.
+/// A place in a text where a word occurs.
 private struct Occurrence {
     let before: Substring
     let after: Substring
@@ -128,16 +127,16 @@ private struct Occurrence {
     func follows(_ text: String) -> Bool { before.hasSuffix(text) }
     func precedes(_ text: String) -> Bool { after.hasPrefix(text) }
 
-    /// Whether this stands behind it, and no letter, digit or underscore after that.
+    /// Whether `text` follows, and no letter, digit or underscore after it.
     func precedes(_ text: String, asWord: Bool) -> Bool {
         after.hasPrefix(text) && !(after.dropFirst(text.count).utf8.first.map(Self.isWord) ?? false)
     }
 
-    /// Whether a word goes on before this place.
+    /// Whether a letter, digit or underscore precedes this place.
     var isPartOfWord: Bool { before.utf8.last.map(Self.isWord) ?? false }
-    /// Whether this is a part of a longer word.
+    /// Whether the occurrence is part of a longer word.
     var isContinued: Bool { isPartOfWord || (after.utf8.first.map(Self.isWord) ?? false) }
-    /// Whether a blank and the name of a command stand behind it.
+    /// Whether a blank and a command's name follow.
     var precedesArgument: Bool {
         after.hasPrefix(" ") && after.dropFirst().utf8.first.map { (0x61...0x7A).contains($0) || $0 == 0x2D } == true
     }
@@ -148,7 +147,8 @@ private struct Occurrence {
 }
 
 extension String {
-    /// - Parameter change: what to put in the place of the word, and what goes along with it behind it; `nil`: it stays.
+    /// - Parameter change: the replacement of the word, and the text after the word that it replaces as well; `nil` to
+    ///   keep the word.
     fileprivate func replacing(_ word: String, _ change: (Occurrence) -> (String, String)?) -> String {
         var result = ""
         var rest = self[...]

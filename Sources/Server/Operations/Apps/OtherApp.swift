@@ -1,8 +1,8 @@
-/// Another app of the host, with what it has for itself alone.
+/// Another app of the host, with the resources that it does not share.
 public struct OtherApp: Sendable, Equatable {
-    /// What an operator calls it.
+    /// The operator's name for it.
     public var label: String
-    /// The name by which nginx serves it; `nil` if it does not.
+    /// The host name by which nginx serves it; `nil` if nginx does not.
     public var host: String?
     /// `nil` if no configuration names one.
     public var database: AppDatabase?
@@ -13,10 +13,10 @@ public struct OtherApp: Sendable, Equatable {
         self.database = database
     }
 
-    /// Why a name cannot be that of one more app, as the end of a sentence; `nil` if none of these apps has it.
+    /// Why a host name cannot be used for another app, as the end of a sentence; `nil` if none of these apps has it.
     public static func objection(toHost host: String, among others: [OtherApp]) -> String? {
         others.first { $0.host?.lowercased() == host.lowercased() }.map { other in
-            "is the name of the app \(other.label) already, and nginx tells apps by their names"
+            "is already the name of the app \(other.label), and nginx distinguishes apps by their names"
         }
     }
 }
@@ -28,7 +28,7 @@ public struct AppDatabase: Sendable, Equatable {
     public var address: SetupAnswers.DatabaseAddress
     public var name: String
     public var owner: String
-    /// The users of the roles that have an account of their own.
+    /// The users of the roles that have their own account.
     public var roles: [String]
 
     public init(address: SetupAnswers.DatabaseAddress, name: String, owner: String, roles: [String] = []) {
@@ -38,7 +38,7 @@ public struct AppDatabase: Sendable, Equatable {
         self.roles = roles
     }
 
-    /// Those that setup makes, or takes over.
+    /// The database and accounts that setup creates or adopts.
     init(_ answers: SetupAnswers) {
         self.init(
             address: answers.database, name: answers.databaseName, owner: answers.databaseUser,
@@ -46,15 +46,15 @@ public struct AppDatabase: Sendable, Equatable {
                 ? SecretName.ofRoles.compactMap(\.role).map(answers.databaseUser(ofRole:)) : [])
     }
 
-    /// Whether it is reached through a socket of this host, and so serves no other one.
+    /// Whether it is reached through a socket of this host, and so serves no other host.
     public var isLocal: Bool { if case .socket = address { true } else { false } }
 
-    /// The SQL that drops it with its accounts, a statement a line.
+    /// The SQL that drops it with its accounts, one statement per line.
     public var removal: [String] {
         DatabaseStatements(database: name, owner: owner, isLocal: isLocal).removal(roles: roles)
     }
 
-    /// What both have, for people; empty if nothing. MariaDB's own accounts, which no removal drops, do not count.
+    /// What both share, as text; empty if nothing. MariaDB's own accounts, which no removal drops, do not count.
     public func common(with other: AppDatabase) -> [String] {
         guard isOnServer(of: other) else { return [] }
         let users = Set(roles + [owner]).intersection(other.roles + [other.owner])
@@ -62,7 +62,7 @@ public struct AppDatabase: Sendable, Equatable {
             + users.subtracting(DatabaseStatements.administrators).sorted().map { "the database user \($0)" }
     }
 
-    /// A server of this host may be reached by its socket and by TCP.
+    /// Whether both are on the same server; a server on this host can be reached by its socket and by TCP.
     private func isOnServer(of other: AppDatabase) -> Bool {
         switch (address, other.address) {
         case (.socket, .socket): true

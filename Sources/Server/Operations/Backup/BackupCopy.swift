@@ -4,7 +4,8 @@ import Posix
 import Store
 public import SyncProtocol
 
-/// Copies a backup to a place that is not this host, by a program that knows how, and believes nothing but what comes back.
+/// Copies a backup to another host with the operator's program, and accepts the copy only if the program returns the
+/// same bytes.
 public struct BackupCopy {
     public static var usualRecord: String { BackupRecord.usualFolder }
 
@@ -16,7 +17,7 @@ public struct BackupCopy {
 
     /// - Parameters:
     ///   - program: is run as `PROGRAM send NAME` and `PROGRAM fetch NAME`.
-    ///   - record: the folder for the note, and for what is fetched.
+    ///   - record: the folder for the record, and for the fetched backup.
     public init(from folder: BackupFolder, by program: String, record: String) {
         self.folder = folder
         self.program = program
@@ -35,18 +36,18 @@ public struct BackupCopy {
             case .nothingToCopy(let folder): "there is no backup in \(folder)"
             case .notRun(let program, let reason): "\(program) cannot be run: \(reason)"
             case .refused(let step, let status): "\(step) ended with status \(status): there is no good copy"
-            case .differs(let name): "what came back of \(name) is not what was sent: there is no good copy"
+            case .differs(let name): "the fetched copy of \(name) differs from the original: there is no good copy"
             }
         }
     }
 
-    /// Sends the newest backup, fetches it, compares both, and notes that it was copied.
+    /// Sends the newest backup, fetches it, compares both, and records the copy.
     /// - Throws: ``Failure``, ``BackupError``, `GzipError`, ``PosixError``.
     public func copyNewest() throws -> CopyReport {
         guard let date = try folder.backups().last else { throw Failure.nothingToCopy(folder: folder.path) }
         let path = folder.path(of: date)
         let name = BackupFolder.name(of: date)
-        // A damaged one would be sent, come back the same, and be of no use.
+        // A damaged backup would pass the comparison, but would be useless.
         _ = try BackupReader(path: path).verify()
         try run("send", name, readingFrom: path)
         let fetched = "\(record)/fetched.partial"
@@ -93,5 +94,5 @@ public struct CopyReport: Report {
     public var takenAt: WireDate
     public var sha256: String
 
-    public var lines: [String] { ["copied     \(name), and the same came back (SHA-256 \(sha256))"] }
+    public var lines: [String] { ["copied     \(name), and the fetched copy is identical (SHA-256 \(sha256))"] }
 }

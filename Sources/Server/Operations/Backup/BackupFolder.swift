@@ -1,10 +1,9 @@
 public import Posix
 public import SyncProtocol
 
-/// A folder in which backups are made regularly, and old ones deleted.
-///
-/// A backup in it is named after its time, `syncd-2026-11-25T030000Z.backup.gz`. Nothing else is ever deleted: neither a file
-/// with another name, nor one that does not say in its first line that it is the backup of that time.
+/// A folder in which backups are regularly created, and old ones deleted. A backup is named after its time,
+/// `syncd-2026-11-25T030000Z.backup.gz`. Other files are never deleted: neither files with other names, nor files whose
+/// first line does not contain that time.
 public struct BackupFolder {
     private static let prefix = "syncd-"
     private static let suffix = ".backup.gz"
@@ -40,10 +39,10 @@ public struct BackupFolder {
         }.sorted()
     }
 
-    /// Deletes those that a policy does not keep. Call it after a new one has been verified.
-    /// - Parameter made: the time of the new one, which stays even if a clock that was wrong has made others look newer.
+    /// Deletes the backups that a policy does not keep. Call it after a new backup has been verified.
+    /// - Parameter made: the time of the new backup, which stays even if others seem newer because of a wrong clock.
     /// - Returns: the names of the deleted files.
-    /// - Throws: ``PosixError``; those deleted until then are gone.
+    /// - Throws: ``PosixError``; earlier deletions are not undone.
     public func prune(_ policy: RetentionPolicy, after made: WireDate) throws(PosixError) -> [String] {
         let backups = try backups()
         let kept = policy.kept(of: backups).union([made])
@@ -55,12 +54,12 @@ public struct BackupFolder {
         return deleted
     }
 
-    /// Does something while no other process makes a backup here. What a process left unfinished that has ended is deleted
-    /// first.
-    /// - Throws: ``PosixError``, `EWOULDBLOCK` if another process is at work; what `body` throws.
+    /// Runs `body` while no other process creates a backup here, after deleting unfinished files of ended processes.
+    /// - Throws: ``PosixError``, `EWOULDBLOCK` if another process is creating a backup; errors of `body`.
     public func withLock<Value>(_ body: () throws -> Value) throws -> Value {
         let lock = try FileLock("\(path)/.lock", waiting: Self.waitingTime)
-        // Root may make one in between; the user that makes them every hour has to open the lock and read what is there.
+        // Root may create backups too; the user of the hourly backups must be able to open the lock and read all
+        // backups.
         try RegularFile.giveToOwnerOfFolder("\(path)/.lock")
         for name in try Directory.names(in: path, matching: Self.partial) {
             try Directory.removeFile("\(path)/\(name)")

@@ -4,32 +4,29 @@ import Posix
 import Store
 public import SyncProtocol
 
-/// A backup is one file, compressed with gzip, of lines in UTF-8 whose first character tells their kind.
+/// A backup is one gzip-compressed file of UTF-8 lines; the first character of a line is its kind.
 ///
-///     H {"format": 2, …}                      what the backup is: the first line
-///     F {"path": "/etc/…", "text": "…"}       a file of the host
-///     T {"table": "users", "columns": […]}    a table begins
-///     R 7␉Google␉…                            a row; values are separated by tabs
-///     E {"rows": 1, "sha256": "…"}            the table ends; SHA-256 over its R lines, their ends included
-///     M {"tables": {"users": 1, …}, …}        the manifest: the last line, without which the backup is cut short
-///
-/// In a row, `\N` is NULL, bytes are hexadecimal digits, and in texts tab, line feed, carriage return and backslash are
-/// `\t`, `\n`, `\r` and `\\`.
+///     H {"format": 2, …}                      the header: the first line F {"path": "/etc/…", "text": "…"}       a
+///     file of the host T {"table": "users", "columns": […]}    a table begins R 7␉Google␉… a row; values are separated
+///     by tabs E {"rows": 1, "sha256": "…"}            the table ends; SHA-256 over its R lines, their ends included M
+///     {"tables": {"users": 1, …}, …}        the manifest: the last line; without it, the backup is truncated In a row,
+///     `\N` is NULL, and bytes are hexadecimal digits; in texts, tab, line feed, carriage return and backslash are
+///     `\t`, `\n`, `\r` and `\\`.
 public enum BackupFormat {
-    /// Incremented whenever an older program could not read the file. 2 may have files of the host; a backup without such
-    /// files is still written as 1.
+    /// Incremented when an older program could not read the file. 2 can contain files of the host; a backup without
+    /// such files is still written as 1.
     public static let version = 2
 
     /// The first line.
     public struct Header: Codable, Equatable, Sendable {
         public var format: Int
-        /// Of the program that made the backup.
+        /// The version of the program that wrote the backup.
         public var serverVersion: String
         /// The number of the latest schema migration step.
         public var schema: Int
         /// The time of the snapshot, UTC.
         public var takenAt: WireDate
-        /// The database's name, for people.
+        /// The database's name, for display.
         public var database: String
     }
 
@@ -49,7 +46,7 @@ public enum BackupFormat {
         public struct Part: Codable, Equatable, Sendable {
             public var rows: Int
             public var sha256: String
-            /// The number that the next row gets; absent where rows are not numbered.
+            /// The number of the next row; absent if rows are not numbered.
             public var nextNumber: Int64?
         }
 
@@ -57,7 +54,7 @@ public enum BackupFormat {
         public var parts: [String: Part]
         /// The names of the keys that sealed the tokens; the keys themselves are not in the backup.
         public var sealingKeys: [String]
-        /// The SHA-256 of the text of each file of the host, by path; absent in a backup of rows alone.
+        /// The SHA-256 of each host file's text, by path; absent in a backup that contains only rows.
         public var files: [String: String]?
     }
 
@@ -92,7 +89,7 @@ public enum BackupFormat {
         }
     }
 
-    /// The values of a row, which must be as many as there are columns and of their kinds; `nil` for anything else.
+    /// The values of a row; `nil` unless their number and kinds match the columns.
     static func values(_ line: some Collection<UInt8>, _ columns: [StoredColumn]) -> [StoredValue]? {
         let cells = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
         guard cells.count == columns.count else { return nil }
@@ -138,7 +135,7 @@ public enum BackupFormat {
 
 /// Why a file cannot be used as a backup.
 public enum BackupError: Error, Equatable, CustomStringConvertible {
-    /// The file to be written exists already.
+    /// The file to write already exists.
     case exists(String)
     case notABackup
     case formatTooNew(Int)
@@ -146,34 +143,35 @@ public enum BackupError: Error, Equatable, CustomStringConvertible {
     case schemaTooNew(Int, known: Int)
     /// A line is malformed; lines are counted from 1.
     case malformed(line: Int)
-    /// A table's rows differ from those that were written.
+    /// A table's rows differ from those written.
     case wrongSum(table: String)
     case cutShort
-    /// The backup contains files of a host that `syncctl backup` does not write; their paths.
+    /// The paths of host files in the backup that `syncctl backup` does not write.
     case foreignFiles([String])
-    /// The database has tables that this program does not know and would leave out.
+    /// The database has tables that this program does not know and would omit.
     case unknownTables([String])
-    /// The contents of the database differ from what the backup says.
+    /// The database's contents differ from the backup's counts.
     case countsDiffer(table: String, expected: Int, found: Int)
 
     public var description: String {
         switch self {
-        case .exists(let path): "\(path) exists already; nothing was written"
-        case .notABackup: "this is no backup of syncctl"
+        case .exists(let path): "\(path) already exists; nothing was written"
+        case .notABackup: "this is not a backup written by syncctl"
         case .formatTooNew(let version):
             "the backup's format, \(version), is newer than this program: install the newer release"
         case .schemaTooNew(let schema, let known):
             "the backup's schema, \(schema), is newer than this program's, \(known): install the newer release"
         case .malformed(let line): "line \(line) of the backup is damaged"
-        case .wrongSum(let table): "the rows of \(table) in the backup are damaged: their SHA-256 is another"
-        case .cutShort: "the backup is cut short: its manifest is missing"
+        case .wrongSum(let table): "the rows of \(table) in the backup are damaged: their SHA-256 differs"
+        case .cutShort: "the backup is truncated: its manifest is missing"
         case .foreignFiles(let paths):
-            "the backup contains files that syncctl does not write, so somebody has changed it: "
-                + paths.map(PrintableText.escaping).joined(separator: ", ") + "; a restoration leaves them alone"
+            "the backup contains files that syncctl never writes, so somebody has changed it: "
+                + paths.map(PrintableText.escaping).joined(separator: ", ") + "; restore does not write them"
         case .unknownTables(let tables):
-            "the database has tables that this program does not know: \(tables.joined(separator: ", ")); nothing was written"
+            "the database has tables that this program does not know: \(tables.joined(separator: ", ")); nothing was "
+                + "written"
         case .countsDiffer(let table, let expected, let found):
-            "\(table) has \(found) rows, and the backup \(expected)"
+            "\(table) has \(found) rows, but the backup has \(expected)"
         }
     }
 }

@@ -3,11 +3,11 @@ import Gzip
 import OpenSSLCrypto
 import Store
 
-/// Reads a backup from beginning to end and checks everything that it says about itself.
+/// Reads a backup from beginning to end and checks all its sums and counts.
 public struct BackupReader {
-    /// Rows handed over at a time.
+    /// The number of rows passed on at a time.
     private static let page = 200
-    /// Approximate number of bytes of lines handed over at a time.
+    /// The approximate number of bytes of lines passed on at a time.
     private static let pageBytes = 512 * 1_024
 
     private let path: String
@@ -16,17 +16,17 @@ public struct BackupReader {
         self.path = path
     }
 
-    /// Reads it without doing anything with the rows.
+    /// Reads and checks the backup, and discards the rows.
     /// - Throws: ``BackupError``, `GzipError`.
     public func verify() throws -> BackupFormat.Manifest { try read { _, _, _ in } }
 
-    /// The first line alone: what the file says that it is. `nil` if it is no backup, or one of a newer release.
+    /// The header from the first line. `nil` if the file is not a backup, or is from a newer release.
     public func header() -> BackupFormat.Header? {
         guard var reader = try? GzipLineReader(reading: path), let first = try? reader.next() else { return nil }
         return try? Self.header(first)
     }
 
-    /// Reads it without doing anything with the rows.
+    /// Reads and checks the backup, and discards the rows.
     /// - Returns: the manifest, and the files of the host.
     /// - Throws: ``BackupError``, `GzipError`.
     public func examine() throws -> (manifest: BackupFormat.Manifest, files: [HostFile]) {
@@ -35,9 +35,9 @@ public struct BackupReader {
         return (manifest, files)
     }
 
-    /// Hands over the rows, in pages of one table, in the order in which they may be inserted.
+    /// Passes on the rows, in pages of one table, in the order in which they can be inserted.
     ///
-    /// What is handed over is verified only when this returns: first read it once without side effects.
+    /// The rows are verified only when this returns: first read the backup once without side effects.
     /// - Throws: ``BackupError``, `GzipError`, or what `body` throws.
     func read(
         _ body: (StoredTable, [StoredColumn], [[StoredValue]]) throws -> Void

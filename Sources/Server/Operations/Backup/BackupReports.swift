@@ -6,18 +6,18 @@ public import SyncProtocol
 public struct BackupListing: Report {
     public struct Item: Encodable, Equatable, Sendable {
         public var name: String
-        /// Of its snapshot.
+        /// The time of its snapshot.
         public var takenAt: WireDate
         public var bytes: Int64
         public var ageSeconds: Int64
-        /// Whether it is known to be elsewhere, too; only the last one that was copied is.
+        /// Whether a copy elsewhere is known; this is recorded only for the last copied backup.
         public var isCopied: Bool
     }
 
     public var folder: String
     public var items: [Item]
 
-    /// - Parameter lastCopied: what is known of the last copy elsewhere.
+    /// - Parameter lastCopied: the record of the last copy elsewhere.
     /// - Throws: ``PosixError``.
     public init(of folder: BackupFolder, lastCopied: BackupRecord?, now: WireDate) throws(PosixError) {
         self.folder = folder.path
@@ -39,18 +39,18 @@ public struct BackupListing: Report {
         for item in items {
             table.add(
                 item.name, item.takenAt.iso8601, Quantity.seconds(item.ageSeconds), Quantity.bytes(item.bytes),
-                item.isCopied ? "elsewhere, too" : "")
+                item.isCopied ? "copied elsewhere" : "")
         }
         return table.lines
     }
 }
 
-/// What a backup holds, and what it does not.
+/// What a backup contains, and what it does not.
 public struct BackupReport: Report {
     /// `-` for standard output.
     public var path: String
     public var manifest: BackupFormat.Manifest
-    /// Files of the host that should be in it and are not, with the reason.
+    /// Files of the host that are missing from it, with the reason.
     public var omittedFiles: [String] = []
     /// The names of old backups that were deleted.
     public var deleted: [String] = []
@@ -62,32 +62,33 @@ public struct BackupReport: Report {
 
     public var lines: [String] {
         var lines = ["backup     \(path)"] + manifest.lines
-        lines += omittedFiles.map { "LEFT OUT   \($0)" }
+        lines += omittedFiles.map { "OMITTED    \($0)" }
         if !deleted.isEmpty { lines.append("deleted    \(deleted.joined(separator: ", "))") }
         return lines + Self.warnings(manifest)
     }
 
-    /// What everybody who relies on the file must know.
+    /// Warnings for everyone who relies on the file.
     static func warnings(_ manifest: BackupFormat.Manifest) -> [String] {
         let keys = manifest.sealingKeys.joined(separator: ", ")
         return [
-            "NOT IN IT  the sealing key\(manifest.sealingKeys.isEmpty ? "" : " (\(keys))"): without it every stored token is "
-                + "lost and all owners must sign in again.",
-            "           Also not: \(manifest.files == nil ? "the configuration, " : "")other secrets, certificates, and people's "
-                + "files, which are in their own storage.",
-            "           Keep a copy of \(SetupPaths.secrets) elsewhere, and not beside the backup: together they open all tokens.",
+            "NOT IN IT  the sealing key\(manifest.sealingKeys.isEmpty ? "" : " (\(keys))"): without it, all stored "
+                + "tokens are " + "lost and all owners must sign in again.",
+            "           Also not: \(manifest.files == nil ? "the configuration, " : "")other secrets, certificates, "
+                + "and people's " + "files; those are in their own storage.",
+            "           Keep a copy of \(SetupPaths.secrets) elsewhere, but not beside the backup: together they open "
+                + "all tokens.",
         ]
     }
 }
 
-/// What a verification found.
+/// The result of a verification.
 public struct VerificationReport: Report {
     public var path: String
     public var manifest: BackupFormat.Manifest
-    /// The scratch database into which it was restored; absent if only sums and counts were checked.
+    /// The scratch database into which the backup was restored; absent if only sums and counts were checked.
     public var restoredInto: String?
 
-    /// What `fsck` found in the scratch database; empty without one.
+    /// The findings of `fsck` in the scratch database; empty without one.
     public var findings: [Finding]
 
     init(
@@ -99,28 +100,28 @@ public struct VerificationReport: Report {
         self.findings = findings
     }
 
-    /// The backup is good even if what it holds is not; but somebody has to investigate.
+    /// Whether the contents are consistent. A backup with findings is complete, but somebody has to investigate.
     public var isGood: Bool { findings.allSatisfy { $0.severity == .note } }
 
     public var lines: [String] {
-        let how = restoredInto.map { "restored into \($0), and all rows are there" } ?? "all sums and counts are right"
+        let how = restoredInto.map { "restored into \($0) with all rows" } ?? "all checksums and counts are correct"
         var lines = ["GOOD       \(path): \(how)"] + manifest.lines + BackupReport.warnings(manifest)
         if restoredInto != nil { lines += FsckReport(findings: findings).lines }
         return lines
     }
 }
 
-/// What was restored.
+/// The result of a restoration.
 public struct RestoreReport: Report {
     public var manifest: BackupFormat.Manifest
-    /// Uploads that were in progress when the backup was made; their objects, if any, remain orphaned in people's
+    /// The number of uploads in progress at the time of the backup; their objects, if any, remain orphaned in people's
     /// storage.
     public var forgottenIntents: Int
-    /// Rows by table.
+    /// The number of rows by table.
     public var counts: [String: Int]
-    /// What else was done on this host, if more than the rows was restored.
+    /// The other steps on this host, if more than the rows was restored.
     public var host: HostRestoreReport?
-    /// By what clients notice the restoration.
+    /// The mark by which clients detect the restoration.
     public var marks: MarkReport
 
     init(manifest: BackupFormat.Manifest, forgottenIntents: Int, counts: [String: Int], marks: MarkReport) {
@@ -136,32 +137,34 @@ public struct RestoreReport: Report {
         var lines = ["restored"] + manifest.lines
         if forgottenIntents > 0 {
             lines.append(
-                "           \(Quantity.of(forgottenIntents, "upload")) under way at that time: left in people's storage, unused"
+                "           \(Quantity.of(forgottenIntents, "upload")) in progress at that time: unused objects stay "
+                    + "in people's storage"
             )
         }
         lines.append(marks.groupLine)
         lines +=
             host?.lines ?? [
-                "NEXT       put the sealing key in its place, run \(HostedApp.current.command) fsck, then start \(SetupPaths.target)"
+                "NEXT       put back the sealing key, run \(HostedApp.current.command) fsck, then start "
+                    + "\(SetupPaths.target)"
             ]
         return lines + [marks.warning]
     }
 }
 
-/// How clients notice that the database was put back to an earlier state.
+/// The mark by which clients detect that the database was reset to an earlier state.
 public struct MarkReport: Report {
-    /// Index reports it for each of the groups.
+    /// Index returns it for each of the groups.
     public var restoreMark: RestoreMark
     public var groups: Int
-    /// Nothing is known of what happened after it, UTC.
+    /// The time of the database's state, UTC; later changes are lost.
     public var stateOf: WireDate
-    /// Uploads that were in progress at that time; absent where this is reported elsewhere.
+    /// The number of uploads in progress at that time; absent if reported elsewhere.
     public var forgottenIntents: Int?
 
     public var lines: [String] {
         var lines = [groupLine]
         if let count = forgottenIntents, count > 0 {
-            lines.append("           \(Quantity.of(count, "upload")) in progress at that time: forgotten")
+            lines.append("           \(Quantity.of(count, "upload")) in progress at that time: discarded")
         }
         return lines + [warning]
     }
@@ -169,18 +172,18 @@ public struct MarkReport: Report {
     fileprivate var groupLine: String { "marked     \(Quantity.of(groups, "group")) with \(restoreMark)" }
 
     fileprivate var warning: String {
-        "           What happened after \(stateOf.iso8601) is not known any more: devices that compare the mark upload it again; "
-            + "newer objects stay in people's folders, replaced ones are reported as gone."
+        "           Changes after \(stateOf.iso8601) are lost here: devices that compare the mark upload them again; "
+            + "newer objects stay in people's folders, and replaced ones are reported as gone."
     }
 }
 
-/// What was done to make a server of a host.
+/// The steps that set up a server on a host.
 public struct HostRestoreReport: Encodable, Sendable {
-    /// One thing, in a sentence.
+    /// One step, in a sentence.
     public struct Step: Encodable, Sendable {
         public enum Outcome: String, Encodable, Sendable {
             case done
-            /// It was so already, or there is another one, which stays.
+            /// It already existed, or a different one exists and stays.
             case kept
             case failed
         }
@@ -190,7 +193,7 @@ public struct HostRestoreReport: Encodable, Sendable {
     }
 
     public var steps: [Step] = []
-    /// What remains to be done by hand.
+    /// The steps that remain to be done by hand.
     public var remaining: [String] = []
 
     public init() {}
@@ -211,9 +214,9 @@ extension BackupFormat.Manifest {
     fileprivate var lines: [String] {
         let rows = parts.filter { $0.value.rows > 0 }.sorted { $0.key < $1.key }
         return [
-            "of         \(header.takenAt.iso8601), database \(header.database), server \(header.serverVersion), schema "
+            "taken      \(header.takenAt.iso8601), database \(header.database), server \(header.serverVersion), schema "
                 + "\(header.schema)",
-            "holds      "
+            "contains   "
                 + (rows.isEmpty ? "nothing" : rows.map { "\($0.key) \($0.value.rows)" }.joined(separator: ", ")),
         ] + (files.map { ["files      \($0.keys.sorted().joined(separator: ", "))"] } ?? [])
     }

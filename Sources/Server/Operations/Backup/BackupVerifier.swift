@@ -11,7 +11,7 @@ public struct BackupVerifier {
         self.path = path
     }
 
-    /// Checks format, sums and counts, and that it brings no other files of a host than a backup may.
+    /// Checks format, sums and counts, and that it contains only permitted host files.
     /// - Throws: ``BackupError``, `GzipError`.
     public func verify() throws -> VerificationReport {
         let (manifest, files) = try BackupReader(path: path).examine()
@@ -19,16 +19,16 @@ public struct BackupVerifier {
         return VerificationReport(path: path, manifest: manifest, restoredInto: nil)
     }
 
-    /// A restoration leaves such a file alone, and yet syncctl has not written this backup, or not so.
+    /// A restoration skips such a file, but its presence shows that somebody has changed the backup.
     private static func requireFilesOfServer(_ files: [HostFile]) throws(BackupError) {
         let foreign = files.map(\.path).filter { !HostFiles.allows($0) }
         if !foreign.isEmpty { throw .foreignFiles(foreign) }
     }
 
-    /// Restores it into a scratch database, checks every rule there, and removes all of it again.
+    /// Restores it into a scratch database, checks every rule there, and empties the database again.
     ///
-    /// - Parameter settings: of a database that is empty, or has no tables at all.
-    /// - Throws: ``RestoreError`` if it is not, and nothing was touched; ``BackupError``, ``StoreError``.
+    /// - Parameter settings: those of a database that is empty or has no tables.
+    /// - Throws: ``RestoreError`` if the database is not empty; it is then unchanged. ``BackupError``, ``StoreError``.
     public func verify(
         restoringInto settings: ConnectionSettings, sealer: CredentialSealer
     ) throws -> VerificationReport {

@@ -6,23 +6,23 @@ public import SyncProtocol
 
 /// Writes a backup of the whole database while the server is running.
 ///
-/// All rows are from one point in time (a consistent snapshot, InnoDB); it blocks nobody.
+/// All rows are from one point in time (a consistent snapshot, InnoDB); it blocks no other connection.
 public struct BackupWriter {
     private let store: MetadataStore
     private let files: [HostFile]
 
-    /// - Parameter files: of the host, to be kept along with the rows.
+    /// - Parameter files: the host files to store along with the rows.
     public init(store: MetadataStore, files: [HostFile] = []) {
         self.store = store
         self.files = files
     }
 
-    /// Writes the file, which is created completely or not at all, and reads it again to verify it.
+    /// Writes the file completely or not at all, and reads it again to verify it.
     ///
     /// - Parameters:
-    ///   - path: must not exist.
-    ///   - now: the time to note as that of the snapshot.
-    ///   - progress: called when a table is done, with its name and rows.
+    ///   - path: the path of the new file, which must not exist.
+    ///   - now: the time to record for the snapshot.
+    ///   - progress: called after each table, with its name and number of rows.
     /// - Throws: ``BackupError``, ``StoreError``, `GzipError`, ``PosixError``.
     public func write(
         to path: String, serverVersion: String, database: String, at now: WireDate,
@@ -33,7 +33,7 @@ public struct BackupWriter {
         var file = try GzipWriter(creating: partial)
         do {
             let manifest = try fill(&file, header(serverVersion, database, now), progress)
-            // What the disk has, and not what it was told.
+            // Verify the bytes on the disk, not those in memory.
             guard try BackupReader(path: partial).verify() == manifest else { throw BackupError.notABackup }
             try Directory.rename(partial, to: path)
             return BackupReport(path: path, manifest: manifest)
@@ -43,7 +43,7 @@ public struct BackupWriter {
         }
     }
 
-    /// Writes the backup to standard output. Nothing verifies what becomes of it: whoever receives it has to.
+    /// Writes the backup to standard output. It cannot be verified here: the receiver has to do that.
     /// - Throws: ``BackupError``, ``StoreError``, `GzipError`.
     public func writeToStandardOutput(
         serverVersion: String, database: String, at now: WireDate

@@ -2,10 +2,10 @@ import OpenSSLCrypto
 public import Posix
 import Store
 
-/// A file of the host that a backup keeps along with the rows, so that a host that takes this one's place is configured
-/// like it. None of them holds a secret.
+/// A file of the host that a backup stores along with the rows, so that a replacement host gets the same configuration.
+/// None of them contains a secret.
 public struct HostFile: Codable, Equatable, Sendable {
-    /// As on the host, from its root.
+    /// The absolute path on the host.
     public var path: String
     public var text: String
 
@@ -18,20 +18,20 @@ public struct HostFile: Codable, Equatable, Sendable {
     var sum: String { IncrementalDigest.digest(of: Array(text.utf8), .sha256).hexLowercase }
 }
 
-/// Which files of a host belong into a backup, and how they get back.
+/// The files of a host that belong in a backup, and their restoration.
 public struct HostFiles {
-    /// What became of a file of a backup.
+    /// The result for a file of a backup.
     public enum Outcome: String, Encodable, Sendable {
         case written
-        /// There was the same already.
+        /// An identical file already exists.
         case same
-        /// There was another one, which stays.
+        /// A different file exists, and stays.
         case kept
-        /// There was another one, which is now beside it, with `.old` after its name.
+        /// A different file existed; it is now beside the new one, with `.old` after its name.
         case replaced
     }
 
-    /// nginx's addresses without limits, a list that the package installs empty.
+    /// The addresses that nginx does not limit, a list that the package installs empty.
     private static let exemptions = "/etc/nginx/syncd/syncd-exempt.conf"
     private static let unitFolder = "/etc/systemd/system"
 
@@ -40,7 +40,7 @@ public struct HostFiles {
 
     public init(root: String = "") { self.root = root }
 
-    /// Whether a backup may bring a file of this path: a backup must not write elsewhere.
+    /// Whether a backup may contain a file with this path: a restoration must not write elsewhere.
     static func allows(_ path: String) -> Bool {
         if [SetupPaths.configuration, SetupPaths.site, exemptions].contains(path) { return true }
         guard path.hasPrefix(unitFolder + "/") else { return false }
@@ -49,14 +49,14 @@ public struct HostFiles {
             && Directory.matches(String(parts[1]), pattern: "*.conf")
     }
 
-    /// Whether a folder has settings of units of this app.
+    /// Whether a folder contains settings of this app's units.
     private static func isUnitFolder(_ name: String) -> Bool {
         let app = HostedApp.current
         let ours =
             AppFiles.unitNames.map(app.unit) + [
                 app.unit("-@.service"), app.name == nil ? "syncd-default.slice" : app.unit(".slice"),
             ]
-        // Of a template also those of its instances.
+        // For a template, also the settings of its instances.
         return ours.contains { unit in
             let parts = unit.split(separator: "@", maxSplits: 1)
             return name == unit + ".d"
@@ -64,9 +64,9 @@ public struct HostFiles {
         }
     }
 
-    /// What is on this host.
-    /// - Parameter hasSecrets: whether the configuration itself holds secrets; it is then left out.
-    /// - Returns: the files, and the paths of those that are left out, with the reason.
+    /// Collects this host's files.
+    /// - Parameter hasSecrets: whether the configuration itself contains secrets; it is then omitted.
+    /// - Returns: the files, and the paths of omitted files with the reason.
     public func collect(leavingOutConfiguration hasSecrets: Bool) -> (files: [HostFile], omitted: [String]) {
         var paths = hasSecrets ? [] : [SetupPaths.configuration]
         paths += [SetupPaths.site, Self.exemptions]
@@ -76,7 +76,7 @@ public struct HostFiles {
             paths += names.map { "\(folder)/\($0)" }.filter { !AppFiles.isMade(root + $0) }
         }
         var files: [HostFile] = []
-        var omitted = hasSecrets ? ["\(SetupPaths.configuration): it holds secrets itself"] : []
+        var omitted = hasSecrets ? ["\(SetupPaths.configuration): it contains secrets"] : []
         for path in paths where AtomicFile.exists(root + path) {
             do throws(PosixError) {
                 files.append(
@@ -89,7 +89,7 @@ public struct HostFiles {
         return (files, omitted)
     }
 
-    /// The configuration of this host; if it has none, that of a backup.
+    /// The configuration of this host or, if it has none, of a backup.
     public func configuration(or files: [HostFile]) -> String? {
         if let bytes = try? TextFile.read(root + SetupPaths.configuration) {
             return String(decoding: bytes, as: UTF8.self)
@@ -97,8 +97,8 @@ public struct HostFiles {
         return files.first { $0.path == SetupPaths.configuration }?.text
     }
 
-    /// Puts a file of a backup into its place, readable for everybody, unless the host has another one there.
-    /// - Returns: `nil` if the file is none that a backup may bring.
+    /// Writes a file of a backup to its path, readable for everybody, unless the host has a different file there.
+    /// - Returns: `nil` if a backup may not contain the file.
     /// - Throws: ``PosixError``.
     public func restore(_ file: HostFile) throws(PosixError) -> Outcome? {
         guard Self.allows(file.path) else { return nil }

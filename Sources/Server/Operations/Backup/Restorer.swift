@@ -8,19 +8,17 @@ public import SyncProtocol
 public struct Restorer {
     private let settings: ConnectionSettings
 
-    /// - Parameter settings: of the database to fill.
+    /// - Parameter settings: those of the database to fill.
     public init(into settings: ConnectionSettings) {
         var settings = settings
-        // Many rows go in one statement, and indexes grow with them.
+        // One statement inserts many rows, and updates their indexes.
         settings.readTimeout = .seconds(300)
         self.settings = settings
     }
 
-    /// Verifies the backup, creates the schema of its time, inserts all rows in one transaction, brings the schema up
-    /// to date, counts the resulting rows, and gives all groups one new mark by which clients notice the restoration.
-    ///
-    /// A database that is not empty is rejected before anything else; if anything fails, no row remains, and it may be
-    /// run again.
+    /// Verifies the backup, creates the schema of its time, inserts all rows in one transaction, migrates the schema,
+    /// counts the resulting rows, and gives all groups one new mark by which clients detect the restoration. A database
+    /// that is not empty is rejected first; after a failure, no row remains, and the restoration can be repeated.
     /// - Throws: ``BackupError``, ``RestoreError``, ``MigrationError``, ``StoreError``, `GzipError`.
     public func restore(_ path: String) throws -> RestoreReport {
         let store = MetadataStore(
@@ -41,10 +39,11 @@ public struct Restorer {
         }
         let mark = try RestoreMark.random()
         let intents = try store.transaction { session in
-            // Checked again: somebody may have used the database meanwhile.
+            // Checked again, because somebody may have used the database meanwhile.
             try session.requireEmpty()
             _ = try reader.read { table, columns, rows in try session.insert(rows, columns, into: table) }
-            // With the rows, so that no interruption leaves them without; an older schema has no place for it yet.
+            // In the same transaction as the rows, so that an interruption cannot leave them without a mark; an older
+            // schema has no column for it yet.
             if try session.columns(of: .sharingGroups).contains(where: { $0.name == "restore_mark" }) {
                 try session.markGroups(mark)
             }
@@ -66,14 +65,13 @@ public struct Restorer {
             marks: MarkReport(restoreMark: mark, groups: groups, stateOf: takenAt))
     }
 
-    /// Does to a database that was put back by other means what ``restore(_:)`` does besides filling it, in one transaction.
-    ///
-    /// For dumps, snapshots of a disk, and nodes of a cluster that came back with old data. Call it before the server
-    /// starts: the first client that gets a list without the new mark takes the older state for a change, and what people
-    /// have changed before the call counts as a part of the older state.
+    /// Marks a database that was reset without ``restore(_:)``, as that does after filling it, in one transaction. For
+    /// dumps, disk snapshots, and cluster nodes that returned with old data. Call it before the server starts: a client
+    /// that gets a list without the new mark treats the older state as a change, and changes that people make before
+    /// the call count as part of the older state.
     /// - Parameters:
     ///   - store: with the current schema.
-    ///   - stateOf: of what moment the database's contents are, UTC; an earlier one does no harm.
+    ///   - stateOf: the time of the database's contents, UTC; an earlier time does no harm.
     /// - Throws: ``StoreError``.
     public static func markRestored(_ store: MetadataStore, stateOf: WireDate) throws -> MarkReport {
         let mark = try RestoreMark.random()

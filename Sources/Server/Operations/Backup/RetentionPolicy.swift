@@ -1,15 +1,15 @@
 public import SyncProtocol
 
-/// Which backups of a folder are kept: all of the two days before the newest, so that one made after an accident removes none
-/// from before it; and the last one of each day, and of each week, for as many days and weeks as there are backups of. Days
-/// without a backup do not count, so that nothing expires only because time goes by.
+/// The backups of a folder to keep: all of the two days before the newest, so that a backup taken after an accident
+/// removes none from before it; and the last one of each day and of each week, for the configured number of days and
+/// weeks. Days without a backup do not count, so that no backup expires only because time passes.
 public struct RetentionPolicy: Equatable, Sendable {
-    /// How many days and weeks; weeks begin on Monday, UTC.
+    /// The numbers of days and weeks; weeks begin on Monday, UTC.
     public var days: Int
     public var weeks: Int
 
     private static let secondsOfDay: Int64 = 86_400
-    /// A backup belongs to the last two days also if its timer was late by an hour.
+    /// The last two days, plus an hour for a late timer.
     private static let untouchedSeconds = 2 * secondsOfDay + 3_600
 
     public init(days: Int, weeks: Int) {
@@ -17,7 +17,7 @@ public struct RetentionPolicy: Equatable, Sendable {
         self.weeks = weeks
     }
 
-    /// Those of `backups` that are kept; always the newest.
+    /// The backups to keep; always includes the newest.
     public func kept(of backups: [WireDate]) -> Set<WireDate> {
         let newestFirst = Set(backups).sorted(by: >)
         var kept = Set(newestFirst.prefix(1))

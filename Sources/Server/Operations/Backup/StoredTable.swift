@@ -1,6 +1,6 @@
 import MariaDB
 
-/// The tables that a backup must contain, in an order in which their rows can be inserted.
+/// The tables that a backup must contain, in the order in which their rows can be inserted.
 ///
 /// Not included: the bookkeeping of migrations, which a restored database creates itself.
 public enum StoredTable: String, CaseIterable, Sendable, Codable {
@@ -34,8 +34,8 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case importedUsers = "imported_users"
     case importedGroups = "imported_groups"
 
-    /// Tables that are created anew together with the schema, and what concerns one database alone. An upload in pieces is
-    /// begun anew after a restore: its session has gone on since the backup.
+    /// Tables that are recreated with the schema, and tables that concern only one database. An upload in pieces starts
+    /// again after a restore, because its session has continued since the backup.
     static let bookkeeping = [
         "schema_migrations", "schema_lease", "cloud_checks", "key_holders", "resumable_uploads",
     ]
@@ -117,7 +117,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
 public struct StoredColumn: Equatable, Sendable, Codable {
     public enum Kind: String, Sendable, Codable {
         case integer
-        /// Also dates and enumeration values.
+        /// Includes dates and enumeration values.
         case text
         case bytes
     }
@@ -151,8 +151,8 @@ public enum RestoreError: Error, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .databaseNotEmpty(let table):
-            "the database is not empty: there are rows in \(table); a backup is restored into an empty database only"
-        case .foreignTable(let table): "the database has a table that is none of this server's: \(table)"
+            "the database is not empty: it has rows in \(table); a backup can only be restored into an empty database"
+        case .foreignTable(let table): "the database has a table that does not belong to this server: \(table)"
         case .unknownColumn(let table, let column): "the schema has no column \(column) in \(table)"
         }
     }

@@ -3,7 +3,7 @@ import OpenSSLCrypto
 public import Store
 import SyncProtocol
 
-// Exports and imports whole tables without knowing what their columns mean: for backups.
+// Exports and imports whole tables for backups, without interpreting their columns.
 extension StoreSession {
     /// The columns of a table, in the order in which ``readRows(of:_:_:)`` returns their values.
     public mutating func columns(of table: StoredTable) throws(StoreError) -> [StoredColumn] {
@@ -26,7 +26,7 @@ extension StoreSession {
         }
     }
 
-    /// Passes every row of a table to the closure; call in a snapshot in which all tables are read.
+    /// Passes every row of a table to the closure; call it in one snapshot for all tables.
     public mutating func readRows(
         of table: StoredTable, _ columns: [StoredColumn], _ body: ([StoredValue]) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -46,7 +46,7 @@ extension StoreSession {
         }
     }
 
-    /// The number that the next row of a table gets, so that no number is reused; `nil` if rows are not numbered.
+    /// The number of a table's next row, so that no number is reused; `nil` if rows are not numbered.
     public mutating func nextNumber(of table: StoredTable) throws(StoreError) -> Int64? {
         try first(
             """
@@ -64,7 +64,7 @@ extension StoreSession {
         return try tableNames().filter { !known.contains($0) }
     }
 
-    /// Checks that restored data would not be mixed with anything else.
+    /// Checks that restored data would not be mixed with other data.
     /// - Throws: ``RestoreError``, ``StoreError``.
     public mutating func requireEmpty() throws {
         if let table = try unknownTables().first { throw RestoreError.foreignTable(table) }
@@ -123,11 +123,10 @@ extension StoreSession {
         }
     }
 
-    /// Deletes the intents of uploads that were in progress when a backup was made.
-    ///
-    /// Some of these uploads have completed since, and their objects are in people's storage: they stay there, unused,
-    /// instead of being deleted as orphaned objects.
-    /// - Returns: how many there were.
+    /// Deletes the intents of uploads that were in progress when a backup was made. Some of these uploads have
+    /// completed since then. Their objects stay unused in people's storage instead of being deleted as orphaned
+    /// objects.
+    /// - Returns: the number of intents.
     public mutating func forgetIntents() throws(StoreError) -> Int {
         try execute(
             """
@@ -140,8 +139,7 @@ extension StoreSession {
 }
 
 extension StoreSession {
-    /// Records that this database was put back to its state of `takenAt`, and marks its groups: nothing is known of what
-    /// happened since then.
+    /// Records that this database was reset to its state of `takenAt`, and marks its groups: later changes are lost.
     /// - Returns: the number of groups.
     mutating func recordRestoration(ofStateAt takenAt: WireDate, _ mark: RestoreMark) throws(StoreError) -> Int {
         try execute(
@@ -151,9 +149,9 @@ extension StoreSession {
         return try count("SELECT COUNT(*) FROM sharing_groups WHERE restore_mark = ?", [.text(mark.rawValue)])
     }
 
-    /// Lets clients notice that the server's knowledge has gone back, in each group that exists: every later master
-    /// version counts as a change made since. The version never rises: a device that was away during two restorations may
-    /// know what the first one has lost.
+    /// Lets clients detect in each existing group that the server's state is older: every later master version counts
+    /// as a lost change. The stored version never increases: a device that was offline during two restorations may have
+    /// changes that the first one lost.
     mutating func markGroups(_ mark: RestoreMark) throws(StoreError) {
         try execute(
             """
@@ -206,7 +204,7 @@ extension StoreSession {
 
 extension StoreSession {
     /// Drops all tables of this server. For scratch databases, after ``requireEmpty()`` has confirmed that they contain
-    /// nobody's data.
+    /// no data.
     public mutating func dropAllTables() throws(StoreError) {
         for table in StoredTable.allCases.reversed() {
             try executeScript("DROP TABLE IF EXISTS `\(table.rawValue)`")

@@ -4,39 +4,39 @@ import SyncProtocol
 public struct Diagnosis: Encodable, Equatable, Sendable {
     public enum Verdict: String, Encodable, Equatable, Sendable {
         case good
-        /// Nothing that has to be done; or something that could not be checked, which may be fine.
+        /// Nothing has to be done; or the check could not run, and all may be well.
         case unknown
-        /// Works, but somebody should investigate.
+        /// It works, but somebody should investigate.
         case warning
-        /// Does not work.
+        /// It does not work.
         case bad
     }
 
     /// Stable, as ``DiagnosisCode/check``; the sockets of both roles are `apiSocket` and `transferSocket`.
     public var check: String
     public var verdict: Verdict
-    /// Which one it is of those that docs/operations.md lists; absent if all is well.
+    /// The finding's code in the list of docs/operations.md; absent if all is well.
     public var code: DiagnosisCode?
-    /// What is the case, in one sentence.
+    /// The finding, in one sentence.
     public var finding: String
     /// What users notice; absent if they notice nothing.
     public var effect: String?
-    /// What to do; absent if nothing is.
+    /// The advice; absent if nothing has to be done.
     public var fix: String?
-    /// Whether the operator has said that it does not matter.
+    /// Whether the operator ignores it.
     public var ignored = false
-    /// What it is about, such as a unit or a role, where other findings depend on that.
+    /// The subject, such as a unit or a role, if other findings depend on it.
     let subject: String?
 
     private enum CodingKeys: CodingKey {
         case check, verdict, code, finding, effect, fix, ignored
     }
 
-    /// Something that the operator should know.
+    /// A finding that the operator should know.
     /// - Parameters:
-    ///   - check: if it is not that of the code.
-    ///   - subject: what it is about, for ``explains(_:)``.
-    ///   - effect: if it is not that of the code.
+    ///   - check: if it differs from the code's.
+    ///   - subject: the subject, for ``explains(_:)``.
+    ///   - effect: if it differs from the code's.
     public init(
         _ code: DiagnosisCode, _ finding: String, fix: String?, check: String? = nil, about subject: String? = nil,
         effect: String? = nil
@@ -62,7 +62,7 @@ public struct Diagnosis: Encodable, Equatable, Sendable {
 }
 
 extension Diagnosis {
-    /// Whether another finding follows from this one, and needs no advice of its own.
+    /// Whether another finding is a consequence of this one, and needs no advice.
     func explains(_ other: Diagnosis) -> Bool {
         guard let code, let effect = other.code else { return false }
         let isBehindNginx = [.frontDoorUnhealthy, .countersMissing, .metricsUnanswered].contains(effect)
@@ -97,7 +97,7 @@ extension Diagnosis {
             case nil: return false
             }
         case .databaseUnavailable, .databaseDenied, .databaseFull:
-            // Responders wait for a database that stands still.
+            // Responders wait for a database that does not respond.
             return other.followsFromNoDatabase || (code == .databaseUnavailable && effect == .responderSilent)
         case .databaseLocked:
             return isBehindNginx || [.databaseUnavailable, .responderUnhealthy, .jobsStandStill].contains(effect)
@@ -111,7 +111,7 @@ extension Diagnosis {
         case .certificateMissing: return effect == .nameUnresolved
         case .hostUnresolved:
             return [.providerUnreachable, .publicAddressUnreached, .clockUnread].contains(effect)
-                // No name has an address, so that of the server has none either.
+                // If no name has an address, the server's name has none either.
                 || (subject == NamesCheck.all && effect == .nameUnresolved)
         case .sandboxSilent: return [.providerUnreachable, .clockUnread].contains(effect)
         case .frontDoorClosed: return effect == .metricsUnanswered || effect == .publicAddressUnreached
@@ -119,8 +119,8 @@ extension Diagnosis {
         }
     }
 
-    /// Whether it is found where processes of a role do not work. Those of api answer HealthCheck, by which the front door is
-    /// tried, and the metrics page.
+    /// Whether it is a consequence of failed processes of a role. The api processes answer HealthCheck, which the front
+    /// door check requests, and the metrics page.
     private func follows(from role: ServerRole) -> Bool {
         switch code {
         case .countersMissing: subject == role.rawValue
@@ -129,7 +129,7 @@ extension Diagnosis {
         }
     }
 
-    /// Whether it is found where the database cannot be used.
+    /// Whether it is a consequence of an unavailable database.
     private var followsFromNoDatabase: Bool {
         switch code {
         case .responderUnhealthy, .frontDoorUnhealthy, .roleAccountUnusable, .countersMissing, .metricsUnanswered: true

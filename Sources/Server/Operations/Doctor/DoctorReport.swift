@@ -1,8 +1,8 @@
 /// The state of a host.
 public struct DoctorReport: Report {
-    /// What is wrong first, causes before what follows from them; then notes, and what is well.
+    /// Problems first, causes before their consequences; then notes and good results.
     public private(set) var diagnoses: [Diagnosis]
-    /// Whether the text for people names only what is wrong; JSON always has everything.
+    /// Whether the text for people lists only problems; JSON always contains all diagnoses.
     private var isQuiet = false
 
     private enum CodingKeys: CodingKey {
@@ -10,8 +10,8 @@ public struct DoctorReport: Report {
     }
 
     /// - Parameters:
-    ///   - ignored: what the operator knows and accepts; it is reported, and does not count.
-    ///   - isQuiet: whether ``lines`` tell only what is wrong.
+    ///   - ignored: findings that the operator accepts; they are reported, but do not count.
+    ///   - isQuiet: whether ``lines`` contains only problems.
     public init(_ diagnoses: [Diagnosis], ignoring ignored: [DiagnosisCode] = [], isQuiet: Bool = false) {
         self.isQuiet = isQuiet
         self.diagnoses = diagnoses.map { diagnosis in
@@ -48,14 +48,14 @@ public struct DoctorReport: Report {
             lines.append("\(mark(of: diagnosis))\(diagnosis.finding)")
             if let effect = diagnosis.effect, !diagnosis.ignored { lines.append("          users: \(effect)") }
             if let fix = diagnosis.fix { lines.append("          do: \(fix)") }
-            // What follows from it, or is the same elsewhere, needs no advice of its own.
+            // Consequences, and the same finding elsewhere, need no advice.
             for other in diagnoses.indices where causes[other] == index {
-                lines.append("          and so: \(diagnoses[other].finding)")
+                lines.append("          therefore: \(diagnoses[other].finding)")
             }
         }
         var codes: [String] = []
         for code in findings.compactMap({ $0.code?.rawValue }) where !codes.contains(code) { codes.append(code) }
-        lines.append(isGood ? "this host is well" : "THIS HOST NEEDS SOMEBODY: \(codes.joined(separator: ", "))")
+        lines.append(isGood ? "this host is healthy" : "THIS HOST NEEDS ATTENTION: \(codes.joined(separator: ", "))")
         return lines
     }
 
@@ -68,7 +68,7 @@ public struct DoctorReport: Report {
         }
     }
 
-    /// For each diagnosis that would not be there without another one, the first cause of all.
+    /// The root cause of each diagnosis that is a consequence of another one.
     private var causes: [Int: Int] {
         var nearest: [Int: Int] = [:]
         for index in diagnoses.indices {
@@ -76,13 +76,13 @@ public struct DoctorReport: Report {
         }
         return nearest.mapValues { cause in
             var first = cause
-            // At most as many steps as there are diagnoses, should two of them explain each other.
+            // The number of steps is limited, in case two diagnoses explain each other.
             for _ in diagnoses.indices { first = nearest[first] ?? first }
             return first
         }
     }
 
-    /// What a diagnosis explains; of findings of which there are many, the first one explains the others.
+    /// The diagnoses that this one explains; the first of several equal findings explains the others.
     private func consequences(of index: Int) -> [Int] {
         let cause = diagnoses[index]
         guard let code = cause.code, !cause.ignored else { return [] }

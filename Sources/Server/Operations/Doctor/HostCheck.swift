@@ -2,9 +2,9 @@ import Dispatch
 import Posix
 import Synchronization
 
-/// One check of a host, which may have to wait for something.
+/// One check of a host, which may have to wait.
 public struct HostCheck: Sendable {
-    /// What it is about, for whoever reads that it took too long.
+    /// The subject, for the message that the check took too long.
     let subject: String
     fileprivate let examine: @Sendable () -> [Diagnosis]
 
@@ -13,25 +13,24 @@ public struct HostCheck: Sendable {
         self.examine = examine
     }
 
-    /// Runs checks side by side, each on a thread of its own; their diagnoses in the order of the checks.
-    ///
-    /// What a check waits for should end it in time. One that does not end, as when a name server or a disk hangs, is
-    /// reported and left behind: the process ends soon.
-    /// - Parameter limit: how long all of them may take.
+    /// Runs checks in parallel, each on its own thread; returns their diagnoses in the order of the checks. A check
+    /// should limit its waits itself. One that does not end, for example because a name server or a disk hangs, is
+    /// reported and abandoned: the process ends soon.
+    /// - Parameter limit: the time limit for all of them together.
     public static func run(_ checks: [HostCheck], within limit: Duration) -> [Diagnosis] {
         begin(checks).diagnoses(within: limit)
     }
 
-    /// Starts checks, whose diagnoses are asked for later.
+    /// Starts checks; the caller collects their diagnoses later.
     public static func begin(_ checks: [HostCheck]) -> Pending {
         Pending(checks: checks.map { ($0, start($0)) })
     }
 
-    /// Checks that run.
+    /// Running checks.
     public struct Pending: Sendable {
         fileprivate let checks: [(HostCheck, @Sendable (DispatchTime) -> [Diagnosis]?)]
 
-        /// The diagnoses of those that end within this time from now on.
+        /// Waits at most `limit`; returns the diagnoses of the checks that end in time, and reports the others.
         public func diagnoses(within limit: Duration) -> [Diagnosis] {
             let end = HostCheck.deadline(limit)
             return checks.flatMap { check, result -> [Diagnosis] in
@@ -39,14 +38,14 @@ public struct HostCheck: Sendable {
                 return [
                     Diagnosis(
                         .checkTimedOut, "\(check.subject): no result in time",
-                        fix: "look at it by hand, or give it longer: --patience SECONDS")
+                        fix: "check it by hand, or allow more time: --patience SECONDS")
                 ]
             }
         }
     }
 
-    /// Runs a check on a thread of its own.
-    /// - Returns: its diagnoses; `nil` if there are none by the deadline.
+    /// Runs a check on its own thread.
+    /// - Returns: a function that waits for its diagnoses; it returns `nil` at the deadline.
     static func start(_ check: HostCheck) -> @Sendable (_ deadline: DispatchTime) -> [Diagnosis]? {
         let result = Result(check)
         return { result.diagnoses(by: $0) }
@@ -56,7 +55,7 @@ public struct HostCheck: Sendable {
         .now() + .milliseconds(Int(max(.zero, limit) / .milliseconds(1)))
     }
 
-    /// What a thread is about to find out.
+    /// The future result of a thread.
     private final class Result: Sendable {
         private let found = Mutex<[Diagnosis]>([])
         private let hasEnded = DispatchSemaphore(value: 0)
@@ -70,7 +69,7 @@ public struct HostCheck: Sendable {
                     hasEnded.signal()
                 }.detach()
             } catch {
-                // No thread can be had: one after the other, then.
+                // No thread is available: run the check here.
                 let diagnoses = examine()
                 found.withLock { $0 = diagnoses }
                 hasEnded.signal()

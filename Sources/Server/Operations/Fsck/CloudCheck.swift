@@ -5,19 +5,17 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Compares what rows say with what the clouds have: objects that are missing or altered, objects to which nothing
-/// refers, and whatever else is in the folders.
-///
-/// Several owners' storages are examined at once (``CloudCheckTeam``); the transport keeps the pace. A storage that hangs is
-/// given up after a while, and the next owners at the same server are not waited for. It may run at any time alongside the
-/// server, and only repairs change anything.
+/// Compares the rows with the clouds, to find missing, altered and unreferenced objects, and foreign objects in the
+/// folders. It examines several owners' storages in parallel (``CloudCheckTeam``); the transport limits the pace. It
+/// abandons a storage that hangs after a while, and then does not wait for other owners at the same server. It can run
+/// at any time alongside the server; only repairs change anything.
 public struct CloudCheck: Sendable {
     private static let page = 200
-    /// How many owners' storages are examined at once.
+    /// The number of owners' storages to examine in parallel.
     private static let width = 4
-    /// How long a server may take for its reply to a question, or to begin a long one.
+    /// The time limit for a server's reply, or for the beginning of a long reply.
     private static let replyTime: Duration = .seconds(20)
-    /// How many questions in a row a server may leave without a reply before it is left alone for a while.
+    /// The number of consecutive requests without a reply after which a server is skipped for a while.
     private static let patience = 3
 
     private let store: MetadataStore
@@ -28,14 +26,14 @@ public struct CloudCheck: Sendable {
     private let rowLimit: Int
     private let repairs: Bool
     private let ownNames: Set<String>
-    /// Whether the bytes of all objects are read, not only compared by the hashes that providers tell.
+    /// Whether to read all objects instead of only comparing the providers' hashes.
     public var reads = false
 
     /// - Parameters:
     ///   - transport: called for each owner, by the thread that examines their storage.
-    ///   - rowLimit: rows listed for each finding; that there are more is only mentioned.
-    ///   - repairs: whether to repair what can be without losing anything.
-    ///   - ownNames: names in folders that are neither files' nor foreign.
+    ///   - rowLimit: the number of rows to list for each finding; further rows are only mentioned.
+    ///   - repairs: whether to repair what can be repaired without loss.
+    ///   - ownNames: names of the server's own objects that are not files.
     public init(
         store: MetadataStore, storage: StorageRegistry, transport: @escaping @Sendable () -> Transport, rowLimit: Int,
         repairs: Bool,
@@ -49,23 +47,23 @@ public struct CloudCheck: Sendable {
         self.ownNames = ownNames
     }
 
-    /// What a check found, and how much it examined.
+    /// The findings of a check, and the amount that it examined.
     public struct Outcome {
         public var findings: [Finding]
         public var repairs: [FsckReport.Repair]
-        /// Files whose objects were examined.
+        /// The number of files whose objects were examined.
         public var objects: Int
-        /// Folders that were examined; `nil` if only files were.
+        /// The number of folders that were examined; `nil` if only files were.
         public var folders: Int?
-        /// When it was begun, in an earlier run perhaps.
+        /// When it began, possibly in an earlier run.
         public var startedAt: WireDate
     }
 
     /// Runs the check.
     ///
     /// - Parameters:
-    ///   - resumes: whether a check of all folders goes on where an earlier one was interrupted, if there is such a one.
-    ///   - progress: called every few seconds, also while nothing comes from the storages.
+    ///   - resumes: whether to continue an interrupted check of all folders, if there is one.
+    ///   - progress: called every few seconds, also while no storage replies.
     /// - Throws: ``StoreError``, ``CloudCheckSuperseded``.
     public func run(
         _ scope: CloudScope, resumes: Bool, progress: (CloudCheckStatus) -> Void = { _ in }
@@ -147,8 +145,8 @@ public struct CloudCheck: Sendable {
     // MARK: Files
 
     /// - Parameters:
-    ///   - objects: those of one owner one after another, so that each storage is opened once.
-    ///   - hopeless: owners whose storages could not be examined, and are left out.
+    ///   - objects: the objects, grouped by owner, so that each storage is opened once.
+    ///   - hopeless: owners whose storages could not be examined; they are skipped.
     private func examineFiles(
         _ objects: [ReferredObject], _ check: inout CloudCheckProgress, unless hopeless: inout Set<UserID>,
         _ progress: (CloudCheckStatus) -> Void
@@ -181,8 +179,8 @@ public struct CloudCheck: Sendable {
         }
     }
 
-    /// Runs tasks, several at once, and adds what they find, in their order.
-    /// - Parameter added: called after each.
+    /// Runs tasks in parallel, and adds their findings in the order of the tasks.
+    /// - Parameter added: called after each task.
     /// - Returns: the owners whose storages could not be examined.
     @discardableResult
     private func examine(
@@ -212,7 +210,7 @@ public struct CloudCheck: Sendable {
             try body()
             return true
         } catch let error as CloudStorageError {
-            // An owner who has been removed meanwhile has no storage here to be examined.
+            // An owner who has been removed meanwhile has no storage to examine.
             guard try store.withSession({ try $0.user(owner) }) != nil else { return false }
             let isRefusal = if case .authorizationRevoked = error { true } else { false }
             found.note(
@@ -222,7 +220,7 @@ public struct CloudCheck: Sendable {
         }
     }
 
-    /// - Returns: `nil` if there is no such user, or none with storage.
+    /// - Returns: `nil` if there is no such user, or the user has no storage.
     private func open(_ owner: UserID, _ found: Recorder) throws -> (OwningUser, ObjectLook)? {
         guard let user = try store.withSession({ try $0.user(owner) }),
             let storageType = user.accountType.cloudStorageType
@@ -237,7 +235,7 @@ public struct CloudCheck: Sendable {
     }
 }
 
-/// Collects what the parts of a check find.
+/// Collects the findings of a check's parts.
 private final class Recorder {
     private(set) var findings: CloudFindings
     private let limit: Int
@@ -255,6 +253,6 @@ private final class Recorder {
 }
 
 extension Logger {
-    /// For library code that logs for server operators: a command does its own reporting.
+    /// For library code that logs for server operators: a command reports by itself.
     static var silent: Logger { Logger(label: "syncctl", factory: { _ in SwiftLogNoOpLogHandler() }) }
 }

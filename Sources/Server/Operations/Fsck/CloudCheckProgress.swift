@@ -4,9 +4,9 @@ import OpenSSLCrypto
 import Store
 import SyncProtocol
 
-/// How far a check of all folders has come, stored after each of them, so that an interrupted check can go on.
+/// The progress of a check of all folders, stored after each folder, so that an interrupted check can continue.
 struct CloudCheckProgress: Codable {
-    /// Tells this check from others.
+    /// Distinguishes this check from others.
     private(set) var runUUID: String
     let startedAt: WireDate
     /// The owner whose folder was examined last; `nil` before the first.
@@ -20,19 +20,20 @@ struct CloudCheckProgress: Codable {
         startedAt = now
     }
 
-    /// Makes this another check, which goes on from here: the interrupted one may still be running somewhere.
+    /// Turns this into a new check that continues from here: the interrupted one may still be running somewhere.
     mutating func takeOver() throws(CryptoError) { runUUID = try RandomBytes.uuidText() }
 }
 
-/// Another check of all folders was begun, and has taken over: this one ends, lest both ask the providers.
+/// Another check of all folders has begun and taken over: this one ends, so that only one sends requests to the
+/// providers.
 public struct CloudCheckSuperseded: Error, CustomStringConvertible {
-    public let description = "another check of the clouds has begun since; this one ends"
+    public let description = "another check of the clouds has begun; this one ends"
 }
 
 extension StoreSession {
     private static let singleRow = Value.int(1)
 
-    /// The check that was interrupted; `nil` if there is none, or its state is not one of this release.
+    /// The interrupted check; `nil` if there is none, or if its state is from a different release.
     mutating func interruptedCloudCheck() throws(StoreError) -> CloudCheckProgress? {
         let state = try first("SELECT state FROM cloud_checks WHERE check_id = ?", [Self.singleRow]) {
             row throws(StoreError) in try row.string(0)
@@ -41,14 +42,14 @@ extension StoreSession {
         return try? JSONDecoder().decode(CloudCheckProgress.self, from: Data(state.utf8))
     }
 
-    /// The `runUUID` of the check that is in progress; `nil` if none is.
+    /// The `runUUID` of the check in progress; `nil` if there is none.
     mutating func cloudCheckInProgress() throws(StoreError) -> String? {
         try first("SELECT run_uuid FROM cloud_checks WHERE check_id = ?", [Self.singleRow]) {
             row throws(StoreError) in try row.string(0)
         }
     }
 
-    /// Makes a check the one that is in progress, whichever was before.
+    /// Makes a check the one in progress, and replaces any other.
     mutating func begin(_ check: CloudCheckProgress, at now: WireDate) throws {
         try execute(
             """
@@ -59,7 +60,7 @@ extension StoreSession {
             """, [Self.singleRow, .text(check.runUUID), .text(try Self.text(of: check)), .date(now)])
     }
 
-    /// Stores how far a check has come.
+    /// Stores the progress of a check.
     /// - Throws: ``CloudCheckSuperseded``, ``StoreError``.
     mutating func store(_ check: CloudCheckProgress, at now: WireDate) throws {
         let changed = try execute(
@@ -68,7 +69,7 @@ extension StoreSession {
         guard changed == 1 else { throw CloudCheckSuperseded() }
     }
 
-    /// Forgets a check that is complete.
+    /// Deletes the state of a completed check.
     mutating func end(_ check: CloudCheckProgress) throws(StoreError) {
         try execute(
             "DELETE FROM cloud_checks WHERE check_id = ? AND run_uuid = ?", [Self.singleRow, .text(check.runUUID)])

@@ -5,15 +5,15 @@ import Posix
 public import SyncProtocol
 import Synchronization
 
-/// How far a check of the clouds has come.
+/// The progress of a check of the clouds.
 public struct CloudCheckStatus: Sendable {
-    /// Files whose objects were examined.
+    /// The number of files whose objects were examined.
     public var objects: Int
     public var folders: Int
-    /// Owners whose storages are being examined, and for how long already.
+    /// Owners whose storages are being examined, and the time so far.
     public var inProgress: [(owner: UserID, time: Duration)]
 
-    /// For people: what was done, and who is being waited for.
+    /// The progress, and the owners that are being waited for, as text.
     public var text: String {
         let slow = inProgress.filter { $0.time >= .seconds(5) }.map {
             "user \($0.owner) (\($0.time.components.seconds) s)"
@@ -25,7 +25,7 @@ public struct CloudCheckStatus: Sendable {
 
 /// The part of a check that concerns one owner's storage.
 struct CloudCheckTask: Sendable {
-    /// What one part has found.
+    /// The findings of one part.
     struct Outcome: Sendable {
         var findings = CloudFindings()
         var objects = 0
@@ -35,17 +35,17 @@ struct CloudCheckTask: Sendable {
     }
 
     let owner: UserID
-    /// Gets a closure that takes the number of files so far.
+    /// Receives a closure that it calls with the number of files so far.
     let examine: @Sendable (_ progress: @escaping (Int) -> Void) throws -> Outcome
 }
 
-/// Performs parts of a check of the clouds on several threads, so that a storage that hangs delays no others, and shows
-/// meanwhile how far they have come.
+/// Performs parts of a check of the clouds on several threads, so that a storage that hangs does not delay others, and
+/// reports their progress.
 final class CloudCheckTeam: Sendable {
     private struct State {
         var next = 0
         var outcomes: [Int: Result<CloudCheckTask.Outcome, any Error>] = [:]
-        /// The files so far of each task in progress, and when it began.
+        /// For each task in progress, its start and its number of files so far.
         var inProgress: [Int: (start: ContinuousClock.Instant, objects: Int)] = [:]
         var folders: Int
         var objects: Int
@@ -57,9 +57,9 @@ final class CloudCheckTeam: Sendable {
     private let hasNews = DispatchSemaphore(value: 0)
 
     /// - Parameters:
-    ///   - calls: those that the tasks make to storages.
-    ///   - folders: how many were examined before.
-    ///   - objects: likewise.
+    ///   - calls: the tasks' calls to storages.
+    ///   - folders: the number of folders examined before.
+    ///   - objects: the number of objects examined before.
     init(_ tasks: [CloudCheckTask], calls: EndableCalls = EndableCalls(), folders: Int, objects: Int) {
         self.tasks = tasks
         self.calls = calls
@@ -68,11 +68,11 @@ final class CloudCheckTeam: Sendable {
 
     /// Performs all tasks.
     /// - Parameters:
-    ///   - width: how many at once.
-    ///   - tick: how often `progress` is called, by the calling thread.
+    ///   - width: the number of tasks in parallel.
+    ///   - tick: the interval at which the calling thread calls `progress`.
     ///   - settled: called by the calling thread with each task's outcome, in the order of the tasks.
-    /// - Throws: the first error of a task, of `progress` or of `settled`, after those in progress have ended; no others
-    ///   begin then, and ``calls`` refuses theirs.
+    /// - Throws: the first error of a task, of `progress` or of `settled`, after the tasks in progress have ended; no
+    ///   other tasks begin then, and ``calls`` rejects further calls.
     func run(
         width: Int, tick: DispatchTimeInterval = .seconds(5), progress: (CloudCheckStatus) throws -> Void,
         settled: (CloudCheckTask, CloudCheckTask.Outcome) throws -> Void
@@ -145,7 +145,7 @@ final class CloudCheckTeam: Sendable {
     }
 }
 
-/// Calls that are refused as soon as those who wait for their results have ended: at a slow pace, those of one folder alone
+/// Calls that can be rejected once their results are no longer needed: at a slow pace, the calls for one folder can
 /// take hours.
 final class EndableCalls: TransportDecorator {
     private let haveEnded = Atomic(false)
@@ -158,8 +158,9 @@ final class EndableCalls: TransportDecorator {
 }
 
 extension Transport {
-    /// The same transport for a check, whose requests have short replies: a server that is silent for longer than `time` has
-    /// failed. Of a reply that is streamed, three times that is the limit for its beginning: a long listing is collected first.
+    /// The same transport for a check, whose requests have short replies: a server that is silent for longer than
+    /// `time` has failed. The limit for the beginning of a streamed reply is three times as long, because the provider
+    /// first collects a long listing.
     func replyingWithin(_ time: Duration) -> Transport {
         Transport(
             send: { request, deadline throws(TransportError) in try send(request, by: deadline.orAfter(time)) },

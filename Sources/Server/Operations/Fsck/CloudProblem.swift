@@ -1,4 +1,4 @@
-/// What a check of the clouds can find.
+/// The problems that a check of the clouds can find.
 enum CloudProblem: String, CaseIterable, Codable {
     case objectMissing
     case objectReplaced
@@ -16,41 +16,41 @@ enum CloudProblem: String, CaseIterable, Codable {
             Judgement(
                 .error,
                 """
-                An object is not in its owner's storage, and phones are told that it is gone. The owner may find it in the \
-                storage's bin; nothing else brings it back.
+                An object is missing from its owner's storage, and phones get the reply that it is gone. The owner may \
+                find it in the storage's bin; there is no other way to restore it.
                 """)
         case .objectReplaced:
             Judgement(
                 .warning,
-                "An object is gone, but another one has its name: a copy that its owner has put there, or restored.",
-                repair: "takes that object for the file's, as the next download would")
+                "An object is gone, but another one has its name: a copy that its owner has created or restored.",
+                repair: "uses that object for the file, as the next download would")
         case .objectSizeDiffers:
-            Judgement(.warning, "An object has another size than the file: somebody has changed it there.")
+            Judgement(.warning, "An object's size differs from the file's: somebody has changed it in the storage.")
         case .objectChanged:
-            Judgement(.warning, "An object has another hash than the file: somebody has changed it there.")
+            Judgement(.warning, "An object's hash differs from the file's: somebody has changed it in the storage.")
         case .objectOrphaned:
             Judgement(
-                .warning, "An object of a file or device of this server is left over: nothing refers to it.",
-                repair: "deletes the object, unless something refers to it by then")
+                .warning, "An object of a file or device of this server is unused: nothing refers to it.",
+                repair: "deletes the object unless something refers to it by then")
         case .objectUnknown:
             Judgement(
                 .warning,
                 """
-                An object has a name of ours, and nothing refers to it, but it may not be this server's to delete: see why \
-                with each.
+                An unreferenced object has a name of this server's form, but may not belong to this server, which \
+                therefore does not delete it; each row names the reason.
                 """)
         case .objectForeign:
-            Judgement(.note, "Something else is in a folder. It is never touched.")
+            Judgement(.note, "A folder contains a foreign object. It is never changed.")
         case .storageRefused:
-            Judgement(.warning, "A storage refuses the server; the owner has to sign in again. Not checked.")
+            Judgement(.warning, "A storage denies the server access; the owner has to sign in again. Not checked.")
         case .storageUnavailable: Judgement(.warning, "A provider did not answer. Not checked; try again.")
         }
     }
 }
 
-/// What a check of the clouds has found so far: a limited number of rows for each problem, and what was repaired.
+/// The findings of a check of the clouds so far: a limited number of rows for each problem, and the repairs.
 struct CloudFindings: Codable {
-    /// Rows kept for each problem; one more than is shown, which says that there are more.
+    /// The rows kept for each problem; one more than the limit, to detect that there are more.
     private var rows: [CloudProblem: [Violation]] = [:]
     private var repaired: [CloudProblem: Int] = [:]
 
@@ -61,7 +61,7 @@ struct CloudFindings: Codable {
         rows[problem, default: []].append(violation)
     }
 
-    /// Adds what another part of the check has found.
+    /// Adds the findings of another part of the check.
     mutating func add(_ other: CloudFindings, limit: Int) {
         for (problem, violations) in other.rows {
             for violation in violations { note(problem, violation, limit: limit) }
@@ -71,7 +71,7 @@ struct CloudFindings: Codable {
 
     mutating func noteRepair(_ problem: CloudProblem) { repaired[problem, default: 0] += 1 }
 
-    /// The findings as they are reported, at most `limit` rows for each.
+    /// The findings for the report, with at most `limit` rows each.
     func findings(limit: Int) -> [Finding] {
         CloudProblem.allCases.compactMap { problem in
             guard let rows = rows[problem], !rows.isEmpty else { return nil }

@@ -1,16 +1,16 @@
 public import SyncProtocol
 
-/// What a check of the clouds examines.
+/// The scope of a check of the clouds.
 public enum CloudScope: Sendable {
     /// Every owner's folder, in the order of their numbers.
     case allFolders
     case folder(of: UserID)
     /// The objects of one group's files.
     case group(SharingGroupUUID)
-    /// Files chosen at random, of everybody or of one owner.
+    /// Randomly chosen files, of all owners or of one.
     case sample(SampleSize, owner: UserID?)
 
-    /// Whether folders are listed, so that objects are found to which nothing refers.
+    /// Whether folders are listed, which also finds unreferenced objects.
     var listsFolders: Bool {
         switch self {
         case .allFolders, .folder: true
@@ -19,16 +19,16 @@ public enum CloudScope: Sendable {
     }
 }
 
-/// How many files are chosen at random.
+/// The size of a random sample of files.
 public enum SampleSize: Equatable, Sendable {
     case files(Int)
-    /// Of all files with objects.
+    /// A percentage of all files with objects.
     case percent(Int)
 
-    /// Files of one sample; they are held in memory.
+    /// The limit for the files of one sample, which are held in memory.
     public static let maximumFiles = 100_000
 
-    /// Parses `200` or `5%`; `nil` for anything else, and beyond ``maximumFiles`` or 100 percent.
+    /// Parses `200` or `5%`; `nil` for other texts, and above ``maximumFiles`` or 100 percent.
     public init?(_ text: String) {
         let digits = text.hasSuffix("%") ? text.dropLast() : Substring(text)
         guard (1...9).contains(digits.utf8.count), let number = Int(digits), number > 0 else { return nil }
@@ -41,7 +41,7 @@ public enum SampleSize: Equatable, Sendable {
         }
     }
 
-    /// Of `total` files, rounded up.
+    /// The number out of `total` files, rounded up.
     func count(of total: Int) -> Int {
         switch self {
         case .files(let count): min(count, total)

@@ -1,11 +1,11 @@
-/// A rule that stored rows break, and what to do about it.
+/// A rule that stored rows break, and the remedy.
 public struct Finding: Encodable, Equatable, Sendable {
     public enum Severity: String, Encodable, Equatable, Sendable, Comparable {
-        /// Worth knowing; nobody needs to act.
+        /// Information that requires no action.
         case note
         /// Somebody should investigate.
         case warning
-        /// Something does not work, or data are lost.
+        /// Something does not work, or data is lost.
         case error
 
         public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
@@ -15,13 +15,13 @@ public struct Finding: Encodable, Equatable, Sendable {
     /// Stable; docs/operations.md lists all.
     public var code: String
     public var severity: Severity
-    /// One sentence.
+    /// The meaning, in one sentence.
     public var meaning: String
     /// What `--repair` would do; absent if a person has to decide.
     public var repair: String?
     /// The rows, or the first of them.
     public var rows: [Violation]
-    /// Whether there are more rows than those.
+    /// Whether there are more rows than listed.
     public var more: Bool
 
     public init(

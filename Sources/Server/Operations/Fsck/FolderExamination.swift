@@ -4,31 +4,29 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Compares one owner's folder with the rows that refer to objects in it.
-///
-/// The folder is listed once; whatever looks wrong then is looked at a second time by its identifier, and the rows are
-/// read again after that: uploads, commits and deletions go on meanwhile. Of the objects listed, only a hash of each
-/// identifier is kept.
+/// Compares one owner's folder with the rows that refer to objects in it. It lists the folder once. It examines every
+/// suspicious object again by its identifier, and then reads the rows again, because uploads, commits and deletions
+/// continue meanwhile. It keeps only a hash of each listed object's identifier.
 struct FolderExamination {
     private static let page = 200
-    /// Objects kept of one folder to which nothing seems to refer; the others are left to another check.
+    /// The limit for seemingly unreferenced objects of one folder; further ones are left for another check.
     private static let maximumStrays = 10_000
-    /// For all pages of a folder.
+    /// The time limit for all pages of a folder.
     private static let listingTime: Duration = .seconds(1_800)
-    /// For one owner: a storage that answers, but each question late, must not occupy a check for days.
+    /// The time limit for one owner: a storage that answers every request late must not occupy a check for days.
     private static let longestTime: Duration = .seconds(7_200)
 
     private let deadline = Deadline.after(Self.longestTime)
 
     let owner: OwningUser
     let look: ObjectLook
-    /// Names that are neither files' nor foreign, such as that of the warning file.
+    /// Names of the server's own objects that are not files, such as the warning file.
     let ownNames: Set<String>
-    /// Where problems go.
+    /// Receives problems.
     let report: (CloudProblem, Violation) -> Void
-    /// Handles an object to which nothing refers; the name is its original one.
+    /// Handles an unreferenced object; the name is the original one.
     let stray: (StoredObject, CloudFileName) throws -> Void
-    /// Called after each file with their number so far.
+    /// Called after each file with the number of files so far.
     let progress: (Int) -> Void
 
     /// - Returns: the number of files.
@@ -52,7 +50,7 @@ struct FolderExamination {
             }
         }
         let (count, substitutes) = try examineFiles(unless: listing.identifiers)
-        // Last, since an object may be what is left of a file.
+        // Last, because such an object may be a substitute for a lost one.
         for (object, name) in listing.strays where !substitutes.contains(object.objectID) {
             try examine(stray: object, name)
         }
@@ -62,7 +60,7 @@ struct FolderExamination {
     // MARK: The listing
 
     private struct Listing {
-        /// Hashes of the identifiers, since a folder may have a million objects.
+        /// Hashes of the identifiers, because a folder may have a million objects.
         var identifiers: Set<Int> = []
         /// Objects that differ from their rows.
         var doubtful: [String] = []
@@ -126,16 +124,16 @@ struct FolderExamination {
         return try look.store.withSession { try $0.isIndexPage(object.objectID, of: owner.userID) }
     }
 
-    // MARK: The second look
+    // MARK: The second examination
 
     private func examine(stray object: StoredObject, _ name: CloudFileName) throws {
         if deadline.hasPassed { throw CloudStorageError.timedOut }
-        // Deleted, or referred to by a row, since it was listed?
+        // Has it been deleted or referenced since it was listed?
         guard let present = try look.describe(object.objectID), try !isKnown(present, name) else { return }
         try stray(present, name)
     }
 
-    /// - Returns: how many files there are, and the objects that have the name of a file whose own object is gone.
+    /// - Returns: the number of files, and the objects that have the name of a file whose own object is gone.
     private func examineFiles(unless listed: Set<Int>) throws -> (count: Int, substitutes: Set<String>) {
         var count = 0
         var substitutes: Set<String> = []
@@ -145,7 +143,7 @@ struct FolderExamination {
                 try session.referredObjects(owner: owner.userID, after: last, limit: Self.page)
             }
             for object in objects {
-                // Moved elsewhere by its owner, or gone?
+                // Has its owner moved it elsewhere, or is it gone?
                 if let objectID = object.file.objectID, !listed.contains(objectID.hashValue) {
                     if let substitute = try examine(object) { substitutes.insert(substitute) }
                 }
@@ -157,7 +155,7 @@ struct FolderExamination {
         }
     }
 
-    /// Examines one file; a provider that refuses to speak of its object may well speak of the others.
+    /// Examines one file; a provider that rejects requests about one object may still answer those about others.
     private func examine(_ object: ReferredObject) throws -> String? {
         if deadline.hasPassed { throw CloudStorageError.timedOut }
         do {

@@ -3,19 +3,17 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Checks every rule that the stored rows must follow.
-///
-/// All rules are checked on one snapshot, so it may run at any time alongside the server. Only ``repair(_:at:)``
-/// changes anything.
+/// Checks every rule that the stored rows must follow. All rules are checked on one snapshot, so it can run at any time
+/// alongside the server. Only ``repair(_:at:)`` changes anything.
 public struct Fsck: Sendable {
-    /// Sealed records read at a time.
+    /// The number of sealed records to read at a time.
     private static let page = 500
 
     private let store: MetadataStore
     private let sealer: CredentialSealer
     private let rowLimit: Int
 
-    /// - Parameter rowLimit: rows listed for each finding; that there are more is only mentioned.
+    /// - Parameter rowLimit: the number of rows to list for each finding; further rows are only mentioned.
     public init(store: MetadataStore, sealer: CredentialSealer, rowLimit: Int) {
         self.store = store
         self.sealer = sealer
@@ -55,14 +53,14 @@ public struct Fsck: Sendable {
                     unknownKey.append(
                         Violation(row: "user \(userID)", detail: "key \(String(identifier, radix: 16))"))
                 } catch {
-                    unreadable.append(Violation(row: "user \(userID)", detail: "damaged, or of another user"))
+                    unreadable.append(Violation(row: "user \(userID)", detail: "damaged, or from another user"))
                 }
             }
             if records.count < Self.page { break }
         }
         return [
             tokens(
-                "tokensUnderUnknownKey", "Tokens are sealed with a key that the configuration does not name.",
+                "tokensUnderUnknownKey", "Tokens are sealed with a key that is not in the configuration.",
                 unknownKey),
             tokens("tokensUnreadable", "Tokens cannot be opened: their owners have to sign in again.", unreadable),
         ].compactMap(\.self)
@@ -75,7 +73,7 @@ public struct Fsck: Sendable {
             more: rows.count > rowLimit)
     }
 
-    /// Repairs what can be repaired without losing anything; each rule in its own transaction.
+    /// Repairs what can be repaired without loss, each rule in its own transaction.
     /// - Throws: ``StoreError``.
     public func repair(_ findings: [Finding], at now: WireDate) throws -> [FsckReport.Repair] {
         var repairs: [FsckReport.Repair] = []

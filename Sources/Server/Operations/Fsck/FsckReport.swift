@@ -1,19 +1,19 @@
-/// What `fsck` found, and what it did about it.
+/// The findings of `fsck`, and its repairs.
 public struct FsckReport: Report {
-    /// What was repaired.
+    /// One repair.
     public struct Repair: Encodable, Equatable, Sendable {
         public var code: String
         public var action: String
-        /// Rows, or groups, that were changed.
+        /// The number of rows or groups changed.
         public var rows: Int
     }
 
-    /// What was found; after repairs, what is left.
+    /// The findings; after repairs, the remaining ones.
     public var findings: [Finding]
     public var repairs: [Repair]
-    /// How many objects were checked in the clouds; absent if that was not requested.
+    /// The number of objects checked in the clouds; absent if that was not requested.
     public var objectsChecked: Int?
-    /// How many owners' folders were examined there; absent if only files were.
+    /// The number of owners' folders examined there; absent if only files were.
     public var foldersChecked: Int?
 
     public init(findings: [Finding], repairs: [Repair] = [], objectsChecked: Int? = nil) {

@@ -25,7 +25,7 @@ extension Invariant {
                  LIMIT ?
                 """,
             repair: Repair(
-                "marks the file deleted; its bytes stay in their owner's storage"
+                "marks the file as deleted; its contents stay in the owner's storage"
             ) { session, _ throws(StoreError) in
                 try session.execute(
                     """
@@ -38,7 +38,7 @@ extension Invariant {
                     """, FileRecord.deletion.values)
             }),
         Invariant(
-            "liveFileWithoutOwner", .error, "A file's owner is not in the group, so its bytes cannot be reached.",
+            "liveFileWithoutOwner", .error, "A file's owner is not in the group, so its contents cannot be reached.",
             brokenBy: """
                 SELECT CONCAT('file ', f.file_uuid),
                        CONCAT('group ', g.sharing_group_uuid, ', owner ', f.owning_user_id)
@@ -51,12 +51,12 @@ extension Invariant {
                  LIMIT ?
                 """,
             repair: Repair(
-                "marks the file deleted with a new master version, as when an owner leaves; its bytes stay"
+                "marks the file as deleted with a new master version, as when an owner leaves; its contents stay"
             ) { session, now throws(StoreError) in
                 try session.markOwnerlessFilesDeleted(at: now)
             }),
         Invariant(
-            "fileInOtherStorage", .error, "A file is said to lie in another storage than its owner has.",
+            "fileInOtherStorage", .error, "A file's storage differs from its owner's.",
             brokenBy: """
                 SELECT CONCAT('file ', f.file_uuid),
                        CONCAT(f.storage_type, ', owner ', u.user_id, ' with ', u.account_type)
@@ -91,7 +91,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "fileLiveTwice", .error, "A file lives in two groups, which was never taken over so.",
+            "fileLiveTwice", .error, "A file is live in two groups, and not only in imported ones.",
             brokenBy: """
                 SELECT CONCAT('file ', f.file_uuid),
                        CONCAT('groups ',
@@ -106,7 +106,8 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "objectOfTwoFiles", .error, "Two files refer to one object: deleting one would take the other.",
+            "objectOfTwoFiles", .error,
+            "Two files refer to one object: deleting one would delete the other's contents.",
             brokenBy: """
                 SELECT CONCAT('object ', object_id, ' of user ', owning_user_id),
                        CONCAT('files ', GROUP_CONCAT(DISTINCT file_uuid ORDER BY file_uuid SEPARATOR ', '))
@@ -127,7 +128,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "metaDataIncomplete", .error, "Of metadata and their version only one is there.",
+            "metaDataIncomplete", .error, "A file has metadata without a version, or a version without metadata.",
             brokenBy: """
                 SELECT CONCAT('file ', file_uuid),
                        IF(app_metadata IS NULL, 'a version without metadata', 'metadata without a version')
@@ -136,7 +137,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "checkSumOfOtherStorage", .error, "A checksum is not of the kind that the storage has.",
+            "checkSumOfOtherStorage", .error, "A checksum is not of the storage's kind.",
             brokenBy: """
                 SELECT CONCAT('file ', file_uuid), CONCAT(storage_type, ', ', LENGTH(check_sum), ' digits')
                   FROM files
@@ -147,7 +148,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "contentUnknown", .error, "A living file that was uploaded here lacks its object, size or checksums.",
+            "contentUnknown", .error, "A live file that was uploaded here has no object, size or checksum.",
             brokenBy: """
                 SELECT CONCAT('file ', f.file_uuid),
                        CONCAT_WS(', ', IF(f.object_id IS NULL, 'no object', NULL),
@@ -162,7 +163,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "unusableIdentifier", .error, "A file or device UUID is none, or the type is empty.",
+            "unusableIdentifier", .error, "A file or device UUID is not a UUID, or the type is empty.",
             brokenBy: """
                 SELECT CONCAT('file ', file_uuid), CONCAT('device ', device_uuid, ', type ', mime_type)
                   FROM files
@@ -175,7 +176,7 @@ extension Invariant {
 }
 
 extension StoreSession {
-    /// Marks files of absent owners deleted for phones, as when an owner leaves.
+    /// Marks files of absent owners as deleted, as when an owner leaves.
     fileprivate mutating func markOwnerlessFilesDeleted(at now: WireDate) throws(StoreError) -> Int {
         let found = try all(
             """

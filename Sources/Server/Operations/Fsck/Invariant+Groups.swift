@@ -36,7 +36,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "groupWithoutAdmin", .error, "A group has nobody who can run it.",
+            "groupWithoutAdmin", .error, "A group has no admin.",
             brokenBy: """
                 SELECT CONCAT('group ', g.sharing_group_uuid), CONCAT(COUNT(*), ' members')
                   FROM sharing_groups g
@@ -46,11 +46,13 @@ extension Invariant {
                 HAVING SUM(m.permission = 'admin') = 0
                  LIMIT ?
                 """,
-            repair: Repair("makes somebody admin, chosen as when an admin leaves") { session, _ throws(StoreError) in
+            repair: Repair(
+                "promotes a member to admin, chosen as when an admin leaves"
+            ) { session, _ throws(StoreError) in
                 try session.promoteAdmins()
             }),
         Invariant(
-            "memberWithForeignOwner", .warning, "A member's new files would go to somebody who is not in the group.",
+            "memberWithForeignOwner", .warning, "A member's new files would go to a user who is not in the group.",
             brokenBy: """
                 SELECT CONCAT('group ', g.sharing_group_uuid), CONCAT('user ', m.user_id, ', owner ', m.owning_user_id)
                   FROM memberships m
@@ -74,7 +76,7 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
-            "memberWithOwnerWithoutStorage", .error, "A member's new files would go to somebody who has no storage.",
+            "memberWithOwnerWithoutStorage", .error, "A member's new files would go to a user who has no storage.",
             brokenBy: """
                 SELECT CONCAT('group ', g.sharing_group_uuid),
                        CONCAT('user ', m.user_id, ', owner ', m.owning_user_id, ' with ', o.account_type)
@@ -96,7 +98,7 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
-            "commitFromTheFuture", .error, "A group remembers a commit that is newer than its master version.",
+            "commitFromTheFuture", .error, "A group records a commit that is newer than its master version.",
             brokenBy: """
                 SELECT CONCAT('group ', sharing_group_uuid),
                        CONCAT('last commit ', last_commit_version, ', master version ', master_version)
@@ -126,7 +128,8 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
-            "invitationByNobody", .warning, "Who invited, or whose storage the guest would use, is not in the group.",
+            "invitationByNobody", .warning,
+            "The inviting user, or the owner of the storage for the guest, is not in the group.",
             brokenBy: """
                 SELECT CONCAT('an invitation to group ', g.sharing_group_uuid),
                        CONCAT('inviting user ', i.inviting_user_id, ', owner ', i.owning_user_id)
@@ -153,7 +156,7 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
-            "invitationUsedUp", .warning, "An invitation has no acceptances left and is still there.",
+            "invitationUsedUp", .warning, "An invitation has no acceptances left but still exists.",
             brokenBy: """
                 SELECT CONCAT('an invitation to group ', g.sharing_group_uuid),
                        CONCAT(i.remaining_acceptors, ' acceptors left')
@@ -175,7 +178,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "pushRegistrationOfNobody", .error, "A device that is notified belongs to a user who does not exist.",
+            "pushRegistrationOfNobody", .error, "A device registered for pushes belongs to a user who does not exist.",
             brokenBy: """
                 SELECT CONCAT('device ', r.device_uuid), CONCAT('user ', r.user_id)
                   FROM push_registrations r
@@ -205,7 +208,7 @@ extension Invariant {
 }
 
 extension StoreSession {
-    /// Makes a member admin of each group that has none, as when an admin leaves (``Succession``).
+    /// Promotes a member to admin in each group without one, as when an admin leaves (``Succession``).
     fileprivate mutating func promoteAdmins() throws(StoreError) -> Int {
         let groups = try all(
             """

@@ -3,11 +3,11 @@ import Store
 import SyncProtocol
 
 extension Invariant {
-    /// Rules about identities that switch accounts.
+    /// Rules about account switches.
     static let ofSwitches: [Invariant] = [
         Invariant(
             "accountActiveAndRetired", .error,
-            "An account that an identity has switched away from is a user's: its owner is told two things.",
+            "A retired account of one user belongs to a user again: its owner gets contradictory replies.",
             brokenBy: """
                 SELECT CONCAT('user ', u.user_id),
                        CONCAT(u.account_type, ' account, retired by user ', r.user_id)
@@ -16,7 +16,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "switchedTwice", .error, "Of an identity several switches are proposed, or in progress.",
+            "switchedTwice", .error, "Several switches of one user are proposed, or in progress.",
             brokenBy: """
                 SELECT CONCAT('user ', user_id), CONCAT(COUNT(*), ' switches ', state)
                   FROM account_switches
@@ -27,7 +27,7 @@ extension Invariant {
                 """),
         Invariant(
             "waitingWithObject", .error,
-            "A file waits for its bytes, or was given up, and refers to an object nevertheless.",
+            "A file without contents, awaited or abandoned, still refers to an object.",
             brokenBy: """
                 SELECT CONCAT('file ', file_uuid),
                        CONCAT(content_state, ', object ', object_id, ' of user ', owning_user_id)
@@ -39,7 +39,7 @@ extension Invariant {
                 """),
         Invariant(
             "waitingForNobody", .warning,
-            "A file waits for its bytes, but no switch of its owner is in progress: phones wait for ever.",
+            "A file waits for its contents, but no switch of its owner is in progress: phones wait forever.",
             brokenBy: """
                 SELECT CONCAT('file ', f.file_uuid), CONCAT('owner ', f.owning_user_id)
                   FROM files f
@@ -52,7 +52,7 @@ extension Invariant {
                 """),
         Invariant(
             "moveWithoutTokens", .error,
-            "Contents are to be moved out of an account, but its tokens are gone; or they are kept though nothing is moved.",
+            "An account with contents to move has no tokens, or one without contents to move still has some.",
             brokenBy: """
                 SELECT CONCAT('user ', user_id),
                        CONCAT('switch ', switch_uuid, ', ', state, IF(credentials IS NULL, ', no tokens', ', with tokens'))
@@ -62,7 +62,7 @@ extension Invariant {
                 """),
         Invariant(
             "moveOutOfPresentAccount", .error,
-            "Contents are to be moved out of the account that is its user's at present: their tokens are stored twice.",
+            "Contents have to be moved from the user's current account: its tokens are stored twice.",
             brokenBy: """
                 SELECT CONCAT('user ', a.user_id), CONCAT('switch ', a.switch_uuid)
                   FROM account_moves a
@@ -73,7 +73,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "movingForNobody", .error, "A file is to be moved, but the move has ended.",
+            "movingForNobody", .error, "A file still has to be moved, but the move has ended.",
             brokenBy: """
                 SELECT CONCAT('file ', m.file_uuid), CONCAT('switch ', m.switch_uuid)
                   FROM moving_contents m

@@ -70,7 +70,7 @@ extension Invariant {
                 return found.count
             }),
         Invariant(
-            "stagedUploadIncomplete", .error, "A change that waits lacks what its commit needs.",
+            "stagedUploadIncomplete", .error, "A staged change lacks values that its commit needs.",
             brokenBy: """
                 SELECT CONCAT('staged file ', file_uuid), CONCAT('user ', user_id, ', ', kind)
                   FROM staged_changes
@@ -93,7 +93,7 @@ extension Invariant {
                 """),
         Invariant(
             "batchMemberWithoutBatch", .note,
-            "A change belongs to a batch that was forgotten; it is withdrawn when it is old enough.",
+            "A change belongs to a batch that no longer exists; it is withdrawn when it is old enough.",
             brokenBy: """
                 SELECT CONCAT('staged file ', s.file_uuid), CONCAT('user ', s.user_id, ', batch ', s.batch_uuid)
                   FROM staged_changes s
@@ -112,7 +112,7 @@ extension Invariant {
                     OR NOT EXISTS (SELECT 1 FROM sharing_groups g WHERE g.sharing_group_id = b.sharing_group_id)
                  LIMIT ?
                 """,
-            repair: Repair("forgets the batch") { session, _ throws(StoreError) in
+            repair: Repair("deletes the batch") { session, _ throws(StoreError) in
                 try session.execute(
                     """
                     DELETE FROM batches
@@ -122,7 +122,7 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
-            "commitOfNobody", .warning, "A remembered commit belongs to a user or group that does not exist.",
+            "commitOfNobody", .warning, "A recorded commit belongs to a user or group that does not exist.",
             brokenBy: """
                 SELECT CONCAT('commit ', c.commit_id), CONCAT('user ', c.user_id)
                   FROM (SELECT commit_id, user_id, sharing_group_id FROM commits
@@ -132,7 +132,9 @@ extension Invariant {
                     OR NOT EXISTS (SELECT 1 FROM sharing_groups g WHERE g.sharing_group_id = c.sharing_group_id)
                  LIMIT ?
                 """,
-            repair: Repair("forgets the commit, about which nobody can ask") { session, _ throws(StoreError) in
+            repair: Repair(
+                "deletes the record of the commit, which nobody can request"
+            ) { session, _ throws(StoreError) in
                 let commits = try session.execute(
                     """
                     DELETE FROM commits
@@ -150,14 +152,14 @@ extension Invariant {
                         """, [])
             }),
         Invariant(
-            "contentHashOfNobody", .warning, "What an object's bytes are is remembered for a user who does not exist.",
+            "contentHashOfNobody", .warning, "An object's hash is stored for a user who does not exist.",
             brokenBy: """
                 SELECT CONCAT('object ', h.object_id), CONCAT('user ', h.user_id)
                   FROM content_hashes h
                  WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = h.user_id)
                  LIMIT ?
                 """,
-            repair: Repair("forgets it; it can be found out again") { session, _ throws(StoreError) in
+            repair: Repair("deletes the hash, which can be computed again") { session, _ throws(StoreError) in
                 try session.execute(
                     """
                     DELETE FROM content_hashes
@@ -165,14 +167,14 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
-            "indexPageOfNobody", .warning, "A page in a folder is remembered for a user who does not exist.",
+            "indexPageOfNobody", .warning, "An index page is recorded for a user who does not exist.",
             brokenBy: """
                 SELECT CONCAT('page ', IFNULL(p.object_id, 'not written')), CONCAT('user ', p.user_id)
                   FROM index_pages p
                  WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = p.user_id)
                  LIMIT ?
                 """,
-            repair: Repair("forgets it") { session, _ throws(StoreError) in
+            repair: Repair("deletes the record") { session, _ throws(StoreError) in
                 try session.execute(
                     """
                     DELETE FROM index_pages
@@ -180,7 +182,7 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
-            "workOfNobody", .note, "Work concerns a user who does not exist: nothing can be done.",
+            "workOfNobody", .note, "Work concerns a user who does not exist: it cannot be done.",
             brokenBy: """
                 SELECT CONCAT('job ', o.outbox_id), CONCAT(o.kind, ', user ', o.user_id)
                   FROM outbox o
@@ -199,7 +201,7 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
-            "workIncomplete", .error, "Work does not say what it is about: see syncctl jobs.",
+            "workIncomplete", .error, "Work lacks required values: see syncctl jobs.",
             brokenBy: """
                 SELECT CONCAT('job ', outbox_id), kind
                   FROM outbox
@@ -216,7 +218,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "workInOtherStorage", .error, "Work concerns another storage than the user has: see syncctl jobs.",
+            "workInOtherStorage", .error, "Work names a storage that differs from the user's: see syncctl jobs.",
             brokenBy: """
                 SELECT CONCAT('job ', o.outbox_id),
                        CONCAT(o.kind, ' in ', o.storage_type, ', user ', u.user_id, ' with ', u.account_type)
@@ -227,7 +229,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "workStuck", .warning, "Work has failed at least ten times for more than a day: see syncctl jobs.",
+            "workStuck", .warning, "Work has failed at least ten times over more than a day: see syncctl jobs.",
             brokenBy: """
                 SELECT CONCAT('job ', outbox_id),
                        CONCAT(kind, ', ', attempts, ' attempts since ', created_at, ': ',
@@ -239,7 +241,7 @@ extension Invariant {
                 """),
         Invariant(
             "workFarOff", .warning,
-            "Work is put off for more than a week: the clock may have been wrong. See syncctl jobs.",
+            "Work is postponed for more than a week: the clock may have been wrong. See syncctl jobs.",
             brokenBy: """
                 SELECT CONCAT('job ', outbox_id), CONCAT(kind, ', not before ', available_at)
                   FROM outbox

@@ -2,19 +2,17 @@ import MariaDB
 import Store
 import SyncProtocol
 
-/// A rule that the stored rows obey at all times, whatever requests are in progress: how violations are found, what one
-/// means, and how it is repaired.
+/// A rule that the stored rows obey at all times, regardless of requests in progress: how to find violations, their
+/// meaning, and their repair.
 ///
 /// The database enforces few of them: foreign keys would make writers block each other (see `0001_initial.sql`).
 public struct Invariant: Sendable {
-    /// A repair that loses nothing that anyone could still use.
-    ///
-    /// It does what the server itself does when a member leaves, an invitation ends or an account is removed; it checks
-    /// all conditions again, under locks.
+    /// A repair that loses no usable data. It does the same as the server when a member leaves, an invitation ends or
+    /// an account is removed; it checks all conditions again, under locks.
     public struct Repair: Sendable {
         /// What it does, for the report.
         public let action: String
-        /// Repairs all violations, in a transaction of its own, and returns how many rows or groups were changed.
+        /// Repairs all violations in its own transaction, and returns the number of changed rows or groups.
         let run: @Sendable (inout StoreSession, WireDate) throws(StoreError) -> Int
 
         init(
@@ -32,7 +30,7 @@ public struct Invariant: Sendable {
     public let meaning: String
     /// `nil` if a person has to decide.
     public let repair: Repair?
-    /// Finds the rows that violate the rule, and what is wrong with each; its only parameter is a limit.
+    /// Finds the rows that violate the rule, with an explanation for each; its only parameter is a limit.
     private let query: SQL
 
     init(
@@ -47,7 +45,7 @@ public struct Invariant: Sendable {
 
     public static let all = ofGroups + ofFiles + ofSwitches + ofWork
 
-    /// Rows that violate the rule, at most `limit` of them. Reads whole tables; call in a snapshot.
+    /// Rows that violate the rule, at most `limit` of them. It reads whole tables; call it in a snapshot.
     func violations(limit: Int, _ session: inout StoreSession) throws(StoreError) -> [Violation] {
         try session.all(query, [.int(Int64(limit))]) { row throws(StoreError) in
             Violation(row: row.optionalText(0) ?? "?", detail: row.optionalText(1) ?? "")

@@ -4,14 +4,13 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Looks at single objects in one owner's storage, as often as it takes to be sure.
+/// Examines single objects in one owner's storage, repeatedly if necessary.
 struct ObjectLook {
-    /// For one object.
+    /// The time limit for one object.
     private static let objectTime: Duration = .seconds(40)
-    /// How long to wait in all while the provider asks for it, before the storage counts as unavailable.
+    /// The total time to wait at the provider's request before the storage counts as unavailable.
     private static let longestWait: Duration = .seconds(900)
-    /// An object that is not found is looked up again if its file is younger than this: providers are eventually
-    /// consistent.
+    /// A missing object is looked up again if its file is younger than this: providers are eventually consistent.
     private static let freshSeconds: Int64 = 3_600
     private static let secondLookPause: Duration = .seconds(3)
 
@@ -19,14 +18,14 @@ struct ObjectLook {
     let storage: UserStorage
     let backoff: Backoff
     let repairs: Bool
-    /// Where problems go.
+    /// Receives problems.
     let report: (CloudProblem, Violation) -> Void
     /// Called when a problem has been repaired.
     let repaired: (CloudProblem) -> Void
-    /// Whether the bytes are read, too.
+    /// Whether to read the contents as well.
     var reads = false
 
-    /// Runs `body`, and again each time that the provider has asked us to slow down and the wait is over.
+    /// Runs `body`, and retries it after each wait that the provider requests.
     func patiently<Result>(
         _ body: (UserStorage) throws(CloudStorageError) -> Result
     ) throws(CloudStorageError) -> Result {
@@ -42,7 +41,7 @@ struct ObjectLook {
         }
     }
 
-    /// What the provider says about an object; `nil` if it is not there.
+    /// The provider's description of an object; `nil` if it does not exist.
     func describe(_ objectID: String) throws(CloudStorageError) -> StoredObject? {
         do throws(CloudStorageError) {
             return try patiently { storage throws(CloudStorageError) in
@@ -56,9 +55,9 @@ struct ObjectLook {
         }
     }
 
-    /// Compares the object of a file with its row, and reports what differs.
-    /// - Returns: the identifier of an object that has the file's name while its own is gone, if there is such a one.
-    /// - Throws: `CloudStorageError` if that could not be found out; ``StoreError``.
+    /// Compares the object of a file with its row, and reports differences.
+    /// - Returns: the identifier of an object that has the file's name, if the file's own object is gone.
+    /// - Throws: `CloudStorageError` if the object could not be examined; ``StoreError``.
     @discardableResult
     func examine(_ object: ReferredObject) throws -> String? {
         guard let objectID = object.file.objectID else { return nil }
@@ -79,14 +78,14 @@ struct ObjectLook {
             access.deadline = .after(Self.objectTime)
             return try storage.provider.find(name: object.file.cloudName(.standard).rawValue, in: access)
         }
-        // Replaced or deleted while we asked?
+        // Was it replaced or deleted during the request?
         guard try isStillReferred(object) else { return nil }
         guard let found, try isFree(found, object) else {
             note(.objectMissing, object, "object \(objectID)")
             return nil
         }
         if !repairs {
-            note(.objectReplaced, object, "object \(objectID), in its place \(found.objectID)")
+            note(.objectReplaced, object, "object \(objectID), replaced by \(found.objectID)")
         } else if try adopt(found, as: object) {
             repaired(.objectReplaced)
             try compare(object, with: found)
@@ -102,7 +101,7 @@ struct ObjectLook {
         }
     }
 
-    /// Reads the whole of an object, and reports other bytes than the file's.
+    /// Reads a whole object, and reports contents that differ from the file's.
     private func read(_ present: StoredObject, as object: ReferredObject) throws {
         guard let expected = object.file.checkSum else { return }
         let found: CheckSum
@@ -115,11 +114,11 @@ struct ObjectLook {
         } catch .notFound {
             return
         } catch .contentMismatch {
-            return note(.objectChanged, object, "the bytes are not as described")
+            return note(.objectChanged, object, "the contents do not match their description")
         }
-        // Replaced or deleted while it was read?
+        // Was it replaced or deleted during the read?
         guard found != expected, try isStillReferred(object) else { return }
-        note(.objectChanged, object, "\(expected) here, \(found) read there")
+        note(.objectChanged, object, "\(expected) here, \(found) read from the storage")
     }
 
     /// Whether a file still has the object that it had when its row was read.
@@ -128,7 +127,7 @@ struct ObjectLook {
         return present?.objectID == object.file.objectID && present?.isDeleted == false
     }
 
-    /// Whether an object may become the file's: it is not about to be deleted.
+    /// Whether the file may adopt an object: it is not about to be deleted.
     private func isFree(_ found: StoredObject, _ object: ReferredObject) throws -> Bool {
         try store.withSession { try !$0.isDoomed(found.objectID, of: object.file.owningUser) }
     }

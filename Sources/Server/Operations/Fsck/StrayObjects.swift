@@ -3,13 +3,11 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Decides what becomes of an object to which nothing refers.
-///
-/// Only what this server has certainly left behind may be deleted. Another server of the same app may use the same folder,
-/// its owner may have copied the object, or the database may have been restored from a backup that is older than the
-/// object: then it is reported and left alone.
+/// Handles an unreferenced object. Only objects that this server certainly left behind may be deleted. Another server
+/// of the same app may use the same folder, the owner may have copied the object, or the database may have been
+/// restored from a backup older than the object: such an object is only reported.
 struct StrayObjects {
-    /// Younger objects are left to the server's own cleaning up: its leases and postponements are far shorter.
+    /// The server itself cleans up younger objects: its leases and postponements are far shorter.
     static let safetySeconds: Int64 = 86_400
 
     let store: MetadataStore
@@ -33,9 +31,9 @@ struct StrayObjects {
         if isScheduled { repaired(.objectOrphaned) }
     }
 
-    /// Why an object must stay; `nil` if it is certainly left over.
+    /// Why an object must stay; `nil` if it is certainly unused.
     private func reasonToKeep(_ object: StoredObject, _ name: CloudFileName) throws -> String? {
-        guard let createdAt = object.createdAt else { return "its provider does not tell its age" }
+        guard let createdAt = object.createdAt else { return "its provider does not report its age" }
         guard store.now.secondsSince1970 - createdAt.secondsSince1970 > Self.safetySeconds else {
             return "less than a day old"
         }
@@ -43,27 +41,26 @@ struct StrayObjects {
             try session.origin(of: name, createdAt: createdAt, in: owner.userID)
         }
         if origin.isOfUnknownTime { return "uploaded between a backup and its restoration" }
-        // Should the file's object be lost, a download would find this one by its name.
-        if origin.hasPresentName { return "of the same name as the file's present version" }
+        // If the file's object is lost, a download would find this one by its name.
+        if origin.hasPresentName { return "has the same name as the file's current version" }
         if let committed = origin.committedVersion {
-            return name.fileVersion > committed ? "of a later version than the file has" : nil
+            return name.fileVersion > committed ? "has a later version than the file" : nil
         }
-        if origin.isOwnerImported { return "perhaps a file of the older server, which was not imported" }
+        if origin.isOwnerImported { return "may be a file of the older server that was not imported" }
         return origin.isDeviceKnown ? nil : "this server knows neither its file nor its device"
     }
 }
 
 extension StoreSession {
-    /// Hands an object to the outbox for deletion, unless something refers to it. Call in a transaction.
-    ///
-    /// From the commit on nobody adopts the object. The jobs role checks once more that no row refers to it, before it
-    /// deletes it (``isReferenced(_:of:)``).
+    /// Schedules an object's deletion in the outbox, unless something refers to it. Call it in a transaction. After the
+    /// commit, no file can adopt the object. The jobs role checks again that no row refers to it before it deletes it
+    /// (``isReferenced(_:of:)``).
     /// - Parameter name: the object's original name.
-    /// - Returns: whether that was done.
+    /// - Returns: whether the deletion was scheduled.
     mutating func scheduleDeletion(
         ofOrphan object: StoredObject, named name: CloudFileName, in owner: OwningUser, at now: WireDate
     ) throws(StoreError) -> Bool {
-        // An owner who leaves takes the work with them.
+        // The removal of an owner also removes their work.
         guard try holdUser(owner.userID) else { return false }
         guard try !isReferenced(object.objectID, of: owner), try !isReferenced(name, of: owner),
             try !isKnown(object.objectID, named: name, actualName: object.name, of: owner.userID)

@@ -1,16 +1,16 @@
-/// Something that was not imported unchanged, and why.
+/// A row that was skipped or changed by the import, and the reason.
 public struct ImportNote: Equatable, Sendable, Codable {
     /// The outcome for the row.
     public enum Outcome: String, Sendable, Codable {
         /// It was not imported.
         case skipped
-        /// It was imported with something changed.
+        /// It was imported with changes.
         case adjusted
-        /// It existed here already, and is left unchanged.
+        /// It already existed here, and stays unchanged.
         case leftAlone
     }
 
-    /// Why; the raw value appears in reports and docs/operations.md.
+    /// The reason; the raw value appears in reports and docs/operations.md.
     public enum Reason: String, Sendable, Codable, CaseIterable {
         // Users
         case unknownAccountType
@@ -48,7 +48,7 @@ public struct ImportNote: Equatable, Sendable, Codable {
         case appMetaDataTooLong
         case appMetaDataVersionMissing
         case appMetaDataMissing
-        // Work in flight
+        // Work in progress
         case uploadStateUnused
         case uploadIncomplete
         case uploaderNotAMember
@@ -60,7 +60,7 @@ public struct ImportNote: Equatable, Sendable, Codable {
     }
 
     public var table: String
-    /// Which row: an identifier, never a name or a token.
+    /// The row's identifier, never a name or a token.
     public var row: String
     public var outcome: Outcome
     public var reason: Reason

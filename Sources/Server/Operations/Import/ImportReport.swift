@@ -1,13 +1,13 @@
-/// What an import did, or would do.
+/// The result of an import, or of a dry run.
 public struct ImportReport: Equatable, Sendable, Codable {
     public struct Users: Equatable, Sendable, Codable {
         public var added = 0
         public var updated = 0
         public var unchanged = 0
-        /// Left as they are here.
+        /// The number that stays unchanged here.
         public var leftAlone = 0
         public var devicesAdded = 0
-        /// Push notification topics imported.
+        /// The number of push notification topics imported.
         public var pushTopics = 0
     }
 
@@ -15,15 +15,15 @@ public struct ImportReport: Equatable, Sendable, Codable {
         public var added = 0
         public var updated = 0
         public var unchanged = 0
-        /// Left as they are here.
+        /// The number that stays unchanged here.
         public var leftAlone = 0
-        /// Files of the groups that were added or updated.
+        /// The number of files in added or updated groups.
         public var filesWritten = 0
         public var stagedChangesAdded = 0
         public var invitationsAdded = 0
     }
 
-    /// Nothing was written.
+    /// Whether nothing was written.
     public var isDryRun: Bool
     public var users = Users()
     public var groups = Groups()
@@ -33,7 +33,7 @@ public struct ImportReport: Equatable, Sendable, Codable {
         self.isDryRun = isDryRun
     }
 
-    /// How often each reason occurs, most frequent first.
+    /// The count of each reason, most frequent first.
     public var summary: [(outcome: ImportNote.Outcome, reason: ImportNote.Reason, count: Int)] {
         var counts: [String: (outcome: ImportNote.Outcome, reason: ImportNote.Reason, count: Int)] = [:]
         for note in notes {

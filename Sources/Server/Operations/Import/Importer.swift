@@ -5,10 +5,9 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Imports a SyncServerII database, users first, then one group after the other.
-///
-/// May be interrupted and run again at any time, even while the server is running: each user and each group is one
-/// transaction, and whatever has changed here since it was imported is left alone. docs/operations.md has the rules.
+/// Imports a SyncServerII database, users first, then one group after the other. It can be interrupted and repeated at
+/// any time, even while the server is running: each user and each group is one transaction, and anything that has
+/// changed here since its import stays unchanged. docs/operations.md contains the rules.
 public struct Importer: Sendable {
     private let store: MetadataStore
     private let sealer: CredentialSealer
@@ -29,7 +28,7 @@ public struct Importer: Sendable {
     }
 
     /// Imports everything that is new or changed.
-    /// - Throws: ``SourceError``, ``StoreError``, ``CryptoError``; what was imported before remains.
+    /// - Throws: ``SourceError``, ``StoreError``, ``CryptoError``; earlier imports remain.
     public func run(from source: inout SourceDatabase) throws -> ImportReport {
         var report = ImportReport(isDryRun: isDryRun)
         let users = try importUsers(from: &source, &report)
@@ -75,7 +74,7 @@ public struct Importer: Sendable {
                 }
             }
         }
-        // Last, since the numbers that they get now must not be those of other users of the source.
+        // Last, because their new numbers must not be those of other users of the source.
         for user in displaced {
             if let userID = try takeOver(user, .add(isNumberFree: false), &report) {
                 users[user.source] = UserHere(userID: userID, accountType: user.accountType)
@@ -88,8 +87,8 @@ public struct Importer: Sendable {
         return users
     }
 
-    /// Writes one user, unless they have signed in here since the last time.
-    /// - Returns: their number here; `nil` if they have left since.
+    /// Writes one user, unless they have signed in here since the last import.
+    /// - Returns: their number on this server; `nil` if they have left since then.
     private func takeOver(
         _ user: ConvertedUser, _ decided: UserPlan, _ report: inout ImportReport
     ) throws -> UserID? {
@@ -142,13 +141,13 @@ public struct Importer: Sendable {
             if memory != nil { return .removedHere }
             return .add(isNumberFree: try session.user(UserID(user.source)) == nil)
         }
-        // A user who signed up here without the import, or signed up again, needs nothing from the older server.
+        // A user who signed up here without the import, or again, needs no data from the older server.
         guard let memory, memory.userID == here.userID,
             try session.credentialsVersion(of: here.userID) == memory.credentialsVersion
         else { return .signedInHere(here.userID) }
         var stored: StoredCredentials?
         if let sealed = try session.credentials(of: here.userID) {
-            // A record that cannot be opened is treated as absent: the older server's replaces it.
+            // A record that cannot be opened counts as absent: the older server's record replaces it.
             stored = try? sealer.open(sealed.record, from: .user(here.userID))
         }
         let isSame =
@@ -189,7 +188,7 @@ public struct Importer: Sendable {
     }
 
     /// Imports the topic through which SNS notifies the user's devices.
-    /// - Returns: 1 if there is such a topic, else 0.
+    /// - Returns: 1 if there is such a topic; otherwise 0.
     private func takeOverTopic(of user: ConvertedUser, as userID: UserID) throws -> Int {
         guard let topic = user.pushTopicARN else { return 0 }
         if !isDryRun { try store.transaction { session in try session.storePushTopic(topic, of: userID) } }
@@ -262,7 +261,7 @@ public struct Importer: Sendable {
         }
     }
 
-    /// Tells whether anything that members can see has changed at the source.
+    /// A digest that changes when anything visible to members changes at the source.
     private static func digest(of group: ImportedGroup) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]

@@ -1,29 +1,29 @@
 public import SyncProtocol
 
-/// What an owner's storage said about the contents of a file when it was asked.
+/// The reply of an owner's storage about the contents of a file.
 public struct CloudAnswer: Equatable, Sendable, Encodable {
     public enum Finding: String, Equatable, Sendable, Encodable {
-        /// There, and as they were uploaded: the storage's hash says so, or somebody has read them.
+        /// The contents exist unchanged, according to the storage's hash or a full read.
         case present
-        /// There, and of the same size; whether they are the same, only reading them would tell.
+        /// The contents exist with the same size; only a full read would show whether they are unchanged.
         case alike
-        /// There, but in the bin.
+        /// The object is in the bin.
         case inBin
-        /// There, with another size or hash than what was uploaded.
+        /// The object exists, but its size or hash differs from the upload.
         case changed
-        /// The object is gone, and another one has its name; the next download takes that one for the file's.
+        /// The object is gone, and another one has its name; the next download uses that one for the file.
         case replaced
-        /// Neither the object nor anything of its name is there.
+        /// Neither the object nor another one with its name exists.
         case missing
-        /// The storage refuses the server's tokens, or there are none.
+        /// The storage rejects the server's tokens, or there are none.
         case refused
-        /// The storage could not be asked, or not in time.
+        /// The storage could not be asked in time.
         case unavailable
     }
 
     public var sharingGroupUUID: SharingGroupUUID
     public var finding: Finding
-    /// What differs, or why the storage could not be asked; absent if there is nothing to add.
+    /// The difference, or why the storage could not be asked; absent if there are no details.
     public var detail: String?
     public var askedAt: WireDate
 

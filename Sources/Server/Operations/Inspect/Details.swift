@@ -8,7 +8,9 @@ extension UserDetails: Report {
                 + "\(user.createdAt.iso8601)",
             "  devices    \(deviceUUIDs.map(\.rawValue).joined(separator: ", "))",
             "  tokens     "
-                + (hasCredentials ? "stored, sealed, version \(credentialsVersion)" : "none: has to sign in again")
+                + (hasCredentials
+                    ? "stored, sealed, version \(credentialsVersion)"
+                    : "none: the user has to sign in again")
                 + (user.hasOfflineAccess == false ? "; no refresh token: no offline access" : ""),
         ]
         if let cloudFolderName {
@@ -41,7 +43,7 @@ extension UserDetails: Report {
         return lines
     }
 
-    /// What there is to say of switches of the account; nothing of most users.
+    /// Lines about account switches; empty for most users.
     private var switches: [String] {
         var lines: [String] = []
         if let userAppID {
@@ -61,7 +63,7 @@ extension UserDetails: Report {
         }
         if ownedFiles.withoutBytes > 0 {
             lines.append(
-                "  no bytes   \(Quantity.of(ownedFiles.withoutBytes, "file")), until somebody uploads them again")
+                "  no bytes   \(Quantity.of(ownedFiles.withoutBytes, "file")), until they are uploaded again")
         }
         return lines
     }
@@ -72,14 +74,14 @@ extension GroupDetails: Report {
         var lines = [
             "group \(group.sharingGroupUUID)\(group.name.map { " “\($0)”" } ?? ""): master version "
                 + "\(group.masterVersion), since \(group.createdAt.iso8601)"
-                + (group.deleted ? "; ENDED" : "") + (imported ? "; taken over from an older server" : ""),
+                + (group.deleted ? "; ENDED" : "") + (imported ? "; imported from an older server" : ""),
             "  files      \(group.files) of \(Quantity.bytes(fileBytes)), and \(deletedFiles) deleted",
             "  waiting    \(Quantity.of(stagedChanges, "staged change")), "
                 + Quantity.of(invitations.count, "open invitation"),
         ]
         if let restoreMark {
             let version = restoredMasterVersion.map { " at master version \($0)" } ?? ""
-            lines.append("  restored   to an earlier state\(version): devices compare the mark \(restoreMark)")
+            lines.append("  restored   to an earlier state\(version): devices check the mark \(restoreMark)")
         }
         if let lastCommit {
             lines.append(
@@ -111,35 +113,35 @@ extension ListedWork: Report {
         let cause = requestID.map { ", for request \($0)" } ?? ""
         var lines = ["job \(jobID): \(sentence)", "  recorded   \(createdAt.iso8601)\(cause)"]
         switch state {
-        case .due: lines.append("  state      due since \(availableAt.iso8601): the jobs role takes it next")
-        case .waiting: lines.append("  state      put off until \(availableAt.iso8601)")
-        case .working: lines.append("  state      being done now, or again from \(availableAt.iso8601) on")
+        case .due: lines.append("  state      due since \(availableAt.iso8601): the jobs role will process it next")
+        case .waiting: lines.append("  state      postponed until \(availableAt.iso8601)")
+        case .working: lines.append("  state      in progress; can be retried from \(availableAt.iso8601)")
         case .intent:
-            lines.append("  state      an upload in progress; becomes work at \(availableAt.iso8601) if that dies")
+            lines.append("  state      guards an upload in progress; due at \(availableAt.iso8601) if the upload fails")
         }
         lines.append("  attempts   \(attempts)\(lastError.map { ", the last one failed: \($0)" } ?? "")")
         return lines
     }
 
-    /// What is to be done, and for whom.
+    /// The work and its user, as a sentence.
     var sentence: String {
-        let person = userName.map { "\($0) (user \(userID))" } ?? "user \(userID), who is gone"
+        let person = userName.map { "\($0) (user \(userID))" } ?? "user \(userID), who has been removed"
         let storage = storageType.map { " \($0.rawValue)" } ?? ""
         let object = objectID.map { "object \($0)" } ?? "the object named \(objectName ?? "?")"
         return switch kind {
         case .deleteObject: "delete \(object) from the\(storage) storage of \(person), unless something needs it"
-        case .hashObject: "find out by reading what \(object) in the\(storage) storage of \(person) is"
+        case .hashObject: "read \(object) in the\(storage) storage of \(person) to compute its hash"
         case .writeWarningFile: "write the initial file into the\(storage) storage of \(person)"
         case .writeIndexPage: "write the page that lists the files in the\(storage) storage of \(person)"
         case .sendPush:
             "notify \(pushTarget == "group" ? "the other members of a group, for" : "a device of") \(person)"
         case .removePushTopic: "remove the SNS topic of \(person)"
-        case .revokeGrant: "tell the provider that what \(person) had granted is no longer used"
+        case .revokeGrant: "revoke the former grant of \(person) at the provider"
         }
     }
 }
 
-/// The outcome of orders about jobs.
+/// The outcomes of retrying or dropping jobs.
 public struct JobOrders: Report {
     public struct Order: Encodable {
         public var jobID: Int64
@@ -151,7 +153,7 @@ public struct JobOrders: Report {
 
     private enum CodingKeys: CodingKey { case orders }
 
-    /// - Parameter done: what was done, as a word for people.
+    /// - Parameter done: the word for a successful outcome.
     public init(_ outcomes: [(jobID: Int64, outcome: OutboxOrderOutcome)], done: String) {
         orders = outcomes.map { Order(jobID: $0.jobID, outcome: $0.outcome) }
         self.done = done
@@ -164,15 +166,15 @@ public struct JobOrders: Report {
         return orders.map { order in
             switch order.outcome {
             case .done: "job \(order.jobID): \(done)"
-            case .notFound: "job \(order.jobID): there is none of that number; it may be done"
-            case .inUse: "job \(order.jobID): left alone, it is being done or belongs to an upload in progress"
+            case .notFound: "job \(order.jobID): not found; it may have been completed"
+            case .inUse: "job \(order.jobID): unchanged, because it is in progress or guards an upload in progress"
             }
         }
     }
 }
 
 extension String {
-    /// Without blanks at the end.
+    /// The text without trailing blanks.
     fileprivate var trimmed: String {
         var text = self
         while text.last == " " { text.removeLast() }

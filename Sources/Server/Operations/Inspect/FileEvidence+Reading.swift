@@ -3,7 +3,7 @@ public import Store
 public import SyncProtocol
 
 extension FileEvidence.Person {
-    /// A person with the name and account in a row, where both are NULL if the person has left the server.
+    /// A person with the name and account from a row; both are NULL if the person has left the server.
     fileprivate init(_ userID: UserID, _ row: borrowing Row) throws(StoreError) {
         self.init(
             userID: userID, name: try row.optionalString("display_name"),
@@ -12,7 +12,7 @@ extension FileEvidence.Person {
 }
 
 extension StoreSession {
-    /// Everything known about a file, in all groups; call in a snapshot.
+    /// All data about a file, in all groups; call it in a snapshot.
     public mutating func evidence(of file: FileUUID, at now: WireDate) throws(StoreError) -> FileEvidence {
         FileEvidence(
             fileUUID: file, committed: try committed(file), staged: try staged(file),
@@ -83,7 +83,7 @@ extension StoreSession {
         return found.map(\.committed)
     }
 
-    /// The members of a group, or only those who have used a device.
+    /// The members of a group, or only members who have used a device.
     private mutating func people(
         of groupID: SharingGroupID, device: DeviceUUID?
     ) throws(StoreError) -> [FileEvidence.Person] {
@@ -101,7 +101,7 @@ extension StoreSession {
         }
     }
 
-    /// The commit that led to a master version, if still stored: commits with an id are kept for a week, others until
+    /// The commit that created a master version, if still stored: commits with an id are kept for a week, others until
     /// the next one.
     private mutating func commit(
         _ version: MasterVersion, of groupID: SharingGroupID
@@ -150,7 +150,7 @@ extension StoreSession {
         }
     }
 
-    /// Until when the object of a deleted file's last version stays, unless something has to be tried again.
+    /// The time until which the object of a deleted file's last version stays; `nil` if its deletion is being retried.
     private mutating func contentsKept(
         of file: FileUUID, version: FileVersion, in groupID: SharingGroupID
     ) throws(StoreError) -> WireDate? {
@@ -198,7 +198,7 @@ extension StoreSession {
         }
     }
 
-    /// Work that concerns objects that the file refers to, or whose names identify them as the file's.
+    /// Work on objects that the file refers to, or whose names identify them as the file's.
     private mutating func outboxRows(
         concerning file: FileUUID, at now: WireDate
     ) throws(StoreError) -> [ListedWork] {

@@ -1,9 +1,9 @@
 public import Store
 public import SyncProtocol
 
-/// Everything the database knows about one file: the source for its history.
+/// All data about one file in the database: the source of its history.
 public struct FileEvidence: Equatable, Sendable, Encodable {
-    /// A person, by name and account type; never by tokens.
+    /// A person, by name and account type; never with tokens.
     public struct Person: Equatable, Sendable, Encodable {
         public var userID: UserID
         /// Absent if the person has left the server.
@@ -50,38 +50,39 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
         public var ownerIsMember: Bool
         public var checkSum: String?
         public var objectID: String?
-        /// Whether the owner's present account should have the bytes.
+        /// Whether the owner's current account should have the contents.
         public var contentState: ContentState
-        /// How the server fares with moving the bytes after a switch of accounts; absent if it does not move them.
+        /// The state of the server's move of the contents after an account switch; absent if the server does not move
+        /// them.
         public var serverMove: ServerMove?
         /// The object's name according to the protocol, as its owner sees it.
         public var objectName: String
         public var appMetaDataVersion: AppMetaDataVersion?
         /// The commit that last changed the file, if it is still stored.
         public var lastChange: Commit?
-        /// What phones were told when they wanted the contents and these were gone, by reason; kept for 90 days.
+        /// Replies to downloads that reported the contents as gone, by reason; kept for 90 days.
         public var gone: [Gone]
-        /// Until when the contents of the deleted file stay in the storage; absent if the file is not deleted, or its
-        /// contents are.
+        /// The time until which the contents of the deleted file stay in the storage; absent if the file is not
+        /// deleted, or its contents already are.
         public var contentsKeptUntil: WireDate?
     }
 
-    /// The server's own attempt to move the bytes of a file that waits for them.
+    /// The server's own attempt to move the contents of a file that waits for them.
     public struct ServerMove: Equatable, Sendable, Encodable {
-        /// Why it leaves the file to the phones; absent as long as it does not.
+        /// Why it leaves the file to the phones; absent while it does not.
         public var failure: String?
     }
 
-    /// Replies to downloads that said that contents are gone.
+    /// Replies to downloads that reported contents as gone.
     public struct Gone: Equatable, Sendable, Encodable {
         /// `fileRemovedOrRenamed` or `authTokenExpiredOrRevoked`.
         public var reason: GoneReason
-        /// The version that was asked for.
+        /// The requested version.
         public var fileVersion: FileVersion
         public var firstToldAt: WireDate
         public var lastToldAt: WireDate
         public var timesTold: Int64
-        /// The request that was told last, as both logs name it.
+        /// The last request that got this reply, by its identifier in both logs.
         public var lastRequestID: String?
     }
 

@@ -2,7 +2,7 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// Which files of a group to list.
+/// The files of a group to list.
 public struct FileFilter: Sendable {
     public var owner: UserID?
     /// Only deleted files, or only existing ones; `nil` for all.

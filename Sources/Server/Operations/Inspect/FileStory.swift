@@ -1,21 +1,20 @@
 import Store
 import SyncProtocol
 
-/// The history of one file, for people to read: what the database knows, and what its owner's storage says.
-///
-/// The database keeps the current state of a file and not its past, so the story says what must have happened, and says
-/// so where who or when is unknown: commits are remembered by their id for a week, and a group's newest commit until
-/// the next. A deletion in the owner's storage is noticed when a phone wants the contents, or when the storage is asked.
+/// The history of one file as readable text, from the database and the reply of its owner's storage. The database
+/// stores the current state of a file but not its past, so the story infers what happened, and states which persons or
+/// times are unknown: commits with an id are stored for a week, and a group's newest commit until the next. A deletion
+/// in the owner's storage is detected when a phone requests the contents, or when the storage is asked.
 public struct FileStory: Report {
     public var evidence: FileEvidence
-    /// What the owners' storages said; absent if they were not asked.
+    /// The replies of the owners' storages; absent if they were not asked.
     public var clouds: [CloudAnswer]?
     /// The story, in chronological order, then the current state.
     public var sentences: [String]
-    /// What can be done about what is not as it should be; empty if nothing has to be.
+    /// Remedies for problems; empty if there are none.
     public var remedies: [String]
 
-    /// - Parameter clouds: what the owners' storages said; `nil` if they were not asked.
+    /// - Parameter clouds: the replies of the owners' storages; `nil` if they were not asked.
     public init(_ evidence: FileEvidence, clouds: [CloudAnswer]? = nil) {
         self.evidence = evidence
         self.clouds = clouds
@@ -26,11 +25,11 @@ public struct FileStory: Report {
                 isOneOfSeveral: evidence.committed.count > 1)
         }
         var sentences = chapters.map(\.setting)
-        if evidence.committed.isEmpty { sentences.append("No group has a file of that UUID.") }
+        if evidence.committed.isEmpty { sentences.append("No group has a file with that UUID.") }
         sentences += Self.chronicle(chapters.flatMap(\.events) + Self.pending(evidence))
         sentences += chapters.flatMap(\.present)
         if clouds == nil, evidence.committed.contains(where: { $0.isAlive }) {
-            sentences.append("The storage was not asked whether the bytes are there (--no-clouds).")
+            sentences.append("The storage was not asked whether the contents exist (--no-clouds).")
         }
         self.sentences = sentences
         remedies = chapters.flatMap(\.remedies)
@@ -42,14 +41,14 @@ public struct FileStory: Report {
         return lines
     }
 
-    /// Something that happened.
+    /// An event in the history.
     struct Event {
-        /// `nil` if unknown: it is told after the event before it.
+        /// `nil` if unknown: the event follows the one before it.
         var time: WireDate?
         var sentence: String
     }
 
-    /// The sentences in the order of time; events of the same time, or of none, stay in their order.
+    /// The sentences in chronological order; events with equal or unknown times keep their order.
     private static func chronicle(_ events: [Event]) -> [String] {
         var latest = WireDate(secondsSince1970: 0)
         let dated = events.enumerated().map { number, event in
@@ -59,7 +58,7 @@ public struct FileStory: Report {
         return dated.sorted { ($0.time, $0.number) < ($1.time, $1.number) }.map(\.sentence)
     }
 
-    /// Changes that are not committed, and work in the outbox.
+    /// Uncommitted changes, and work in the outbox.
     private static func pending(_ evidence: FileEvidence) -> [Event] {
         let staged = evidence.staged.map { Event(time: $0.stagedAt, sentence: sentence(about: $0)) }
         let work = evidence.outbox.map { work in
@@ -76,15 +75,15 @@ public struct FileStory: Report {
         let what =
             switch staged.kind {
             case "upload": "uploaded version \(staged.fileVersion.map(\.description) ?? "?")"
-            case "undelete": "uploaded version \(staged.fileVersion.map(\.description) ?? "?"), which revives it,"
+            case "undelete": "uploaded version \(staged.fileVersion.map(\.description) ?? "?"), which undeletes it,"
             case "metadata": "changed the metadata to version \(staged.appMetaDataVersion.map(\.description) ?? "?")"
             default: "deleted version \(staged.fileVersion.map(\.description) ?? "?")"
             }
-        let place = staged.owner.map { " The bytes are in the storage of \($0.nameInStories)." } ?? ""
+        let place = staged.owner.map { " The contents are in the storage of \($0.nameInStories)." } ?? ""
         let commit = staged.batchUUID.map { "the rest of batch \($0)" } ?? "DoneUploads"
         return
-            "\(staged.stagedAt.iso8601): \(staged.person.nameInStories) \(what) on device \(staged.deviceUUID); this waits "
-            + "for \(commit), and nobody else sees it.\(place)"
+            "\(staged.stagedAt.iso8601): \(staged.person.nameInStories) \(what) on device \(staged.deviceUUID); the "
+            + "change waits for \(commit), and nobody else sees it.\(place)"
     }
 }
 

@@ -2,13 +2,13 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// Which groups to list.
+/// The groups to list.
 public struct GroupFilter: Sendable {
     /// A part of the name, case-insensitive.
     public var namePart: String?
     /// Groups that this user belongs to.
     public var member: UserID?
-    /// Whether groups that have ended are listed too.
+    /// Whether to list ended groups as well.
     public var includesDeleted: Bool
 
     public init(namePart: String? = nil, member: UserID? = nil, includesDeleted: Bool = false) {
@@ -37,7 +37,7 @@ public struct GroupDetails: Equatable, Sendable, Encodable {
         public var accountType: AccountType
         public var permission: Permission
         public var joinedAt: WireDate
-        /// The user whose storage takes the member's new files; absent if there is none.
+        /// The user whose storage receives the member's new files; absent if there is none.
         public var owningUserID: UserID?
     }
 
@@ -59,9 +59,10 @@ public struct GroupDetails: Equatable, Sendable, Encodable {
     public var lastCommit: LastCommit?
     /// Whether `syncctl import` imported it.
     public var imported: Bool
-    /// What Index reports of it; absent if the database has not been put back to an earlier state since its creation.
+    /// The mark that Index returns; absent if the database has not been reset to an earlier state since the group's
+    /// creation.
     public var restoreMark: String?
-    /// The master version at that time; Index reports it with the mark.
+    /// The master version at that time; Index returns it with the mark.
     public var restoredMasterVersion: Int64?
 
     public struct LastCommit: Equatable, Sendable, Encodable {
@@ -72,7 +73,7 @@ public struct GroupDetails: Equatable, Sendable, Encodable {
 }
 
 extension ListedGroup {
-    /// The columns of `sharing_groups` that ``init(_:)`` reads, beside the counts `member_count` and `file_count`.
+    /// The columns of `sharing_groups` that ``init(_:)`` reads, besides the counts `member_count` and `file_count`.
     static let columns: ColumnList = ["sharing_group_uuid", "name", "master_version", "is_deleted", "created_at"]
 
     init(_ row: borrowing Row) throws(StoreError) {

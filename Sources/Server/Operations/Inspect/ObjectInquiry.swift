@@ -5,10 +5,9 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Asks owners' storages, by a deadline, what they have of one file.
-///
-/// Two or three requests for each group of the file, which is one except for groups of older servers. Changes nothing but
-/// the tokens that it has to renew.
+/// Asks owners' storages about the contents of one file, until a deadline. It sends two or three requests for each
+/// group of the file; only files from older servers are in several groups. It changes nothing except tokens that it has
+/// to renew.
 public struct ObjectInquiry {
     private let store: MetadataStore
     private let storage: StorageRegistry
@@ -23,15 +22,15 @@ public struct ObjectInquiry {
         self.deadline = deadline
     }
 
-    /// What the storages say of a file, for each group where it exists, whose owner is known, and whose bytes should be
-    /// there.
+    /// The storages' replies about a file, for each group in which it exists, its owner is known, and its contents
+    /// should be stored.
     /// - Throws: ``StoreError``.
     public func ask(about file: FileUUID) throws -> [CloudAnswer] {
         try store.withSession { try $0.referredObjects(file: file) }
             .filter { $0.file.contentState == .stored }.compactMap(answer(about:))
     }
 
-    /// - Returns: `nil` if the owner is no user anymore, so that there is nobody to ask.
+    /// - Returns: `nil` if the owner is no longer a user.
     private func answer(about object: ReferredObject) throws -> CloudAnswer? {
         let owner = object.file.owningUser.userID
         guard let user = try store.withSession({ try $0.user(owner) }) else { return nil }
@@ -61,7 +60,7 @@ public struct ObjectInquiry {
             } catch .notFound {}
             if let described { return try compare(described, with: file) }
         }
-        // As downloads do.
+        // The same lookup as in downloads.
         let name = file.cloudName(.standard).rawValue
         guard let found = try opened.provider.find(name: name, in: opened.access),
             try store.withSession({ try !$0.isDoomed(found.objectID, of: file.owningUser) })
@@ -78,13 +77,13 @@ public struct ObjectInquiry {
         case .equal: return (object.isInBin ? .inBin : .present, nil)
         case .alike:
             if object.isInBin { return (.inBin, nil) }
-            // Somebody may have read it as it is.
+            // The object may have been read and hashed in its current state.
             let known = try store.withSession { try $0.knownContent(of: object.objectID, in: file.owningUser) }
             guard let known, known.providerHash == object.contentMark, let expected = file.checkSum else {
                 return (.alike, nil)
             }
             return known.checkSum == expected
-                ? (.present, nil) : (.changed, "\(expected) here, \(known.checkSum) read there")
+                ? (.present, nil) : (.changed, "\(expected) here, \(known.checkSum) read from the storage")
         }
     }
 }
@@ -93,12 +92,12 @@ extension CloudStorageError {
     /// Why a storage cannot be examined, for operators; without the provider's own text.
     var operatorsWord: String {
         switch self {
-        case .authorizationRevoked: "it refuses the server's tokens, or there are none"
-        case .rateLimited: "the provider asks us to wait"
+        case .authorizationRevoked: "it rejects the server's tokens, or there are none"
+        case .rateLimited: "the provider limits the rate of requests"
         case .timedOut: "timed out"
         case .rejected(let code): "rejected: \(code)"
         case .termsNotAccepted: "the owner has to accept the server's terms of service"
-        case .serverNotAllowed: "the configuration does not admit the server"
+        case .serverNotAllowed: "the configuration does not allow the owner's server"
         case .localFailure: "the tokens cannot be read"
         default: "unavailable"
         }

@@ -2,7 +2,7 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// An object in somebody's storage that a file refers to.
+/// An object in a user's storage that a file refers to.
 public struct ReferredObject: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var groupUUID: SharingGroupUUID
@@ -89,7 +89,7 @@ extension StoreSession {
             """, [.int(owner.rawValue), .text(objectID)], ReferredObject.init(_:))
     }
 
-    /// A file in each group where it exists; whether its object is known or not.
+    /// A file in each group where it exists, even if its object is unknown.
     public mutating func referredObjects(file: FileUUID) throws(StoreError) -> [ReferredObject] {
         try all(
             """
@@ -103,7 +103,7 @@ extension StoreSession {
             """, [.text(file.rawValue)], ReferredObject.init(_:))
     }
 
-    /// Existing files with objects, chosen at random and in the order of their owners; reads an index of all files.
+    /// Randomly chosen existing files with objects, in the order of their owners; reads an index of all files.
     ///
     /// - Parameter owner: only files in this user's storage.
     public mutating func sampledObjects(
@@ -148,10 +148,9 @@ extension StoreSession {
         ) { row throws(StoreError) in UserID(try row.number(0)) }
     }
 
-    /// Whether any row refers to an object in a user's storage: a file, a staged change, an upload in progress, work.
-    ///
-    /// A deleted file counts by its identifier: when its owner left or was removed, its objects stayed in their
-    /// storage. One that waits for its contents counts with its version, from whichever device these came.
+    /// Whether any row refers to an object in a user's storage: a file, a staged change, an upload in progress, work. A
+    /// deleted file counts by its identifier: when its owner left or was removed, its objects stayed in their storage.
+    /// A file that waits for its contents counts with its version, from any device.
     /// - Parameters:
     ///   - name: the object's original name.
     ///   - actualName: its actual name, which may be a spare one.
@@ -188,7 +187,7 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.flag(0) } ?? false
     }
 
-    /// Whether an object is a page that the jobs role keeps in an owner's folder.
+    /// Whether an object is an index page that the jobs role maintains in an owner's folder.
     public mutating func isIndexPage(_ objectID: String, of owner: UserID) throws(StoreError) -> Bool {
         try first(
             "SELECT 1 FROM index_pages WHERE user_id = ? AND ? IN (object_id, next_object_id)",
@@ -196,7 +195,7 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// What this database knows about where a left-over object came from.
+    /// The origin of an unreferenced object, as far as this database knows.
     public mutating func origin(
         of name: CloudFileName, createdAt: WireDate, in owner: UserID
     ) throws(StoreError) -> ObjectOrigin {
@@ -240,16 +239,16 @@ extension StoreSession {
     }
 }
 
-/// Where an object came from to which nothing refers, as far as the database knows.
+/// The origin of an unreferenced object, as far as the database knows.
 public struct ObjectOrigin: Equatable, Sendable {
-    /// The version that its file has; `nil` if there is no such file in that storage.
+    /// The version of its file; `nil` if there is no such file in that storage.
     public var committedVersion: FileVersion?
-    /// Whether its name is that of the present version of the file.
+    /// Whether its name is the name of the file's current version.
     public var hasPresentName: Bool
-    /// Whether the device in its name is one of somebody who may store files there.
+    /// Whether the device in its name belongs to a user who may store files there.
     public var isDeviceKnown: Bool
-    /// Whether it is of a time of which this database knows nothing: between a backup and its restoration.
+    /// Whether it is from a time that this database has no record of: between a backup and its restoration.
     public var isOfUnknownTime: Bool
-    /// Whether its owner came from an older server, which may go on with the same devices.
+    /// Whether its owner was imported from an older server, which may still run with the same devices.
     public var isOwnerImported: Bool
 }

@@ -2,13 +2,13 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// Which work to list.
+/// The work to list.
 public struct OutboxFilter: Sendable {
     public var kind: OutboxItem.Kind?
     public var user: UserID?
     /// Only work that is due now.
     public var isDue: Bool
-    /// Only what has failed at least once.
+    /// Only work that has failed at least once.
     public var isFailing: Bool
 
     public init(kind: OutboxItem.Kind? = nil, user: UserID? = nil, isDue: Bool = false, isFailing: Bool = false) {
@@ -29,7 +29,7 @@ public struct ListedWork: Equatable, Sendable, Encodable {
         case waiting
         /// In progress.
         case working
-        /// Guards an upload in progress: becomes work only if the upload dies.
+        /// Guards an upload in progress: becomes work only if the upload fails.
         case intent
     }
 
@@ -52,7 +52,7 @@ public struct ListedWork: Equatable, Sendable, Encodable {
     public var requestID: String?
 }
 
-/// The outcome of an operator's command on one piece of work.
+/// The outcome of an operator's command for one job.
 public enum OutboxOrderOutcome: String, Equatable, Sendable, Encodable {
     case done
     case notFound
@@ -112,7 +112,7 @@ extension StoreSession {
             createdAt: try row.date("created_at"), requestID: try row.optionalString("request_id"))
     }
 
-    /// Makes postponed work due at once; work in progress, or that guards an upload, is left unchanged.
+    /// Makes postponed work due at once; work in progress, or work that guards an upload, stays unchanged.
     public mutating func retryOutbox(_ jobID: Int64, at now: WireDate) throws(StoreError) -> OutboxOrderOutcome {
         let isFree = try isOutboxFree(jobID, at: now)
         guard isFree == true else { return isFree == nil ? .notFound : .inUse }
@@ -122,7 +122,7 @@ extension StoreSession {
         return .done
     }
 
-    /// Deletes work; work in progress, or that guards an upload, is left unchanged.
+    /// Deletes work; work in progress, or work that guards an upload, stays unchanged.
     public mutating func dropOutbox(_ jobID: Int64, at now: WireDate) throws(StoreError) -> OutboxOrderOutcome {
         let isFree = try isOutboxFree(jobID, at: now)
         guard isFree == true else { return isFree == nil ? .notFound : .inUse }

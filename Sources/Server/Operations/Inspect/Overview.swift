@@ -2,7 +2,7 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// Counts of everything; for operators.
+/// Counts of all data; for operators.
 public struct StoreOverview: Equatable, Sendable, Encodable {
     /// Users by account type.
     public var users: [String: Int]
@@ -12,7 +12,7 @@ public struct StoreOverview: Equatable, Sendable, Encodable {
     public var files: Int
     /// Deleted files, whose rows stay so that phones can learn about the deletion.
     public var deletedFiles: Int
-    /// Bytes of the current versions in people's own storage, as far as known.
+    /// The total size of the current versions in people's own storage, as far as known.
     public var fileBytes: Int64
     public var stagedChanges: Int
     public var openInvitations: Int
@@ -32,15 +32,15 @@ public struct OutboxOverview: Equatable, Sendable, Encodable {
     public var leased: Int
     /// Failed at least once.
     public var failing: Int
-    /// For how long the oldest due work has been due.
+    /// How long the oldest due work has been due.
     public var longestDueSeconds: Int64
-    /// Pushes that the services refuse although they know the devices.
+    /// Pushes that the services reject although they know the devices.
     public var refusedPushes = 0
     /// The reason of one of them, as in the column `last_error`.
     public var pushRefusal: String?
 }
 
-/// Counts of files, by which the largest table is read once.
+/// Counts of files, so that the largest table is read only once.
 struct FileTotals: Equatable {
     var current = 0
     var deleted = 0
@@ -49,7 +49,7 @@ struct FileTotals: Equatable {
 }
 
 extension StoreSession {
-    /// Counts everything. Reads whole tables, so it must not be called every second.
+    /// Counts all data. It reads whole tables, so it must not be called every second.
     public mutating func overview(at now: WireDate) throws(StoreError) -> StoreOverview {
         try overview(at: now, try fileTotals())
     }
@@ -68,7 +68,7 @@ extension StoreSession {
         } ?? FileTotals()
     }
 
-    /// Counts everything but files, which somebody has counted before.
+    /// Counts all data except files, which the caller has counted.
     mutating func overview(at now: WireDate, _ files: FileTotals) throws(StoreError) -> StoreOverview {
         var users: [String: Int] = [:]
         try query(
@@ -91,7 +91,7 @@ extension StoreSession {
             databaseVersion: database?.version ?? "")
     }
 
-    /// How much work is pending, and for how long.
+    /// The amount of pending work, and how long it has been pending.
     public mutating func outboxOverview(at now: WireDate) throws(StoreError) -> OutboxOverview {
         let found = try first(
             """

@@ -4,18 +4,18 @@ import SyncProtocol
 /// A part of a list.
 public struct Page<Item: Encodable>: Encodable {
     public var items: [Item]
-    /// What to pass as `--after` for the next part; absent if this was the last.
+    /// The value of `--after` for the next part; absent in the last part.
     public var nextAfter: String?
 
     /// - Parameters:
-    ///   - items: up to one more than `limit`, which shows that there are more.
-    ///   - key: what the list is ordered by.
+    ///   - items: up to one more than `limit`, to detect that there are more.
+    ///   - key: the value by which the list is ordered.
     public init(_ items: [Item], limit: Int, key: (Item) -> String) {
         self.items = Array(items.prefix(limit))
         nextAfter = items.count > limit ? self.items.last.map(key) : nil
     }
 
-    /// A table, and how to continue.
+    /// The table, and the option that continues the list.
     func lines(_ table: TextTable, of noun: String) -> [String] {
         if items.isEmpty { return ["no \(noun)"] }
         guard let nextAfter else { return table.lines }
@@ -25,7 +25,7 @@ public struct Page<Item: Encodable>: Encodable {
 
 extension Page: Report {
     public var lines: [String] {
-        // By the type, as an empty array is one of anything.
+        // By the type, because an empty array matches every element type.
         switch Item.self {
         case is ListedUser.Type: UserText.list(items as? [ListedUser] ?? [], self)
         case is ListedGroup.Type: GroupText.list(items as? [ListedGroup] ?? [], self)
@@ -38,14 +38,14 @@ extension Page: Report {
 }
 
 enum UserText {
-    /// What is unusual about the user: no offline access, limits that are near or reached.
+    /// Notes about the user: no offline access, limits that are near or reached.
     private static func notes(_ user: ListedUser) -> String {
         let near = user.quotas.filter(\.isNear).map { "\($0.quota) \($0.used)/\($0.limit)" }
         return ((user.hasOfflineAccess == false ? ["no offline access"] : []) + near).joined(separator: ", ")
     }
 
     static func list(_ users: [ListedUser], _ page: Page<some Encodable>) -> [String] {
-        var table = TextTable("USER", "NAME", "ACCOUNT", "ID THERE", "SINCE", "GROUPS", "DEVICES", "NOTES")
+        var table = TextTable("USER", "NAME", "ACCOUNT", "PROVIDER ID", "SINCE", "GROUPS", "DEVICES", "NOTES")
         for user in users {
             table.add(
                 "\(user.userID)", user.name, user.accountType.rawValue, user.providerUserID,

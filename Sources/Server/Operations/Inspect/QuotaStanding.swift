@@ -2,9 +2,9 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// How much of a quota a user has used.
+/// A user's usage of a quota.
 public struct QuotaStanding: Equatable, Sendable, Encodable {
-    /// From this percentage on, a user counts as near a limit.
+    /// At this percentage or above, a user counts as near a limit.
     static let nearPercent = 80
 
     /// One of ``Quota``.
@@ -29,7 +29,7 @@ public struct QuotaStanding: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// The usage of a user, in the order of ``Quota``; without quotas that have no limit.
+    /// A user's usage, in the order of ``Quota``; without quotas that have no limit.
     mutating func quotaStandings(
         of userID: UserID, _ quotas: Quotas, at now: WireDate
     ) throws(StoreError) -> [QuotaStanding] {
@@ -63,7 +63,7 @@ extension StoreSession {
     /// Users who are near a quota or have reached it, in the order of their numbers, after `after`, at most `limit` of
     /// them.
     ///
-    /// Examines every user, a page at a time: for operators.
+    /// It examines every user, a page at a time: for operators.
     public mutating func listUsersNearQuota(
         _ filter: UserFilter, after: UserID?, limit: Int, _ quotas: Quotas, at now: WireDate
     ) throws(StoreError) -> [ListedUser] {

@@ -1,6 +1,6 @@
-/// What a migration did.
+/// The result of a migration.
 public struct SchemaReport: Report {
-    /// Names of the steps that were applied now, in order.
+    /// Names of the newly applied steps, in order.
     public var applied: [String]
     /// Accounts of roles whose rights were changed.
     public var accounts: [String]

@@ -4,13 +4,13 @@ public import Store
 
 /// Users whose tokens are sealed with a key.
 public struct SealingKeyUse: Equatable, Sendable {
-    /// Its name, see ``SealingKey``.
+    /// The key's name, see ``SealingKey``.
     public var key: String
     public var users: Int
 }
 
 extension StoreSession {
-    /// The keys that users' tokens are sealed with, and that are not in `ring`.
+    /// The keys of sealed users' tokens that are not in `ring`.
     public mutating func sealingKeys(missingIn ring: KeyRing) throws(StoreError) -> [SealingKeyUse] {
         try all(
             """

@@ -1,6 +1,6 @@
 import Store
 
-/// The state of the installation: counts, and pending work.
+/// The state of the installation: counts and pending work.
 public struct Status: Report {
     public var serverVersion: String
     /// Number of the latest schema migration step.
@@ -37,11 +37,11 @@ public struct Status: Report {
             "files     \(counts.files) of \(Quantity.bytes(counts.fileBytes)), and \(counts.deletedFiles) deleted",
             "waiting   \(Quantity.of(counts.stagedChanges, "staged change")), "
                 + Quantity.of(counts.openInvitations, "open invitation"),
-            "outbox    \(outbox.due) due, \(outbox.leased) in progress, \(outbox.failing) that failed before"
-                + (outbox.due > 0 ? "; due for \(Quantity.seconds(outbox.longestDueSeconds)) at most" : ""),
+            "outbox    \(outbox.due) due, \(outbox.leased) in progress, \(outbox.failing) failed before"
+                + (outbox.due > 0 ? "; due for up to \(Quantity.seconds(outbox.longestDueSeconds))" : ""),
         ]
         if let maintenance { lines.insert(contentsOf: maintenance.lines, at: 0) }
-        if sandbox { lines.insert("SANDBOX: no call reaches a real cloud. Never for real people.", at: 0) }
+        if sandbox { lines.insert("SANDBOX: no call reaches a real cloud. Never use it for real people.", at: 0) }
         return lines
     }
 }

@@ -2,20 +2,20 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// A switch of accounts as operators see it.
+/// An account switch as operators see it.
 public struct ListedSwitch: Equatable, Sendable, Encodable {
-    /// How far the server is with moving the contents itself.
+    /// The progress of the server's own move of the contents.
     public struct Move: Equatable, Sendable, Encodable {
-        /// `moving`; `done`, if every file was tried; `failed`, if the account that was left cannot be read any more;
-        /// `ended`, if nobody wants it any more.
+        /// `moving`; `done`, if every file was tried; `failed`, if the former account can no longer be read; `ended`,
+        /// if the move is no longer needed.
         public var state: String
         public var filesMoved: Int64
         public var bytesMoved: Int64
-        /// Files whose turn is still to come.
+        /// Files that have not been tried yet.
         public var filesLeft: Int64
         /// Files that the server leaves to the phones.
         public var filesFailed: Int64
-        /// When the next file is due; while one is being moved, when its lease ends.
+        /// When the next file is due; during a move, the end of its lease.
         public var availableAt: WireDate
         public var lastError: String?
         public var begunAt: WireDate
@@ -29,15 +29,15 @@ public struct ListedSwitch: Equatable, Sendable, Encodable {
     public var fromAccountType: AccountType
     public var toAccountType: AccountType
     public var begunAt: WireDate
-    /// How many files the confirmation made wait; absent before.
+    /// The number of files that waited after the confirmation; absent before it.
     public var filesTotal: Int64?
-    /// How many files of the user wait for their bytes now.
+    /// The number of the user's files that still wait for their contents.
     public var filesAwaiting: Int64
-    /// When it was confirmed; absent before.
+    /// When it was confirmed; absent before that.
     public var confirmedAt: WireDate?
-    /// The switch that this one undoes; absent if it is no undo.
+    /// The switch that this one undoes; absent if it is not an undo.
     public var undoes: AccountSwitchID?
-    /// When it was undone; absent if it was not.
+    /// When it was undone; absent otherwise.
     public var undoneAt: WireDate?
     /// Absent if the server moves nothing.
     public var move: Move?
@@ -52,7 +52,7 @@ public struct SwitchDetails: Equatable, Sendable, Encodable {
         public var reason: String
     }
 
-    /// Files that are listed at most.
+    /// The maximum number of files to list.
     static let maximumFailedFiles = 1_000
 
     public var accountSwitch: ListedSwitch
@@ -62,8 +62,8 @@ public struct SwitchDetails: Equatable, Sendable, Encodable {
 extension StoreSession {
     /// Switches in the order of their numbers, after `after`, at most `limit` of them.
     /// - Parameters:
-    ///   - user: only theirs.
-    ///   - includesFinished: whether also those that are over.
+    ///   - user: only this user's switches.
+    ///   - includesFinished: whether to include finished switches.
     public mutating func listSwitches(
         of user: UserID? = nil, includesFinished: Bool, after: AccountSwitchID?, limit: Int
     ) throws(StoreError) -> [ListedSwitch] {
@@ -149,7 +149,7 @@ extension ListedSwitch {
 }
 
 extension ListedSwitch.Move {
-    /// In a few words.
+    /// A short text.
     var summary: String {
         let moved = "\(Quantity.of(Int(filesMoved), "file")) of \(Quantity.bytes(bytesMoved)) moved"
         let left = filesLeft > 0 ? ", \(filesLeft) left" : ""
@@ -165,7 +165,9 @@ extension SwitchDetails: Report {
             "switch \(listed.switchID) of user \(listed.userID) (\(listed.userName)), begun \(listed.begunAt.iso8601)",
             "  accounts   from \(listed.fromAccountType.rawValue) to \(listed.toAccountType.rawValue): \(listed.state)",
             "  files      "
-                + (listed.filesTotal.map { "\(listed.filesAwaiting) of \($0) wait for their bytes" } ?? "not confirmed"),
+                + (listed.filesTotal.map {
+                    "\(listed.filesAwaiting) of \($0) wait for their contents"
+                } ?? "not confirmed"),
             "  server     " + (listed.move?.summary ?? "moves nothing: devices upload"),
         ]
         if let id = listed.undoes { lines.append("  undoes     switch \(id)") }
@@ -193,19 +195,19 @@ enum SwitchText {
     }
 }
 
-/// What an operator's undo of a switch has done.
+/// The result of an operator's undo of a switch.
 public struct UndoneSwitch: Equatable, Sendable, Encodable {
     /// The switch that was undone.
     public var switchID: AccountSwitchID
-    /// The switch that the undo is.
+    /// The new switch that performs the undo.
     public var undoID: AccountSwitchID
     public var userID: UserID
-    /// The type of the account that is the active one again.
+    /// The type of the account that is active again.
     public var accountType: AccountType
     public var accountEpoch: AccountEpoch?
-    /// Files that wait for their bytes: those that were changed or added since the switch.
+    /// Files that wait for their contents: those changed or added since the switch.
     public var filesAwaiting: Int64
-    /// Whether the jobs role moves them out of the account that was active in the meantime.
+    /// Whether the jobs role moves them from the account that was active in the meantime.
     public var movesContents: Bool
 
     public init(_ undo: AccountSwitch, of undone: UndoableSwitch, movesContents: Bool) {
@@ -223,15 +225,15 @@ extension UndoneSwitch: Report {
     public var lines: [String] {
         let waiting =
             filesAwaiting == 0
-            ? "every file has its bytes again"
-            : "\(Quantity.of(Int(filesAwaiting), "file")) wait for their bytes"
+            ? "every file has its contents again"
+            : "\(Quantity.of(Int(filesAwaiting), "file")) wait for their contents"
                 + (movesContents
-                    ? ": the jobs role moves them back, once the person has signed in" : ": devices upload")
+                    ? ": the jobs role moves them back after the person has signed in" : ": devices upload")
         return [
             "switch \(switchID) of user \(userID) is undone, by switch \(undoID)",
             "  account    \(accountType.rawValue) again; the person has to sign in with it once",
             "  files      \(waiting)",
-            "  devices    those that came with the switch, or after it, have lost their grants and notifications",
+            "  devices    those added with or after the switch have lost their grants and notifications",
         ]
     }
 }

@@ -2,14 +2,14 @@ import MariaDB
 public import Store
 public import SyncProtocol
 
-/// Which users to list.
+/// The users to list.
 public struct UserFilter: Sendable {
     public var accountType: AccountType?
     /// A part of the name, case-insensitive.
     public var namePart: String?
     /// The provider's own identifier of the person, an exact match.
     public var providerUserID: String?
-    /// Members of this group only.
+    /// Only members of this group.
     public var group: SharingGroupUUID?
 
     public init(
@@ -34,8 +34,8 @@ public struct ListedUser: Equatable, Sendable, Encodable {
     public var devices: Int
     /// The user's usage of each quota; empty if none was requested.
     public var quotas: [QuotaStanding] = []
-    /// Whether the storage can be used while the user is away: a refresh token is stored, or a password or key. Absent if the
-    /// account has no storage, or if it is not known.
+    /// Whether the server can use the storage without the user: a refresh token, a password or a key is stored. Absent
+    /// if the account has no storage, or if unknown.
     public var hasOfflineAccess: Bool?
 }
 
@@ -47,16 +47,16 @@ public struct UserDetails: Equatable, Sendable, Encodable {
         public var name: String?
         public var permission: Permission
         public var joinedAt: WireDate
-        /// The user whose storage takes the user's new files; absent if there is none.
+        /// The user whose storage receives the user's new files; absent if there is none.
         public var owningUserID: UserID?
     }
 
-    /// What the user owns in one kind of storage.
+    /// The user's own files.
     public struct Files: Equatable, Sendable, Encodable {
         public var live: Int
         public var deleted: Int
         public var bytes: Int64
-        /// Those whose bytes have to be uploaded again after a switch of the account, or were given up.
+        /// Files whose contents must be uploaded again after an account switch, or were abandoned.
         public var withoutBytes: Int
     }
 
@@ -76,11 +76,11 @@ public struct UserDetails: Equatable, Sendable, Encodable {
     }
 
     public var user: ListedUser
-    /// The identity above the user's account; absent as long as no client has asked for it.
+    /// The identity above the user's account; absent until a client requests it.
     public var userAppID: UserAppID?
     /// How often the user has switched accounts.
     public var accountEpoch: AccountEpoch
-    /// The accounts before.
+    /// The former accounts.
     public var retiredAccounts: [RetiredAccount]
     public var openSwitches: [Switch]
     /// The user's devices with a grant to switch the account.

@@ -2,14 +2,14 @@ public import Posix
 import Store
 import SyncProtocol
 
-/// Maintenance of this host alone, by files that its nginx looks for (nginx/syncd-maintenance.conf): it needs neither the
-/// database nor a process of the server.
+/// Maintenance of only this host, through files that its nginx checks (nginx/syncd-maintenance.conf): it needs neither
+/// the database nor a process of the server.
 public struct HostMaintenance: Sendable {
-    /// Where nginx looks.
+    /// The folder that nginx checks.
     public static var standardFolder: String { HostedApp.current.maintenanceFolder }
 
     private let folder: String
-    /// The reply to all requests, while it is there.
+    /// The reply to all requests while the file exists.
     private var reply: String { folder + "/reply.json" }
     private var message: String { folder + "/message.txt" }
 
@@ -17,13 +17,13 @@ public struct HostMaintenance: Sendable {
         self.folder = folder
     }
 
-    /// The text for people; `nil` if this host is open.
+    /// The message for users; `nil` if this host is open.
     public var text: String? {
         guard AtomicFile.exists(reply), let bytes = try? TextFile.read(message) else { return nil }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// - Parameter text: one to which there is no `MaintenanceNotice.objection(to:)`.
+    /// - Parameter text: a message without a `MaintenanceNotice.objection(to:)`.
     /// - Throws: ``PosixError``.
     public func close(_ text: String) throws(PosixError) {
         let code = ErrorCode.maintenance

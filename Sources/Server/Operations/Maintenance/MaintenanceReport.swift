@@ -1,10 +1,10 @@
 public import Store
 
-/// Where the server is closed for maintenance, and what people are told.
+/// Where the server is closed for maintenance, and the messages for users.
 public struct MaintenanceReport: Report {
-    /// On all hosts; absent if it is open there.
+    /// The notice of all hosts; absent if it is open there.
     public var allHosts: MaintenanceNotice?
-    /// What this host alone says; absent if it is open.
+    /// The message of only this host; absent if it is open.
     public var thisHost: String?
 
     public init(allHosts: MaintenanceNotice?, thisHost: String?) {

@@ -1,6 +1,7 @@
 import SyncProtocol
 
-/// A message with what its row of the protocol's table and its parameters do not say about its endpoint; in `Endpoints`.
+/// A message with the parts of its endpoint's description that its row of the protocol's table and its parameters lack;
+/// in `Endpoints`.
 protocol DescribedRequest: RequestMessage {
     static var description: EndpointDescription { get }
 }
@@ -17,21 +18,21 @@ extension EndpointRoute {
         }
 }
 
-/// What the route table and the messages do not say about an endpoint.
+/// The parts of an endpoint's description that the route table and the messages lack.
 struct EndpointDescription {
     /// One sentence.
     var summary: String
     /// Whether the group's identifier must be a real UUID.
     var isGroupUUID = false
-    /// The object of a successful reply, wherever it is placed.
+    /// The object of a successful reply, in the body or in a header.
     var reply: JSON
     /// The statuses of successful replies with that object.
     var statuses = [200]
     /// The status of successful replies without an object; `statuses` has none then.
     var emptyStatus: Int?
-    /// A body, where the endpoint takes one.
+    /// The body, if the endpoint accepts one.
     var body: JSON?
-    /// Codes in addition to those that follow from route and parameters.
+    /// Codes in addition to those derived from route and parameters.
     var errors: Set<ErrorCode> = []
     /// Headers of a successful reply, in addition to those of every reply.
     var replyHeaders: [String: JSON] = [:]
@@ -42,7 +43,7 @@ struct EndpointDescription {
     /// Whether the reply can be 206, with a part of the body.
     var canBePartial = false
 
-    /// Every code that a request to the endpoint can get.
+    /// All codes that a request to the endpoint can receive.
     func codes(_ route: EndpointRoute) -> Set<ErrorCode> {
         var codes = ErrorCode.anywhere.union(errors)
         if !route.message.parameters.names.isEmpty { codes.formUnion(ErrorCode.parameters) }

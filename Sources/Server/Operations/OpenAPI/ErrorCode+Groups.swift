@@ -2,37 +2,37 @@ import SyncProtocol
 
 // Codes that occur together.
 extension ErrorCode {
-    /// On any endpoint: from the query as a whole, from nginx, from the database, and defects.
+    /// For any endpoint: about the query as a whole, from nginx, from the database, and defects.
     static let anywhere: Set<ErrorCode> = [
         .badRequest, .malformedQuery, .endpointUnknown, .notFound, .methodNotAllowed, .bodyTooLarge, .requestTooLong,
         .misdirectedRequest, .tooManyRequests, .busy, .internal, .serverError, .notImplemented, .serverUnavailable,
         .databaseUnavailable, .maintenance, .serverTimeout, .httpVersionNotSupported,
     ]
-    /// Where there are parameters.
+    /// For endpoints with parameters.
     static let parameters: Set<ErrorCode> = [
         .missingParameter, .repeatedParameter, .malformedParameter, .parameterTooLong, .parameterOutOfRange,
     ]
-    /// Where somebody signs in.
+    /// For endpoints that require signing in.
     static let signingIn: Set<ErrorCode> = [
         .missingHeader, .malformedHeader, .credentialsMissing, .signInTypeNotAllowed, .credentialsRejected,
         .tooManyFailedSignIns, .providerUnavailable, .providerPaused, .providerBusy, .providerCircuitOpen,
         .providerMisconfigured, .cloudTimeout, .quotaCodeExchangeRate, .serverNotAllowed,
         .serverAcceptsAnyPassword, .storagePermissionMissing, .storageUnusable, .storageTermsNotAccepted,
     ]
-    /// Where the caller must be a user.
+    /// For endpoints whose caller must be a user.
     static let users: Set<ErrorCode> = [
         .userUnknown, .accountRetired, .staleEpoch, .tooManyDevices, .tooManySimultaneousRequests,
     ]
-    /// Where tokens are exchanged.
+    /// For endpoints that exchange tokens.
     static let exchange: Set<ErrorCode> = [.authorizationCodeRejected, .storagePermissionMissing]
-    /// Where a change is staged.
+    /// For endpoints that stage a change.
     static let staging: Set<ErrorCode> = [.quotaStagedChanges, .quotaStagedBytes]
-    /// Where a cloud storage is used.
+    /// For endpoints that use a cloud storage.
     static let storage: Set<ErrorCode> = [
         .cloudAuthorizationRevoked, .cloudUnavailable, .cloudRateLimited, .cloudRefused, .cloudTimeout,
         .cloudQuotaExceeded, .storageTermsNotAccepted,
     ]
-    /// Where a batch of changes may be complete, so that the request commits it.
+    /// For requests that may complete a batch of changes, and so commit it.
     static let batches: Set<ErrorCode> = [
         .batchMismatch, .fileUnknown, .fileVersionMismatch, .appMetaDataVersionMismatch, .fileInOtherGroup,
         .ownerRemoved,

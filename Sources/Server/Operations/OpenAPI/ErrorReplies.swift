@@ -1,8 +1,8 @@
 import SyncProtocol
 
-/// The error replies of all endpoints: those that can carry the same codes are described once.
+/// The error replies of all endpoints: replies with the same set of codes are described once.
 struct ErrorReplies {
-    /// The name of each set of codes, which all have one status.
+    /// The name of each set of codes; all codes of a set have the same status.
     private let names: [[ErrorCode]: String]
 
     static func ofAllEndpoints() -> ErrorReplies {

@@ -1,10 +1,10 @@
 public import SyncProtocol
 
-/// How a server is doing, for whoever runs it: from its database, the counters of one host, and that host's certificates.
+/// The state of a server, for operators: from its database, the counters of one host, and that host's certificates.
 ///
-/// It contains no name of a person, a group or a file.
+/// It contains no names of people, groups or files.
 public struct ServerReport: Report {
-    /// Something that the report should be about, and is not.
+    /// A source that is missing from the report.
     public struct Gap: Error, Equatable, Sendable, Encodable {
         public enum Source: String, Equatable, Sendable, Encodable {
             case database
@@ -14,7 +14,7 @@ public struct ServerReport: Report {
 
         public var source: Source
         public var reason: String
-        /// What to do.
+        /// The advice.
         public var fix: String
 
         public init(_ source: Source, _ reason: String, fix: String) {
@@ -24,9 +24,9 @@ public struct ServerReport: Report {
         }
     }
 
-    /// By this host's clock if the database does not answer.
+    /// From this host's clock if the database does not answer.
     public var madeAt: WireDate
-    /// Of the program that made the report.
+    /// The version of the program that created the report.
     public var version: String
     /// Whether calls to providers go to emulated ones.
     public var sandbox: Bool
@@ -35,7 +35,7 @@ public struct ServerReport: Report {
     /// Absent if there are no metrics.
     public var metrics: MetricFigures?
     public var certificates: CertificateFigures
-    /// What is missing, and why.
+    /// The missing sources, with reasons.
     public var gaps: [Gap]
 
     public init(
@@ -69,23 +69,23 @@ public struct ServerReport: Report {
         return lines
     }
 
-    /// What is missing, for people.
+    /// The missing sources, as text.
     public var gapLines: [String] {
         gaps.flatMap { ["MISSING: \($0.source.words): \($0.reason)", "          do: \($0.fix)"] }
     }
 
-    static let sandboxNotice = "SANDBOX: no call reaches a real cloud. Never for real people."
+    static let sandboxNotice = "SANDBOX: no call reaches a real cloud. Never use it for real people."
 
-    /// The page with pictures, in UTF-8.
+    /// The page with charts, in UTF-8.
     public var page: [UInt8] { ReportPage(self).bytes }
 }
 
 extension ServerReport.Gap.Source {
-    /// For people.
+    /// The source's name, as text.
     var words: String {
         switch self {
-        case .database: "what the database says"
-        case .metrics: "what the server has counted"
+        case .database: "the database's figures"
+        case .metrics: "the server's metrics"
         case .certificates: "certificates"
         }
     }

@@ -1,7 +1,7 @@
 import Providers
 import SyncProtocol
 
-/// The first configuration of a server, as a person would have written it.
+/// The first configuration of a server, formatted as a person would write it.
 public enum ConfigurationText {
     /// The text of `syncd.json`; it contains no secret.
     public static func make(_ answers: SetupAnswers) -> String {
@@ -33,7 +33,7 @@ public enum ConfigurationText {
         return Value.object(members).text(indented: 0) + "\n"
     }
 
-    /// The members for the settings of one service; those whose keys have a dot are in an object.
+    /// The members for the settings of one service; keys with a dot become members of an object.
     private static func members(_ settings: [Setting], _ answers: SetupAnswers) -> [(String, Value)] {
         var plain: [(String, Value)] = []
         var sections: [(name: String, members: [(String, Value)])] = []
@@ -65,17 +65,17 @@ public enum ConfigurationText {
         }
     }
 
-    /// What makes an answer true in a configuration that is there.
+    /// The change that applies an answer to an existing configuration.
     static func change(_ setting: Setting, to answer: SetupAnswers.Answer) -> SettingChange? {
         member(setting, answer).map { SettingChange(key: $0.0, json: $0.1.compactText) }
     }
 
-    /// What tells an existing configuration where clients reach the server.
+    /// The change that sets the server's public URL in an existing configuration.
     static func change(publicURL: String) -> SettingChange {
         SettingChange(key: "publicURL", json: Value.text(publicURL).compactText)
     }
 
-    /// What lets the processes of an existing configuration keep metrics.
+    /// The change that turns on metrics in an existing configuration.
     static var metricsChange: SettingChange {
         SettingChange(key: "metrics.directory", json: Value.text(SetupPaths.metrics).compactText)
     }
@@ -135,7 +135,7 @@ public enum ConfigurationText {
             }
         }
 
-        /// On one line; of a value that is no object.
+        /// The value on one line; it must not be an object.
         var compactText: String {
             if case .list(let items) = self { return "[\(items.map(Self.quoted).joined(separator: ", "))]" }
             return text(indented: 0)

@@ -1,5 +1,5 @@
-/// SQL that only an administrator may run: it creates the database with its accounts, and removes them. It cannot be
-/// prepared with bound values, so names and passwords are quoted.
+/// SQL that only an administrator can run: it creates the database with its accounts, and removes them. These
+/// statements do not accept bound values, so names and passwords are quoted.
 public struct DatabaseStatements: Sendable {
     /// An account of the database, with its password.
     public struct Account: Sendable {
@@ -12,7 +12,7 @@ public struct DatabaseStatements: Sendable {
         }
     }
 
-    /// Accounts of MariaDB itself, which a configuration may name but which no removal may drop.
+    /// MariaDB's own accounts, which a configuration may name but no removal may drop.
     static let administrators: Set<String> = ["root", "mysql", "mariadb.sys"]
 
     private let name: String
@@ -20,9 +20,9 @@ public struct DatabaseStatements: Sendable {
     private let host: String
 
     /// - Parameters:
-    ///   - database: its name.
+    ///   - database: the database's name.
     ///   - owner: the user with all rights in it.
-    ///   - isLocal: whether connections come through the socket of this host; through TCP the server may be on any.
+    ///   - isLocal: whether connections use this host's socket; TCP connections may come from any host.
     public init(database: String, owner: String, isLocal: Bool) {
         name = database
         self.owner = owner
@@ -39,15 +39,15 @@ public struct DatabaseStatements: Sendable {
         "CREATE DATABASE IF NOT EXISTS \(Self.identifier(name)) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
     }
 
-    /// Creates the owner together with its privileges, so that there is never one without the other. An existing one gets
+    /// Creates the owner together with its privileges, so that neither exists without the other. An existing owner gets
     /// this password.
     public func createOwner(password: String) -> String {
         "GRANT ALL PRIVILEGES ON \(pattern).* TO \(account(owner)) IDENTIFIED BY \(Self.quoted(password))"
     }
 
-    /// Creates the accounts of the roles, without privileges yet, and lets the owner grant privileges in its own database:
-    /// `syncctl migrate` grants each role what it needs, whenever the tables change. An existing account keeps its
-    /// password.
+    /// Creates the accounts of the roles, without privileges yet, and lets the owner grant privileges in its own
+    /// database: `syncctl migrate` grants each role the privileges that it needs when the tables change. An existing
+    /// account keeps its password.
     public func createRoles(_ roles: [Account]) -> String {
         let accounts = roles.map {
             "CREATE USER IF NOT EXISTS \(account($0.user)) IDENTIFIED BY \(Self.quoted($0.password))"
@@ -56,7 +56,7 @@ public struct DatabaseStatements: Sendable {
             .joined(separator: ";\n")
     }
 
-    /// Drops the database, the owner, and the accounts of the roles, a statement a line.
+    /// Drops the database, the owner, and the accounts of the roles, one statement per line.
     public func removal(roles: [String]) -> [String] {
         let users = Set(roles + [owner]).subtracting(Self.administrators).sorted()
         return ["DROP DATABASE IF EXISTS \(Self.identifier(name));"]
@@ -74,7 +74,7 @@ public struct DatabaseStatements: Sendable {
         "`" + name.map { $0 == "`" ? "``" : String($0) }.joined() + "`"
     }
 
-    /// A text as an SQL literal, for sessions without NO_BACKSLASH_ESCAPES, as ours are.
+    /// A text as an SQL literal, for sessions without NO_BACKSLASH_ESCAPES, such as ours.
     private static func quoted(_ text: String) -> String {
         var result = "'"
         for character in text.unicodeScalars {

@@ -1,19 +1,19 @@
-/// What is on a host before setup begins.
+/// The state of a host before setup begins.
 public struct HostState: Sendable, Equatable {
-    /// What the configuration says that setup may be asked to change.
+    /// The settings in the configuration that setup can change.
     public struct Configuration: Sendable, Equatable {
-        /// Of the services in use, by the keys of their settings; of a secret only that there is one.
+        /// The settings of the services in use, by key; for a secret, only its existence.
         public var values: [String: SetupAnswers.Answer] = [:]
-        /// The files that it names, by the keys of the secrets.
+        /// The configured secret files, by the keys of the secrets.
         public var secretFiles: [String: String] = [:]
-        /// The keys of the account types with which people may sign in.
+        /// The keys of the account types that can sign in.
         public var enablingKeys: Set<String> = []
-        /// Whether it says where metrics are kept, or that there are none.
+        /// Whether it sets or disables the metrics.
         public var hasMetrics = false
-        /// Whether metrics are kept.
+        /// Whether metrics are enabled.
         public var keepsMetrics = false
         public var hasSandbox = false
-        /// Without a slash at its end.
+        /// Without a trailing slash.
         public var publicURL: String?
 
         public init() {}
@@ -23,7 +23,7 @@ public struct HostState: Sendable, Equatable {
     public struct Database: Sendable, Equatable {
         public var hasDatabase: Bool
         public var hasUser: Bool
-        /// Roles whose accounts exist, by the secrets with their passwords.
+        /// The existing role accounts, by the secrets with their passwords.
         public var roleUsers: Set<SecretName>
 
         public init(hasDatabase: Bool, hasUser: Bool, roleUsers: Set<SecretName> = []) {
@@ -33,11 +33,11 @@ public struct HostState: Sendable, Equatable {
         }
     }
 
-    /// `nil` if there is no configuration yet.
+    /// `nil` without a configuration.
     public var configuration: Configuration?
-    /// Which secrets are in their places.
+    /// The existing secrets.
     public var secrets: Set<SecretName> = []
-    /// Of these, the ones for which the answers have another one.
+    /// The existing secrets that the answers replace.
     public var replacedSecrets: Set<SecretName> = []
     /// Whether the folder of secrets exists.
     public var hasSecretsFolder = false
@@ -49,27 +49,28 @@ public struct HostState: Sendable, Equatable {
     public var isSandboxSiteEnabled = false
     /// The form in which the installed nginx expects HTTP/2 to be configured.
     public var http2Form = HTTP2Form.parameter
-    /// Whether programs on this host trust its own authority, if it has one for the host of the answers, and find the name.
+    /// Whether programs on this host trust its own authority for the host of the answers, and resolve the name.
     public var trustsOwnAuthority = false
     public var knowsName = true
     /// Contents of `nginx.conf`.
     public var nginxConfiguration = ""
-    /// How many connections each of nginx's processes accepts; `nil` if its configuration does not say so.
+    /// The limit of connections for each nginx process; `nil` if nginx's configuration does not set it.
     public var nginxConnections: Int?
     /// The template that the package installs.
     public var siteTemplate = ""
-    /// Whether certificate and key are where the answers say.
+    /// Whether the answers' certificate and key exist.
     public var hasCertificate = false
     /// Whether that certificate names an OCSP responder.
     public var certificateNamesResponder = false
     /// Whether the timer of the backups is enabled.
     public var makesBackups = false
-    /// Whether what runs started before the configuration or a secret was changed.
+    /// Whether running processes started before the configuration or a secret was changed.
     public var hasUnreadChanges = false
     public var otherApps: [OtherApp] = []
-    /// Hosts' names whose authority this host trusts, or that it finds by `/etc/hosts`, because of a trial, this one or one before.
+    /// Host names of this or an earlier trial whose authority this host trusts, or that it resolves through
+    /// `/etc/hosts`.
     public var trials: Set<String> = []
-    /// `nil` if setup is to leave database and user alone.
+    /// `nil` if setup must not change database and user.
     public var database: Database?
 
     public init() {}

@@ -14,28 +14,28 @@ public struct SecretName: RawRepresentable, Hashable, Sendable {
     public static let jobsDatabasePassword = SecretName(rawValue: "database-password-jobs")
     public static let sealingKey = SecretName(rawValue: "sealing-key")
 
-    /// All secrets that setup makes or copies.
+    /// All secrets that setup creates or copies.
     public static let all: [SecretName] =
         [.databasePassword, .sealingKey] + ofRoles
         + (Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings)).compactMap(SecretName.init)
 
-    /// The secret of a company's setting; `nil` if the setting is none that setup asks for.
+    /// The secret of a company's setting; `nil` if setup does not ask for the setting.
     init?(_ setting: Setting) {
         guard let name = setting.question?.fileName else { return nil }
         rawValue = name
     }
 
-    /// The secret of the setting with this key; `nil` if it is none that setup asks for.
+    /// The secret of the setting with this key; `nil` if setup does not ask for it.
     public init?(ofSetting key: String) {
         let settings = Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings)
         guard let name = settings.first(where: { $0.key == key }).flatMap(SecretName.init) else { return nil }
         self = name
     }
 
-    /// The passwords of the roles' own accounts in the database.
+    /// The passwords of the roles' own database accounts.
     public static let ofRoles: [SecretName] = [.apiDatabasePassword, .transferDatabasePassword, .jobsDatabasePassword]
 
-    /// The role whose account it is for, as the configuration names it; `nil` for other secrets.
+    /// The role whose account has this password, by its name in the configuration; `nil` for other secrets.
     public var role: String? {
         switch self {
         case .apiDatabasePassword: "api"
@@ -49,7 +49,7 @@ public struct SecretName: RawRepresentable, Hashable, Sendable {
     public var path: String { SetupPaths.secrets + "/" + rawValue }
 }
 
-/// Where things are on a Debian host, for the app that this process is about.
+/// Paths on a Debian host, for the app that this process manages.
 public enum SetupPaths {
     private static var app: HostedApp { .current }
 
@@ -61,13 +61,14 @@ public enum SetupPaths {
     public static var siteLink: String { "/etc/nginx/sites-enabled/\(app.siteName)" }
     /// The link's target.
     public static var siteLinkTarget: String { "../sites-available/\(app.siteName)" }
-    /// From the package.
+    /// Installed by the package.
     public static let siteTemplate = "/usr/share/syncserver/nginx/syncd.conf"
-    /// From the package `syncsandbox`.
+    /// Installed by the package `syncsandbox`.
     public static let sandboxSite = "/etc/nginx/sites-available/syncsandbox.conf"
     public static let sandboxSiteLink = "/etc/nginx/sites-enabled/syncsandbox.conf"
     public static let sandboxSiteLinkTarget = "../sites-available/syncsandbox.conf"
-    /// Of this host's own certificate authority for one host name: its certificate and key, and those of the server.
+    /// The folder of this host's own certificate authority for one host name: its certificate and key, and the
+    /// server's.
     public static func authority(of host: String) -> String { "\(authorities)/\(host)" }
     static var authorities: String { app.authorityFolder }
     public static var authorityTimer: String { app.unit("-authority.timer") }
@@ -76,17 +77,17 @@ public enum SetupPaths {
     public static var backupService: String { app.unit("-backup.service") }
     public static var target: String { app.unit(".target") }
     public static var service: String { app.unit(".service") }
-    /// Made by systemctl(1) when it enables the timer.
+    /// Created by systemctl(1) when it enables the timer.
     public static var backupTimerLink: String { "/etc/systemd/system/timers.target.wants/\(backupTimer)" }
-    /// Where the server's processes keep their metrics; their units make it.
+    /// The folder of the processes' metrics; their units create it.
     public static var metrics: String { app.runtimeFolder + "/metrics" }
-    /// The page with the numbers of all processes.
+    /// The metrics page of all processes.
     public static var metricsURL: String { "http://127.0.0.1:9180/metrics" + (app.name.map { "/\($0)" } ?? "") }
     public static var apiSocket: String { app.runtimeFolder + "/api.sock" }
     public static var transferSocket: String { app.runtimeFolder + "/transfer.sock" }
 
-    /// Where setup keeps a file as it was, when it replaces it; below the configuration's folder, which the removal of the
-    /// package empties.
+    /// The path at which setup keeps the previous version of a replaced file; in the configuration's folder, which the
+    /// package's removal empties.
     public static func previous(_ path: String) -> String {
         if path.hasPrefix(configurationFolder + "/") { return path + ".previous" }
         return "\(configurationFolder)/\(path.split(separator: "/").last ?? "file").previous"

@@ -1,7 +1,7 @@
-/// A setting of a configuration that is there, and what it is to be.
+/// A setting of an existing configuration, and its new value.
 public struct SettingChange: Sendable, Equatable {
-    /// Its name in the file; a dot stands between an object and its member.
+    /// Its name in the file; a dot separates an object and its member.
     public var key: String
-    /// The value in JSON, on one line; no secret.
+    /// The value as JSON, on one line; never a secret.
     public var json: String
 }

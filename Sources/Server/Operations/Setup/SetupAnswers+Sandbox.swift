@@ -1,7 +1,7 @@
 import Providers
 
 extension SetupAnswers {
-    /// Uses the apps that are registered in the sandbox: fixed, and not secret. docs/sandbox.md lists them.
+    /// Uses the apps that are registered in the sandbox; they are fixed and not secret. docs/sandbox.md lists them.
     public mutating func useSandbox() {
         settings = [:]
         for setting in Company.signIns.flatMap(\.settings) {

@@ -1,9 +1,10 @@
-/// The part of the plan that is about nginx and the certificate.
+/// The part of the plan about nginx and the certificate.
 extension SetupPlan {
-    /// The fewest connections of an nginx process that suit a server on the open Internet; Debian's have 768.
+    /// The minimum number of connections of an nginx process for a server on the open Internet; Debian's default is
+    /// 768.
     public static let leastConnections = 4_096
 
-    /// - Returns: the site as it will be.
+    /// - Returns: the future site.
     mutating func planSite(
         _ answers: SetupAnswers, _ host: HostState
     ) throws(SiteText.UnknownTemplate) -> SitePresence {
@@ -13,7 +14,7 @@ extension SetupPlan {
         if host.site == nil {
             actions.append(.write(path: SetupPaths.site, text: wanted))
         } else if host.site == wanted {
-            kept.append("\(SetupPaths.site) is there")
+            kept.append("\(SetupPaths.site) exists")
         } else if let present = host.site, !SiteText.isUnchanged(present, template: host.siteTemplate) {
             site = SitePresence(present)
             leaveAlone(site, answers, host)
@@ -44,8 +45,8 @@ extension SetupPlan {
         }
         let least = Self.leastConnections
         remaining.append(
-            "Each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out. Before people "
-                + "use this server: "
+            "Each of nginx's processes accepts only \(connections) connections: one client that opens as many locks "
+                + "out all others. Before people use this server: "
                 + (changed != nil
                     ? "syncctl setup --nginx-connections"
                     : "worker_connections \(least); and worker_rlimit_nofile \(2 * least); in nginx's configuration"))
@@ -70,7 +71,7 @@ extension SetupPlan {
     private mutating func planOwnAuthority(_ answers: SetupAnswers, _ host: HostState) {
         guard answers.certificate == .ownAuthority else { return }
         if host.hasCertificate {
-            kept.append("the certificate of this host's own authority is there")
+            kept.append("the certificate from this host's own authority exists")
         } else {
             actions.append(.issueCertificate)
         }
@@ -79,8 +80,8 @@ extension SetupPlan {
             if !host.knowsName { actions.append(.makeNameKnown) }
         }
         remaining.append(
-            "This certificate is for a trial: phones refuse it until they trust the authority, as `syncctl authority show` says. "
-                + "For people: a name in DNS, and syncctl setup --certbot.")
+            "This certificate is for a trial: phones reject it until they trust the authority, as `syncctl authority "
+                + "show` explains. For real users: a DNS name, and syncctl setup --certbot.")
     }
 
     private func wantedSite(
@@ -91,7 +92,7 @@ extension SetupPlan {
                 host.siteTemplate, host: answers.host, certificate: answers.certificate,
                 staples: host.certificateNamesResponder, balancers: answers.balancers ?? [])
         }
-        // Until the new host has its certificate, the former one is served.
+        // Until the new host has its certificate, nginx serves the former site.
         if let present = host.site, SitePresence(present).certificate != nil {
             return SiteText.adding(challengeFor: answers.host, to: present)
         }
@@ -99,21 +100,21 @@ extension SetupPlan {
     }
 
     private mutating func leaveAlone(_ site: SitePresence, _ answers: SetupAnswers, _ host: HostState) {
-        kept.append("\(SetupPaths.site) is there, was changed by an administrator, and is left alone")
+        kept.append("\(SetupPaths.site) exists, was changed by an administrator, and stays unchanged")
         if let text = host.site, let form = SiteText.form(of: text), form != host.http2Form {
             remaining.append(SiteText.advice(for: host.http2Form))
         }
         let files = SiteText.files(of: answers.certificate, host: answers.host)
         if let balancers = answers.balancers, balancers != site.balancers {
             remaining.append(
-                "\(SetupPaths.site) was changed by an administrator and is left alone. Its listeners, and who may send the PROXY "
-                    + "protocol, are to be changed by hand: \(SetupPaths.siteTemplate) has the lines.")
+                "\(SetupPaths.site) was changed by an administrator and stays unchanged. Change its listeners, and "
+                    + "the senders of the PROXY protocol, by hand: \(SetupPaths.siteTemplate) contains the lines.")
         }
         if site.host != answers.host || site.certificate != answers.certificate {
             remaining.append(
                 """
-                \(SetupPaths.site) was changed by an administrator and is left alone. Put in there by hand, and \
-                `nginx -t && systemctl reload nginx`:
+                \(SetupPaths.site) was changed by an administrator and stays unchanged. Add these lines by hand, and \
+                run `nginx -t && systemctl reload nginx`:
                   server_name \(answers.host);
                   ssl_certificate \(files.certificate);
                   ssl_certificate_key \(files.key);
@@ -121,12 +122,12 @@ extension SetupPlan {
         }
         if !site.isMonitored {
             remaining.append(
-                "\(SetupPaths.site) lacks what this host's own monitoring asks: add the line `include "
-                    + "syncd/syncd-metrics.conf;` outside of all blocks, and `nginx -t && systemctl reload nginx`.")
+                "\(SetupPaths.site) lacks the page for this host's monitoring: add the line `include "
+                    + "syncd/syncd-metrics.conf;` outside of all blocks, and run `nginx -t && systemctl reload nginx`.")
         }
     }
 
-    /// At the end, when the server runs: whoever looks for a certificate may not find one at once.
+    /// At the end, with the server running, because obtaining a certificate may fail or take long.
     mutating func planCertificate(_ answers: SetupAnswers, _ host: HostState) {
         guard !host.hasCertificate, answers.certificate != .ownAuthority else { return }
         let files = SiteText.files(of: answers.certificate, host: answers.host)
@@ -135,18 +136,18 @@ extension SetupPlan {
         case (.letsEncrypt, nil):
             remaining.append(
                 """
-                Get a certificate: apt install certbot, and then run this setup again with --certbot; or, before it,
+                Obtain a certificate: apt install certbot, and then run this setup again with --certbot; or first run
                   certbot certonly --webroot --webroot-path \(SetupPaths.webroot) --domain \(answers.host) \
                 --deploy-hook 'systemctl reload nginx'
                 """)
         case (.files, _), (.ownAuthority, _):
             remaining.append(
-                "Put the certificate into \(files.certificate) and its key into \(files.key), and run this setup again."
+                "Store the certificate in \(files.certificate) and its key in \(files.key), and run this setup again."
             )
         }
     }
 
-    /// Asks the server at the end, as far as it has to answer.
+    /// Adds the final requests to the server, as far as it has to answer.
     mutating func planChecks(_ answers: SetupAnswers, _ host: HostState, site: SitePresence) {
         let keepsMetrics = host.configuration.map { $0.keepsMetrics || !$0.hasMetrics } ?? true
         if site.isMonitored, keepsMetrics { actions.append(.check(.monitoring)) }

@@ -1,29 +1,29 @@
 import HTTPTransport
 import Providers
 
-/// What setup does, in order. Creating the plan changes nothing.
+/// The actions of setup, in order. Creating the plan changes nothing.
 public struct SetupPlan: Sendable, Equatable {
     public enum Action: Sendable, Equatable {
         case makeSecretsFolder
         /// A password or key of random bytes.
         case makeSecret(SecretName)
         case copySecret(SecretName, SetupAnswers.SecretSource)
-        /// As it is copied, in place of another one.
+        /// A copied secret, which replaces another one.
         case replaceSecret(SecretName, SetupAnswers.SecretSource)
         case createDatabase
-        /// With all privileges in the database, and none elsewhere.
+        /// With all privileges in the database and none elsewhere.
         case createDatabaseUser
         /// Accounts for the roles, which get their privileges with the tables.
         case createRoleUsers
         case write(path: String, text: String)
-        /// All else in the configuration stays as it is written.
+        /// The rest of the configuration stays unchanged.
         case changeConfiguration([SettingChange])
-        /// A certificate of this host's own authority, which is made if it is missing.
+        /// A certificate from this host's own authority, which is created if missing.
         case issueCertificate
         case trustAuthority
-        /// Lets programs on this host find the host's name, at the loopback address.
+        /// Lets the host's name resolve to the loopback address on this host.
         case makeNameKnown
-        /// Programs on this host neither trust the authorities of former trials any more, nor find those names.
+        /// Removes the authorities and names of former trials from this host.
         case forgetTrials(Set<String>)
         /// The text of `nginx.conf` with more connections.
         case raiseNginxConnections(text: String)
@@ -32,12 +32,12 @@ public struct SetupPlan: Sendable, Equatable {
         case migrate
         /// nginx reloads its configuration, if it accepts it.
         case reloadNginx
-        /// With certbot. Afterwards there is more to do: a new plan says what.
+        /// With certbot. The further steps need a new plan.
         case obtainCertificate(SetupAnswers.CertificateRequest)
         case startUnits
-        /// Every hour, and one now.
+        /// One now, and one every hour.
         case startBackups
-        /// The running processes read the configuration again, after another check.
+        /// The running processes reload the configuration after another check.
         case reloadServer
         case check(Check)
     }
@@ -46,26 +46,26 @@ public struct SetupPlan: Sendable, Equatable {
         case configuration
         case database
         case nginx
-        /// What this host's own monitoring asks.
+        /// The page for this host's monitoring.
         case monitoring
         /// HealthCheck, over HTTPS and by the host's name.
         case health
     }
 
     public var actions: [Action] = []
-    /// What existed already and is left unchanged, as sentences.
+    /// What already exists and stays unchanged, as sentences.
     public var kept: [String] = []
-    /// What only a person can do, as sentences.
+    /// The steps that only a person can do, as sentences.
     public var remaining: [String] = []
-    /// Why setup cannot continue; nothing is done then.
+    /// Why setup cannot continue; it then does nothing.
     public var obstacles: [String] = []
 
     public init() {}
 }
 
 extension SetupPlan {
-    /// Decides what is to be done. What exists already is kept, since the operator may have changed it; but a site that is
-    /// still as setup wrote it follows the answers, and so do the settings and secrets that the answers are about.
+    /// Plans the actions. Existing files are kept, because the operator may have changed them; but a site unchanged
+    /// since setup wrote it follows the answers, and so do the settings and secrets that the answers contain.
     public init(_ answers: SetupAnswers, on host: HostState) throws(SiteText.UnknownTemplate) {
         self.init()
         obstacles = answers.problems()
@@ -76,7 +76,8 @@ extension SetupPlan {
         actions += [.check(.configuration), .check(.database), .migrate]
         let site = try planSite(answers, host)
         actions.append(.startUnits)
-        // What runs is also behind if setup was interrupted before its reload, or somebody forgot theirs.
+        // Running processes are also outdated if setup was interrupted before its reload, or if an operator forgot to
+        // reload.
         if host.configuration != nil, host.hasUnreadChanges || actions.contains(where: \.needsReload) {
             actions.append(.reloadServer)
         }
@@ -85,23 +86,24 @@ extension SetupPlan {
         } else if answers.makesBackups {
             actions.append(.startBackups)
         } else {
-            remaining.append("Have a backup made every hour: systemctl enable --now \(SetupPaths.backupTimer)")
+            remaining.append("Turn on a backup every hour: systemctl enable --now \(SetupPaths.backupTimer)")
         }
         planChecks(answers, host, site: site)
         planCertificate(answers, host)
         if actions.contains(.makeSecret(.sealingKey)) {
             remaining.append(
-                "Keep a copy of \(SecretName.sealingKey.path) on another machine: without it all stored tokens are "
+                "Keep a copy of \(SecretName.sealingKey.path) on another machine: without it, all stored tokens are "
                     + "lost, and all owners have to sign in again.")
         }
         if answers.sandbox != nil || host.configuration?.hasSandbox == true {
             remaining.append(
                 "This server uses the SANDBOX and reaches no real cloud. For real people: remove sandbox from "
-                    + "\(SetupPaths.configuration), and put in the ids and secrets of your own apps.")
+                    + "\(SetupPaths.configuration), and set the ids and secrets of your own apps.")
         }
     }
 
-    /// Apps share neither a name nor a database: nginx would serve one of them only, and the removal of one would delete the other's.
+    /// Apps must share neither a name nor a database: nginx would serve only one of them, and the removal of one would
+    /// delete the other's data.
     private mutating func planBeside(_ others: [OtherApp], _ answers: SetupAnswers) {
         if let objection = OtherApp.objection(toHost: answers.host, among: others) {
             obstacles.append("\(answers.host) \(objection): choose another one with --host")
@@ -110,8 +112,8 @@ extension SetupPlan {
         for other in others {
             for thing in other.database.map(own.common) ?? [] {
                 obstacles.append(
-                    "\(thing) is that of the app \(other.label): each app needs its own, with --database-name and --database-user, "
-                        + "or in \(SetupPaths.configuration)")
+                    "\(thing) belongs to the app \(other.label): each app needs its own, with --database-name and "
+                        + "--database-user, or in \(SetupPaths.configuration)")
             }
         }
     }
@@ -120,13 +122,13 @@ extension SetupPlan {
         if !host.hasSecretsFolder { actions.append(.makeSecretsFolder) }
         for name in [SecretName.databasePassword, .sealingKey] {
             if host.secrets.contains(name) {
-                kept.append("\(name.path) is there")
+                kept.append("\(name.path) exists")
             } else if name == .databasePassword, host.database?.hasUser == true {
                 obstacles.append(
-                    "the database user \(answers.databaseUser) exists, and its password is not in \(name.path): put it "
-                        + "there (mode 0600), or drop the user")
+                    "the database user \(answers.databaseUser) exists, but its password is not in \(name.path): store "
+                        + "it there (mode 0600), or drop the user")
             } else if name == .databasePassword, host.database == nil {
-                obstacles.append("put the password of the database user into \(name.path) (mode 0600) first")
+                obstacles.append("first store the database user's password in \(name.path) (mode 0600)")
             } else {
                 actions.append(.makeSecret(name))
             }
@@ -139,7 +141,7 @@ extension SetupPlan {
             if let source, host.replacedSecrets.contains(name) {
                 actions.append(.replaceSecret(name, source))
             } else if host.secrets.contains(name) {
-                kept.append("\(name.path) is there")
+                kept.append("\(name.path) exists")
             } else if let source {
                 actions.append(.copySecret(name, source))
             } else if host.configuration?.values[setting.key] == nil {
@@ -148,7 +150,7 @@ extension SetupPlan {
         }
     }
 
-    /// Accounts of roles are created only with a new configuration: an existing one may lack them for a reason.
+    /// Role accounts are created only with a new configuration: an existing one may omit them for a reason.
     private func makesRoleUsers(_ answers: SetupAnswers, _ host: HostState) -> Bool {
         answers.usesRoleAccounts && host.configuration == nil && host.database != nil
     }
@@ -157,11 +159,11 @@ extension SetupPlan {
         guard makesRoleUsers(answers, host) else { return }
         for name in SecretName.ofRoles {
             if host.secrets.contains(name) {
-                kept.append("\(name.path) is there")
+                kept.append("\(name.path) exists")
             } else if host.database?.roleUsers.contains(name) == true {
                 obstacles.append(
-                    "the database user \(answers.databaseUser(ofRole: name.role ?? "")) exists, and its password is not in "
-                        + "\(name.path): put it there (mode 0600), or drop the user")
+                    "the database user \(answers.databaseUser(ofRole: name.role ?? "")) exists, but its password is "
+                        + "not in \(name.path): store it there (mode 0600), or drop the user")
             } else {
                 actions.append(.makeSecret(name))
             }
@@ -170,22 +172,22 @@ extension SetupPlan {
 
     private mutating func planDatabase(_ answers: SetupAnswers, _ host: HostState) {
         guard let database = host.database else {
-            kept.append("database and user are left as they are")
+            kept.append("database and user stay unchanged")
             return
         }
         if database.hasDatabase {
-            kept.append("the database \(answers.databaseName) is there")
+            kept.append("the database \(answers.databaseName) exists")
         } else {
             actions.append(.createDatabase)
         }
         if database.hasUser {
-            kept.append("the database user \(answers.databaseUser) is there, with the rights that it has")
+            kept.append("the database user \(answers.databaseUser) exists; its rights stay unchanged")
         } else {
             actions.append(.createDatabaseUser)
         }
         guard makesRoleUsers(answers, host) else { return }
         if database.roleUsers.isSuperset(of: SecretName.ofRoles) {
-            kept.append("the database users of the roles are there")
+            kept.append("the database users of the roles exist")
         } else {
             actions.append(.createRoleUsers)
         }
@@ -198,19 +200,20 @@ extension SetupPlan {
         if !answers.hasStorage {
             let names = Company.all.filter { $0.signIn?.makeStorage != nil }.map(\.name)
             obstacles.append(
-                "at least one of \(names.dropLast().joined(separator: ", ")) and \(names.last ?? "") is needed, for storage"
+                "at least one of \(names.dropLast().joined(separator: ", ")) and \(names.last ?? "") is required, for "
+                    + "storage"
             )
         }
         actions.append(.write(path: SetupPaths.configuration, text: ConfigurationText.make(answers)))
     }
 
-    /// What the answers change in a configuration that is there: the settings that they are about, and no others.
+    /// The answers' changes to an existing configuration: only the settings that they contain.
     private mutating func planChanges(
         _ answers: SetupAnswers, _ present: HostState.Configuration, formerHost: String?
     ) {
         if answers.sandbox != nil, !present.hasSandbox {
             obstacles.append(
-                "\(SetupPaths.configuration) is for real providers; --sandbox is for a server that is set up anew")
+                "\(SetupPaths.configuration) is for real providers; --sandbox is only for a new server")
             return
         }
         var changes: [SettingChange] = []
@@ -228,14 +231,14 @@ extension SetupPlan {
         }
         if !present.hasMetrics { changes.append(ConfigurationText.metricsChange) }
         if changes.isEmpty {
-            kept.append("\(SetupPaths.configuration) is there")
+            kept.append("\(SetupPaths.configuration) exists")
         } else {
             actions.append(.changeConfiguration(changes))
         }
     }
 
-    /// The public address to put into the configuration: the operator's, or that of another host if it was that of the former
-    /// one; `nil` if it stays as it is.
+    /// The new public address for the configuration: the operator's, or the new host's if the old one was the former
+    /// host's; `nil` if it stays unchanged.
     private static func newPublicURL(
         _ answers: SetupAnswers, _ present: HostState.Configuration, formerHost: String?
     ) -> String? {
@@ -246,13 +249,13 @@ extension SetupPlan {
         return wanted == present.publicURL ? nil : wanted
     }
 
-    /// `nil` if the configuration says what the answers say.
+    /// `nil` if the configuration already matches the answers.
     private static func change(
         _ setting: Setting, _ answers: SetupAnswers, _ present: HostState.Configuration
     ) -> SettingChange? {
         guard let answer = answers.settings[setting.key] else { return nil }
         if case .secret(let source) = answer {
-            // Without a new one, the configuration may have its own way of naming it.
+            // Without a new secret, the configuration may name the existing one in its own way.
             if source == nil, present.values[setting.key] != nil { return nil }
             if present.secretFiles[setting.key] == SecretName(setting)?.rawValue { return nil }
         } else if present.values[setting.key] == answer {
@@ -263,10 +266,10 @@ extension SetupPlan {
 }
 
 extension SetupPlan.Action {
-    /// Whether there is more to do afterwards than can be known before.
+    /// Whether further steps can only be planned afterwards.
     public var needsNewPlan: Bool { if case .obtainCertificate = self { true } else { false } }
 
-    /// Whether running processes have to read what it changes.
+    /// Whether running processes must reload its changes.
     fileprivate var needsReload: Bool {
         switch self {
         case .changeConfiguration, .copySecret, .replaceSecret: true

@@ -1,14 +1,14 @@
 import Store
 
-/// What nginx's site says about the host that was set up: the answers of last time.
+/// The answers of the last setup, read from nginx's site.
 public struct SitePresence: Sendable, Equatable {
-    /// The first name that it serves; `nil` if there is no site, or it has none.
+    /// The first name that it serves; `nil` without a site or a name.
     public private(set) var host: String?
-    /// `nil` if it serves plain HTTP only.
+    /// `nil` if it serves only plain HTTP.
     public private(set) var certificate: SetupAnswers.Certificate?
-    /// The load balancers whose PROXY protocol it reads.
+    /// The load balancers from which it accepts the PROXY protocol.
     public private(set) var balancers: [String] = []
-    /// Whether it has what this host's own monitoring asks.
+    /// Whether it has the page for this host's monitoring.
     public private(set) var isMonitored = false
 
     /// - Parameter site: the text of `sites-available/syncd.conf`.
@@ -25,7 +25,7 @@ public struct SitePresence: Sendable, Equatable {
         if let served, served.all("listen").contains(where: { $0.contains("proxy_protocol") }) {
             balancers = served.all("set_real_ip_from").compactMap(\.first)
         }
-        // The pages of added apps are in the site of the package's.
+        // The site of the package's app contains the pages of added apps.
         isMonitored =
             HostedApp.current.name != nil
             || site.split(separator: "\n").contains { line in

@@ -1,14 +1,15 @@
 /// The directive that turns on HTTP/2, which depends on nginx's version.
 public enum HTTP2Form: Sendable, Equatable {
-    /// `http2 on;` in the server's block: from nginx 1.25.1 on, which warns of the other form at each start and reload.
+    /// `http2 on;` in the server's block: since nginx 1.25.1, which warns about the other form at each start and
+    /// reload.
     case directive
-    /// `listen 443 ssl http2;`: up to nginx 1.25.0, which does not know the directive.
+    /// `listen 443 ssl http2;`: until nginx 1.25.0, which does not support the directive.
     case parameter
 
     private static let firstWithDirective = [1, 25, 1]
 
-    /// - Parameter version: what `nginx -v` prints, such as `nginx version: nginx/1.22.1`. Without a version in it the form is
-    ///   ``parameter``, which newer releases accept, too.
+    /// - Parameter version: the output of `nginx -v`, such as `nginx version: nginx/1.22.1`. Without a version in it,
+    ///   the form is ``parameter``, which newer releases also accept.
     public init(ofNginx version: String) {
         let name = "nginx/"
         let start = version.firstRange(of: name)?.upperBound ?? version.endIndex
@@ -17,18 +18,18 @@ public enum HTTP2Form: Sendable, Equatable {
     }
 }
 
-/// The template has the form of newer releases; a site has the one of the nginx that reads it.
+/// The template has the form for newer releases; a site has the form for the nginx that reads it.
 extension SiteText {
     private static let directive = "    http2 on;               # before nginx 1.25.1: listen 443 ssl http2;"
 
-    /// How a site says that it speaks HTTP/2; `nil` if it does not.
+    /// The form in which a site turns on HTTP/2; `nil` if it does not.
     public static func form(of site: String) -> HTTP2Form? {
         let lines = site.split(separator: "\n")
         if lines.contains(where: isDirective) { return .directive }
         return lines.contains { isListener($0) && !isComment($0) && words($0).contains("http2") } ? .parameter : nil
     }
 
-    /// A site of setup's in another form, signed if it was; all else in it stays as it is.
+    /// A site written by setup, converted to another form, and signed if it was signed; the rest stays unchanged.
     public static func adapted(_ site: String, to form: HTTP2Form) -> String {
         let text = unsigned(site)
         let adapted =
@@ -39,17 +40,17 @@ extension SiteText {
         return adapted == text ? site : text == site ? adapted : signed(adapted)
     }
 
-    /// What an administrator is to do with a site in the other form, which is left alone.
+    /// Advice for an administrator whose changed site has the other form; setup does not change such a site.
     public static func advice(for form: HTTP2Form) -> String {
         let change =
             switch form {
             case .directive:
-                "this nginx warns of `listen ... http2`. Put in `http2 on;`, and take http2 out of each `listen`"
+                "this nginx warns about `listen ... http2`. Add `http2 on;`, and remove http2 from each `listen`"
             case .parameter:
-                "this nginx does not know `http2 on;`. Take it out, and put http2 behind ssl in each `listen`"
+                "this nginx does not support `http2 on;`. Remove it, and add http2 after ssl in each `listen`"
             }
-        return "\(SetupPaths.site) was changed by an administrator and is left alone, but \(change), "
-            + "and then `nginx -t && systemctl reload nginx`."
+        return "\(SetupPaths.site) was changed by an administrator and stays unchanged, but \(change), and then run "
+            + "`nginx -t && systemctl reload nginx`."
     }
 
     private static func withDirective(_ text: String) -> String {
@@ -58,7 +59,7 @@ extension SiteText {
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
             let hasParameter = isListener(line) && words(line).contains("http2")
             if hasParameter { lacksDirective = true }
-            // After the listeners of servers without a load balancer, and of those with one.
+            // After the listeners, with or without a load balancer.
             if lacksDirective, words(line).first == "server_name" {
                 lines.append(directive[...])
                 lacksDirective = false
@@ -81,14 +82,14 @@ extension SiteText {
         words(line).prefix(2).elementsEqual(["http2", "on;"])
     }
 
-    /// Also one that is commented out, for an operator to put in.
+    /// Includes listeners that are commented out, for an operator to enable.
     private static func isListener(_ line: Substring) -> Bool {
         words(line).first { $0 != "#" } == "listen"
     }
 
     private static func isComment(_ line: Substring) -> Bool { words(line).first?.hasPrefix("#") == true }
 
-    /// Without the semicolons that end directives, but for the one of a switch.
+    /// Without the semicolons that end directives, except after `on`.
     private static func words(_ line: Substring) -> [Substring] {
         line.split(separator: " ").map { $0.hasSuffix(";") && $0 != "on;" ? $0.dropLast() : $0 }
     }

@@ -1,7 +1,7 @@
 import OpenSSLCrypto
 
-/// Setup recognises its own sites by their first line, which has the digest of all others: a site that a person has
-/// changed is that person's.
+/// Setup recognises its own sites by their first line, which contains the digest of all other lines: it never
+/// overwrites a site that a person has changed.
 extension SiteText {
     private static let signature = SignedText(by: "syncctl setup")
 
@@ -10,11 +10,11 @@ extension SiteText {
     /// The site without the first line that setup wrote.
     static func unsigned(_ site: String) -> String { signature.unsigned(site) }
 
-    /// Whether a site is as setup wrote it.
+    /// Whether a site is unchanged since setup wrote it.
     public static func isUnchanged(_ site: String, template: String) -> Bool {
         let text = unsigned(site)
         if text != site { return site == signed(text) }
-        // Earlier releases signed nothing: what they wrote is what they would write.
+        // Earlier releases did not sign: regenerate their text to compare it.
         let present = SitePresence(site)
         guard let host = present.host else { return false }
         if site == earlierInterim(host: host) { return true }
@@ -27,7 +27,7 @@ extension SiteText {
         }
     }
 
-    /// What earlier releases wrote until there was a certificate.
+    /// The site that earlier releases wrote until a certificate existed.
     static func earlierInterim(host: String) -> String {
         """
         # SyncServer's site for \(host) until there is a certificate; made by `syncctl setup`, which is to be run again
@@ -37,11 +37,11 @@ extension SiteText {
     }
 }
 
-/// Texts whose first line, a comment, has the digest of all others: one that a person has changed is that person's.
+/// Texts whose first line, a comment, contains the digest of all other lines, to detect changes by a person.
 struct SignedText {
     private let mark: String
 
-    /// - Parameter command: what writes the texts.
+    /// - Parameter command: the command that writes the texts.
     init(by command: String) {
         mark = "# `\(command)` wrote this and replaces it, unless it was changed. SHA-256 of all else: "
     }
@@ -56,6 +56,6 @@ struct SignedText {
         return String(text[text.utf8.index(after: end)...])
     }
 
-    /// Whether it is as it was signed.
+    /// Whether it is unchanged since it was signed.
     func isUnchanged(_ text: String) -> Bool { text.hasPrefix(mark) && sign(unsigned(text)) == text }
 }

@@ -15,15 +15,16 @@ public enum SiteText {
     private static let exampleBalancer = "192.0.2.0/24"
     private static let stapling = "    ssl_stapling on;\n    ssl_stapling_verify on;\n"
 
-    /// The template is not the one that this program knows.
+    /// The template does not match this program.
     public struct UnknownTemplate: Error, CustomStringConvertible {
-        public var description: String { "the template of nginx's site lacks what setup replaces in it" }
+        public var description: String { "the template of nginx's site does not contain the text that setup replaces" }
     }
 
-    /// The whole site, signed, in the form of the template: ``adapted(_:to:)`` gives the one of another nginx.
+    /// The whole site, signed, in the form of the template: ``adapted(_:to:)`` converts it for another nginx.
     /// - Parameters:
     ///   - staples: whether the certificate names an OCSP responder; nginx would warn otherwise.
-    ///   - balancers: the addresses and networks of load balancers that send the PROXY protocol; empty: none does.
+    ///   - balancers: the addresses and networks of load balancers that send the PROXY protocol; empty if there are
+    ///     none.
     /// - Throws: ``UnknownTemplate``.
     public static func complete(
         _ template: String, host: String, certificate: SetupAnswers.Certificate, staples: Bool,
@@ -52,15 +53,15 @@ public enum SiteText {
         }.map { $0 + "\n" }.joined()
     }
 
-    /// What is needed to get a certificate, plain HTTP for the authority's challenges only, and what this host's own
-    /// monitoring asks; signed.
+    /// The interim site for obtaining a certificate: plain HTTP only for the authority's challenges, and the page for
+    /// this host's monitoring; signed.
     public static func untilThereIsACertificate(host: String) -> String {
         let introduction =
             "# SyncServer's site for \(host) until there is a certificate: run `\(HostedApp.current.command) setup` again then.\n\n"
         return signed(introduction + (HostedApp.current.name == nil ? once : "") + challenge(host: host))
     }
 
-    /// The site of the package's app while only other apps are set up: what they need of it; signed.
+    /// The site of the package's app while only other apps are set up: the parts that they need; signed.
     public static var withoutHost: String {
         signed(
             "# SyncServer, what nginx has once for all apps of this host: `syncctl setup` adds the package's app.\n\n"
@@ -78,7 +79,7 @@ public enum SiteText {
 
         """
 
-    /// A site that works, and takes the challenges for another host's certificate as well; signed.
+    /// A working site that also accepts the challenges for another host's certificate; signed.
     public static func adding(challengeFor host: String, to site: String) -> String {
         let text = unsigned(site)
         let block = challenge(host: host)
@@ -105,7 +106,7 @@ public enum SiteText {
         """
     }
 
-    /// Where certificate and key are.
+    /// The paths of certificate and key.
     public static func files(
         of certificate: SetupAnswers.Certificate, host: String
     ) -> (certificate: String, key: String) {

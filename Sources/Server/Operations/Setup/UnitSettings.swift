@@ -1,7 +1,7 @@
 import Store
 
-/// The systemd settings of one role's units in addition to the package's: which secrets systemd passes on, and which
-/// networks it blocks. Both follow from the configuration.
+/// The systemd settings of one role's units in addition to the package's: the secrets that systemd passes on, and the
+/// networks that it blocks. Both derive from the configuration.
 public struct UnitSettings: Sendable, Equatable {
     /// The settings of the unit that makes backups, which needs the database and the password of its owner, in addition to
     /// the package's.
@@ -10,8 +10,9 @@ public struct UnitSettings: Sendable, Equatable {
         private let isDatabaseLocal: Bool
 
         /// - Parameters:
-        ///   - passwordFile: the password's file; `nil` if there is none. One that the unit cannot name is read in place.
-        ///   - isDatabaseLocal: whether the database is reached by a unix socket.
+        ///   - passwordFile: the password's file; `nil` if there is none. A file that the unit cannot name is read in
+        ///     place.
+        ///   - isDatabaseLocal: whether the database is reached through a unix socket.
         public init(passwordFile: String?, isDatabaseLocal: Bool) {
             self.passwordFile = passwordFile
             self.isDatabaseLocal = isDatabaseLocal
@@ -29,28 +30,28 @@ public struct UnitSettings: Sendable, Equatable {
                 lines.append("LoadCredential=secret_\(name):\(file)")
             }
             if !isDatabaseLocal {
-                lines.append("# The database is reached by IP.")
+                lines.append("# The database is reached through IP.")
                 lines.append("IPAddressAllow=any")
             }
             return lines.joined(separator: "\n") + "\n"
         }
     }
 
-    /// Such as `api`.
+    /// For example `api`.
     public var role: String
-    /// Names of files in the folder of secrets; `nil` if one of them cannot be written in a unit: then all are passed
-    /// on.
+    /// Names of files in the folder of secrets; `nil` if one of them cannot be written in a unit: then the whole folder
+    /// is passed on.
     public var secrets: [String]?
     /// The folder of secrets.
     public var secretsFolder: String
     public var networks: Networks
 
-    /// What the configuration needs to reach in networks other than the internet.
+    /// The networks other than the Internet that the configuration needs.
     public struct Networks: Sendable, Equatable {
-        /// Whether something in a private network is needed: the database, a name server, a server that people may name.
+        /// Whether a private network is needed: for the database, a name server, or a configured server of users.
         public var needsPrivate: Bool
-        /// Whether something on this machine is needed by IP: the database, a name server, the sandbox, a server that
-        /// people may name.
+        /// Whether IP connections to this host are needed: for the database, a name server, the sandbox, or a
+        /// configured server of users.
         public var needsLoopback: Bool
 
         public init(needsPrivate: Bool, needsLoopback: Bool) {
@@ -59,9 +60,10 @@ public struct UnitSettings: Sendable, Equatable {
         }
 
         /// - Parameters:
-        ///   - database: the database's host; `nil` for a Unix socket. A name may be anywhere.
-        ///   - namedServers: hosts of servers that people may name; IPv6 addresses in brackets. A name may be anywhere.
-        ///   - resolvConf: the text of resolv.conf(5); without a name server in it, one on this machine is used.
+        ///   - database: the database's host; `nil` for a Unix socket. A name may resolve to any network.
+        ///   - namedServers: hosts of servers that people may name; IPv6 addresses in brackets. A name may resolve to
+        ///     any network.
+        ///   - resolvConf: the text of resolv.conf(5); without a name server in it, this host's is used.
         public init(database: String?, usesSandbox: Bool, namedServers: [String] = [], resolvConf: String) {
             let servers = resolvConf.split(separator: "\n").compactMap { line -> String? in
                 let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
@@ -76,7 +78,7 @@ public struct UnitSettings: Sendable, Equatable {
         }
     }
 
-    /// Where an address is.
+    /// The location of an address.
     private enum Kind {
         case `public`
         case `private`
@@ -88,7 +90,7 @@ public struct UnitSettings: Sendable, Equatable {
             let text = host.lowercased()
             if text.contains(":") {
                 if text == "::1" { return .loopback }
-                // fc00::/7, unique local (RFC 4193); fe80::/10, link-local, with an interface behind a percent sign.
+                // fc00::/7, unique local (RFC 4193); fe80::/10, link-local, with an interface after a percent sign.
                 return ["fc", "fd", "fe8", "fe9", "fea", "feb"].contains(where: text.hasPrefix) || text.hasPrefix("::")
                     ? .private : .public
             }
@@ -123,8 +125,8 @@ public struct UnitSettings: Sendable, Equatable {
     public var path: String { HostedApp.current.unit("-\(role)@.service.d/least-privilege.conf") }
 
     private static let introduction = [
-        "# Made from syncd.json and /etc/resolv.conf by systemd's generator \"syncserver\": at the start of the",
-        "# machine, by systemctl daemon-reload, and so by systemctl reload syncd.",
+        "# Generated from syncd.json and /etc/resolv.conf by systemd's generator \"syncserver\": at each boot,",
+        "# by systemctl daemon-reload, and so by systemctl reload syncd.",
         "",
         "[Service]",
     ]
@@ -133,16 +135,16 @@ public struct UnitSettings: Sendable, Equatable {
     public var text: String {
         var lines = Self.introduction
         if let secrets {
-            lines.append("# The secrets that this role needs, in place of the whole folder.")
+            lines.append("# Only the secrets that this role needs, instead of the whole folder.")
             lines.append("LoadCredential=")
             lines += secrets.map { "LoadCredential=secret_\($0):\(secretsFolder)/\($0)" }
         }
         if !networks.needsPrivate {
-            lines.append("# Nothing that the configuration names is in a private network.")
+            lines.append("# The configuration names no hosts in private networks.")
             lines.append("IPAddressDeny=10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7")
         }
         if !networks.needsLoopback {
-            lines.append("# Nor on this machine, but for unix sockets.")
+            lines.append("# It names nothing on this host except unix sockets.")
             lines.append("IPAddressDeny=localhost")
         }
         return lines.joined(separator: "\n") + "\n"

@@ -4,25 +4,24 @@ import Posix
 public import Providers
 import SyncProtocol
 
-/// Goes through everything that the server will ever ask of a provider, with a test account, by the adapters that the
-/// server itself uses.
+/// Tests all operations that the server needs from a provider, with a test account and the server's own adapters.
 public struct ProviderTrial {
-    /// What is tried, and with what.
+    /// The provider to test, and the means.
     public struct Subject {
-        /// The name that people know the provider by.
+        /// The provider's usual name.
         public var company: String
         public var account: any AccountProvider
         public var storage: (any CloudProvider)?
         public var guide: TrialGuide
         public var credentials: TrialCredentials
         public var transport: Transport
-        /// How long one operation may take, apart from the bytes of an upload or a download.
+        /// The time limit for one operation, in addition to the transfer time of an upload or a download.
         public var patience: Duration = .seconds(40)
-        /// Whether what the person has granted is left as it is.
+        /// Whether the person's grant is kept.
         public var keepsGrant = false
         /// Blocks the calling thread; tests pass one that does not.
         public var pause: @Sendable (Duration) -> Void = { Pause.sleep($0) }
-        /// Texts of the configuration that must not be in the report.
+        /// Texts of the configuration that must not appear in the report.
         public var confidential: [String] = []
 
         public init(
@@ -44,7 +43,7 @@ public struct ProviderTrial {
     private let interruption: Interruption
     private let progress: (String) -> Void
 
-    /// - Parameter progress: gets the name of each step before it begins.
+    /// - Parameter progress: called with the name of each step before it begins.
     public init(
         _ subject: Subject, version: String, isSandbox: Bool, interruption: Interruption = Interruption(),
         progress: @escaping (String) -> Void = { _ in }
@@ -56,7 +55,7 @@ public struct ProviderTrial {
         self.progress = progress
     }
 
-    /// Tries everything. What it has stored is deleted again, whatever happens.
+    /// Runs all steps. Stored objects are deleted again in any case.
     /// - Throws: ``CryptoError`` if there is no randomness.
     public func run() throws -> TrialReport {
         let recorder = CallRecorder(interruption)
@@ -77,7 +76,7 @@ public struct ProviderTrial {
         if interruption.isRequested {
             report.outcome = .interrupted
         } else if report.steps.contains(where: { $0.result == .failed }) {
-            // Credentials that cannot be right are not even presented.
+            // Malformed credentials are not sent, so no call is made.
             report.outcome = hasReplied || !hasCalled ? .failed : .unreachable
         }
         return Redaction(account.allConfidential + subject.confidential).applied(to: report)
@@ -93,7 +92,7 @@ public struct ProviderTrial {
         } else if let missing = step.needs.first(where: { need in
             earlier.contains { $0.step == need && $0.result != .passed && $0.result != .notOffered }
         }) {
-            verdict = .notTried("needs the step \(missing)")
+            verdict = .notTried("requires the step \(missing)")
         } else {
             do {
                 verdict = try step.action(account)
@@ -119,7 +118,7 @@ public struct ProviderTrial {
         case .failed(let words):
             result.result = .failed
             let page = calls.last { !$0.isSmooth || $0.isPage }.map { $0.isPage } ?? false
-            result.came = page ? words + " (a page for people came in place of data)" : words
+            result.came = page ? words + " (the reply was a web page instead of data)" : words
             result.calls = Array(calls.suffix(TrialStep.shownCalls))
         case .notOffered(let words): (result.result, result.came) = (.notOffered, words)
         case .notTried(let words): (result.result, result.came) = (.notTried, words)
@@ -133,7 +132,7 @@ public struct ProviderTrial {
         case let error as AccountError: Redaction.codes(in: error.description)
         case let error as WrongContent: error.words
         case let error as TrialAccount.NotThere: error.text
-        default: "a failure of this program"
+        default: "an error in this program"
         }
     }
 }

@@ -1,19 +1,17 @@
-/// Takes texts out of a report that must not be in it, whoever wrote them there.
-///
-/// The report is made of words of our own and of providers' codes; this is for a provider that repeats in its code what it
-/// was sent.
+/// Removes confidential texts from a report, from any source. The report consists of our own words and providers'
+/// codes; this protects against providers that repeat request values in their codes.
 struct Redaction {
-    /// Shorter texts are too likely to be parts of words.
+    /// Shorter texts are too likely to be parts of ordinary words.
     private static let shortest = 4
 
-    /// The longest word of ours, or code of a provider.
+    /// The length of the longest word of our own, or of a provider's code.
     private static let longestWord = 40
 
-    /// That many characters of a text in a row are too many.
+    /// The number of consecutive characters of a confidential text that counts as a disclosure.
     private static let longestPart = 12
 
     private let texts: [String]
-    /// Everything of that length in the texts.
+    /// All parts of that length of the texts.
     private let parts: Set<[UInt8]>
 
     init(_ texts: some Sequence<String>) {
@@ -28,7 +26,8 @@ struct Redaction {
         self.parts = parts
     }
 
-    /// The text of an error without words that can be no code: addresses, identifiers, and what has unusual characters.
+    /// The text of an error without words that cannot be codes: addresses, identifiers, and words with unusual
+    /// characters.
     static func codes(in text: String) -> String {
         text.split(separator: " ").map { word in
             let isPlain =
@@ -44,7 +43,7 @@ struct Redaction {
             .map { repeatsPart(of: $0) ? "[…]" : String($0) }.joined(separator: " ")
     }
 
-    /// Whether a word has more of one of the texts in it than chance explains.
+    /// Whether a word contains a part of one of the texts that is too long to be a coincidence.
     private func repeatsPart(of word: Substring) -> Bool {
         let word = Array(word.utf8)
         guard word.count >= Self.longestPart else { return false }

@@ -6,21 +6,21 @@ import SyncProtocol
 import Synchronization
 import Vault
 
-/// A test account in the course of a trial: the means to call its provider, and what the steps so far have brought.
+/// A test account during a trial: the means to call its provider, and the results of the steps so far.
 ///
 /// Used by one thread.
 final class TrialAccount {
-    /// How the names of all objects begin.
+    /// The prefix of all object names.
     static let objectPrefix = "syncserver-try-"
-    /// Of providers where people's files are in a folder of their choice.
+    /// The folder, for providers that store people's files in a folder of their choice.
     static let folderName = "SyncServer try"
     static let smallBytes = 3_000
-    /// Three parts, the last of which is odd.
+    /// Three parts, the last one with an odd size.
     static let largeBytes = 2 * TrialContent.partBytes + 1_234_567
 
     let company: String
     let account: any AccountProvider
-    /// `nil` for accounts without one.
+    /// `nil` for accounts without storage.
     let storage: (any CloudProvider)?
     let guide: TrialGuide
     let given: TrialCredentials
@@ -31,24 +31,24 @@ final class TrialAccount {
     private let patience: Duration
     private let pause: @Sendable (Duration) -> Void
 
-    /// What a phone presents.
+    /// The phone's credentials.
     var presented: PresentedCredentials
     var profile: SignInProfile?
-    /// What the server has of the account.
+    /// The server's credentials for the account.
     var stored: StoredCredentials?
-    /// Whether the provider knows the token, but not as one for this server.
+    /// Whether the provider recognizes the token, but as another app's.
     var isOfAnotherApp = false
-    /// Whether the provider was asked to revoke what the person has granted.
+    /// Whether the provider was asked to revoke the person's grant.
     var hasRevoked = false
-    /// Whether the storage has let the server in.
+    /// Whether the storage has granted access.
     var isStorageOpen = false
-    /// The objects of the trial, by the step that made them.
+    /// The objects of the trial, by the step that created them.
     var objects: [String: Upload] = [:]
-    /// Every name under which something may have been left.
+    /// Every name under which an object may remain.
     var names: Set<String> = []
-    /// Texts of the provider that must not be in the report.
+    /// The provider's texts that must not appear in the report.
     var confidential: [String] = []
-    /// What the owner of the storage should know of it.
+    /// Remarks for the owner of the storage.
     let remarks = Remarks()
     private lazy var tokens = TrialTokens(self)
     private let folder = TrialFolder()
@@ -61,7 +61,7 @@ final class TrialAccount {
         func add(_ text: String) { texts.withLock { $0.append(text) } }
     }
 
-    /// Something that was uploaded.
+    /// An uploaded object.
     struct Upload {
         var bytes: [UInt8]
         var hash: String
@@ -99,7 +99,7 @@ final class TrialAccount {
 
     private var backoff: Backoff { Backoff(attempts: 4, pause: pause) }
 
-    /// The storage; steps that need it come only where there is one.
+    /// The storage; steps that need it run only if there is one.
     func requireStorage() throws -> any CloudProvider {
         guard let storage else { throw NotThere(text: "there is no storage") }
         return storage
@@ -117,7 +117,7 @@ final class TrialAccount {
         return (upload, stored)
     }
 
-    /// Tries `condition` a few times, since some providers need a moment.
+    /// Tries `condition` a few times, because some providers need a moment.
     func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
         for attempt in 0..<6 {
             if attempt > 0 { pause(.seconds(attempt)) }
@@ -129,7 +129,7 @@ final class TrialAccount {
     /// A name that no other trial uses.
     func name(_ suffix: String) -> String { "\(runName)-\(suffix)" }
 
-    /// All texts that must not be in the report.
+    /// All texts that must not appear in the report.
     var allConfidential: [String] {
         given.confidential + confidential
             + [
@@ -139,13 +139,13 @@ final class TrialAccount {
             + objects.values.compactMap { $0.stored?.objectID }
     }
 
-    /// A defect of a step: it needs what no step before it has brought.
+    /// A defect of a step: it needs a result that no earlier step has produced.
     struct NotThere: Error {
         let text: String
     }
 }
 
-/// The account's access token, which lives only as long as the trial.
+/// The account's access token, which is kept only during the trial.
 private final class TrialTokens: AccessTokens {
     private unowned let account: TrialAccount
     let accountKey: Int64 = 1

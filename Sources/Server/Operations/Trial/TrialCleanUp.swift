@@ -1,7 +1,7 @@
 import Providers
 import SyncProtocol
 
-/// Deletes everything that trials have left in a storage, also what an interrupted upload did not finish.
+/// Deletes all objects that trials have left in a storage, including unfinished parts of interrupted uploads.
 struct TrialCleanUp {
     private let trial: TrialAccount
 
@@ -12,7 +12,7 @@ struct TrialCleanUp {
         for upload in trial.objects.values {
             if let objectID = upload.stored?.objectID ?? upload.reservation.objectID { delete(objectID, in: provider) }
         }
-        // Looking for a name also ends what an interrupted upload of that name has left.
+        // Looking up a name also ends an interrupted upload with that name.
         for name in trial.names.sorted() {
             if let found = try? provider.find(name: name, in: trial.access) { delete(found.objectID, in: provider) }
         }
@@ -29,13 +29,14 @@ struct TrialCleanUp {
         }
         guard isEmpty else {
             return .failed(
-                "something is left: remove what begins with \(TrialAccount.objectPrefix) from the storage by hand")
+                "some objects remain: remove those whose names begin with \(TrialAccount.objectPrefix) from the "
+                    + "storage by hand")
         }
         if others == 0, let owner = try trial.requireOwner() { try owner.removeEmptyFolder(in: trial.access) }
-        return .passed("nothing is left")
+        return .passed("no objects remain")
     }
 
-    /// Whether it worked is seen in the listing.
+    /// The listing shows whether it worked.
     private func delete(_ objectID: String, in provider: any CloudProvider) {
         try? provider.delete(objectID: objectID, in: trial.access)
     }

@@ -2,12 +2,12 @@ import OpenSSLCrypto
 import Providers
 import SyncProtocol
 
-/// Random content, handed out in parts as a phone's is.
+/// Random content, returned in parts like a phone's upload.
 final class TrialContent: UploadContent {
-    /// Of the parts, rounded up to what the provider wants; Amazon takes none that are smaller.
+    /// The size of the parts, rounded up to the provider's unit; Amazon accepts no smaller parts.
     static let partBytes = 5 << 20
 
-    /// As many at a time as the generator gives.
+    /// The number of bytes that the generator returns at a time.
     private static let randomBytes = 64 * 1024
 
     let bytes: [UInt8]

@@ -3,7 +3,7 @@ public import Providers
 import SyncProtocol
 import UntrustedInput
 
-/// What an operator has of a test account: a code alone, or what a phone would present, named like its headers.
+/// A test account's credentials: only a code, or a phone's credentials, named like its headers.
 public struct TrialCredentials: Sendable {
     public var accessToken = ""
     public var authorizationCode: String?
@@ -18,7 +18,7 @@ public struct TrialCredentials: Sendable {
 
     public init() {}
 
-    /// Takes an answer to a question of the guide.
+    /// Stores an answer to a question of the guide.
     public mutating func set(_ answer: TrialGuide.Question.Answer, to text: String) {
         switch answer {
         case .accessToken: accessToken = text
@@ -27,7 +27,7 @@ public struct TrialCredentials: Sendable {
         }
     }
 
-    /// The code, where there is nothing else.
+    /// The code, if it is the only credential.
     var codeAlone: PresentedCode? {
         guard accessToken.isEmpty, let authorizationCode else { return nil }
         return PresentedCode(
@@ -46,7 +46,7 @@ public struct TrialCredentials: Sendable {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// All texts that must not occur in a report.
+    /// All texts that must not appear in a report.
     var confidential: [String] {
         [accessToken, authorizationCode, codeVerifier, accountID, microsoftAccessToken, refreshToken]
             .compactMap(\.self) + details.filter { $0.key != "region" }.values
@@ -89,7 +89,7 @@ extension TrialCredentials {
         }
         if let unknown = names.subtracting(Self.members).min() {
             throw Unusable(
-                text: "has the unknown member \(unknown); it may have \(Self.members.joined(separator: ", "))")
+                text: "has the unknown member \(unknown); it can have \(Self.members.joined(separator: ", "))")
         }
         accessToken = file.accessToken ?? ""
         authorizationCode = file.authorizationCode
@@ -100,7 +100,7 @@ extension TrialCredentials {
         refreshToken = file.refreshToken
         details = file.details ?? [:]
         guard !accessToken.isEmpty || authorizationCode != nil else {
-            throw Unusable(text: "has neither an accessToken nor an authorizationCode")
+            throw Unusable(text: "contains neither an accessToken nor an authorizationCode")
         }
     }
 

@@ -1,10 +1,10 @@
 import FoundationEssentials
 public import SyncProtocol
 
-/// What a trial of a provider has found, in words that may be shown to anybody.
+/// The result of a provider's trial, in a form that can be published.
 public struct TrialReport: Report, Equatable {
     public enum Outcome: String, Encodable, Sendable {
-        /// Nothing spoke against what the server counts on.
+        /// The result matches the server's expectation.
         case passed
         case failed
         /// The provider never replied.
@@ -21,12 +21,12 @@ public struct TrialReport: Report, Equatable {
         public var result: Result
         public var came: String
         public var milliseconds: Int64
-        /// What the provider was asked, and what it said; only where that matters.
+        /// The calls to the provider with their results, if they matter.
         public var calls: [TrialCall]
     }
 
     public var provider: String
-    /// Of the server.
+    /// The server's version.
     public var version: String
     public var startedAt: WireDate
     /// Whether all calls went to the sandbox.

@@ -1,13 +1,13 @@
-/// One thing that the server will ask of a provider: what is expected of it, and how to find out.
+/// One operation that the server needs from a provider: the expected result, and the test.
 struct TrialStep: Sendable {
-    /// Finds out what comes. What it throws is a failure.
+    /// Performs the test. A thrown error is a failure.
     typealias Action = @Sendable (TrialAccount) throws -> TrialVerdict
 
-    /// Stable: tests and programs that read reports know it by this word.
+    /// Stable: tests and programs that read reports identify the step by this word.
     let name: String
-    /// What the server counts on, in one sentence.
+    /// The server's expectation, in one sentence.
     let expected: String
-    /// The steps without whose success this one says nothing.
+    /// The steps that must pass before this one is meaningful.
     let needs: [String]
     let action: Action
 
@@ -19,13 +19,13 @@ struct TrialStep: Sendable {
     }
 }
 
-/// What came of a step, with the words that say so.
+/// The result of a step, with an explanation.
 enum TrialVerdict: Equatable {
     /// As expected.
     case passed(String)
     case failed(String)
-    /// The provider, or this kind of account, has no such thing, and the server does without.
+    /// The provider or this kind of account does not offer it, and the server works without it.
     case notOffered(String)
-    /// What it takes was not given, or something went wrong before.
+    /// A required credential was missing, or an earlier step failed.
     case notTried(String)
 }

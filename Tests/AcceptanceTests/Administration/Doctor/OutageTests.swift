@@ -118,7 +118,7 @@ extension PrivateStackTests {
             #expect(report.codes.first == "databaseFull", "\(report.output)")
             #expect(report.first?.contains("blog has ") == true, "\(report.output)")
             let fix = try #require(report.texts["databaseFull"]?.fix)
-            #expect(fix.hasPrefix(#"mariadb -e "KILL USER 'blog'" ends those of blog"#), "\(fix)")
+            #expect(fix.hasPrefix(#"mariadb -e "KILL USER 'blog'" ends the connections of blog"#), "\(fix)")
             _ = try server.askDatabase("KILL USER 'blog'")
             try await eventually("the server is well again") { try host.doctor().findings.isEmpty }
         }
@@ -169,7 +169,7 @@ extension PrivateStackTests {
 
             let everywhere = try host.doctor()
             #expect(everywhere.findings == ["maintenanceOn"], "\(everywhere.output)")
-            #expect(everywhere.first?.hasPrefix("all hosts are closed for maintenance since ") == true)
+            #expect(everywhere.first?.hasPrefix("all hosts have been closed for maintenance since ") == true)
             #expect(everywhere.first?.hasSuffix(": \"Back at noon.\"") == true)
             #expect(everywhere.texts["maintenanceOn"]?.fix == "syncctl maintenance off")
 

@@ -358,7 +358,7 @@ struct ExaminationTests {
             [Diagnosis(.sandboxInUse, "it is", fix: nil), .good("disk", "free")], ignoring: [.sandboxInUse])
         #expect(report.isGood)
         #expect(report.lines.first == "ignored it is")
-        #expect(DoctorReport(report.diagnoses).lines.last == "THIS HOST NEEDS SOMEBODY: sandboxInUse")
+        #expect(DoctorReport(report.diagnoses).lines.last == "THIS HOST NEEDS ATTENTION: sandboxInUse")
     }
 
     @Test(
@@ -376,12 +376,12 @@ struct ExaminationTests {
         #expect(
             report.lines == [
                 "BAD     no database", "          users: every request fails (503)", "          do: start it",
-                "          and so: nginx answers 502", "          and so: api has none",
+                "          therefore: nginx answers 502", "          therefore: api has none",
                 "BAD     host 1 has no address",
-                "          users: sign-ins fail, uploads and downloads too (502), push notifications are late",
+                "          users: sign-ins, uploads and downloads fail (502); push notifications are late",
                 "          do: look",
-            ] + (2...5).map { "          and so: host \($0) has no address" } + [
-                "THIS HOST NEEDS SOMEBODY: databaseUnavailable, hostUnresolved, frontDoorUnhealthy, responderUnhealthy"
+            ] + (2...5).map { "          therefore: host \($0) has no address" } + [
+                "THIS HOST NEEDS ATTENTION: databaseUnavailable, hostUnresolved, frontDoorUnhealthy, responderUnhealthy"
             ])
         #expect(DoctorReport(Array(hosts[..<3])).lines.count == 10)
     }

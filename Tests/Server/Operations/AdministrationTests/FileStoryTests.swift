@@ -28,7 +28,7 @@ struct FileStoryTests {
         let text = try story().text
 
         #expect(text.contains("belongs to group “Holidays”"))
-        #expect(text.contains("Alice Example (Google, user 1), Bob Example (Facebook, user 2) are members"))
+        #expect(text.contains("members are Alice Example (Google, user 1), Bob Example (Facebook, user 2)."))
         #expect(text.contains("2026-02-01T00:00:00Z: Alice Example (Google, user 1) on device"))
         #expect(text.contains("uploaded version 0, 2.0 KiB of image/jpeg"))
         #expect(text.contains("in the Google storage of Alice Example (Google, user 1), as object object-1"))
@@ -49,7 +49,7 @@ struct FileStoryTests {
         ).text
 
         #expect(text.contains("were in an account that Alice Example (Google, user 1) has switched away from"))
-        #expect(text.contains("told gone: authTokenExpiredOrRevoked, awaitingReupload"))
+        #expect(text.contains("get the reply gone: authTokenExpiredOrRevoked, awaitingReupload"))
         #expect(text.contains("uploads it again (ReuploadFile)"))
     }
 
@@ -65,12 +65,12 @@ struct FileStoryTests {
             """, of: file
         ).text
 
-        #expect(unknown.contains("was deleted with master version 5; who did it, and when, is no longer known"))
+        #expect(unknown.contains("was deleted with master version 5; there is no longer a record of who did it"))
         #expect(
             known.contains("master version 5, committed by Bob Example (Facebook, user 2) at 2026-02-03T04:05:06Z"))
         #expect(unknown.contains("uploading version 2"))
-        #expect(unknown.contains("the server no longer knows of any"))
-        #expect(unknown.contains("who uploaded version 0 is not kept"))
+        #expect(unknown.contains("the server no longer has a record of them"))
+        #expect(unknown.contains("there is no record of who uploaded version 0"))
     }
 
     @Test("Work on the file's object is included, with the storage's owner")
@@ -104,26 +104,29 @@ struct FileStoryTests {
 
         let moments = [
             "2026-02-01T00:00:00Z: version 0 was uploaded", "2026-02-10T00:00:00Z:", "at 2026-02-10T00:00:01Z",
-            "2026-02-20T00:00:00Z: noticed that the bytes were gone", "2026-03-01T00:00:00Z: Bob Example",
+            "2026-02-20T00:00:00Z: the server found that the contents were gone", "2026-03-01T00:00:00Z: Bob Example",
             "asked now", "Now:", "what can be done",
         ].map { text.range(of: $0)?.lowerBound }
         #expect(!moments.contains(nil), "\(text)")
         let known = moments.compactMap(\.self)
         #expect(known == known.sorted(), "\(text)")
-        #expect(text.contains("told so 7 times in all, the last time at 2026-03-05T00:00:00Z (request 0a1b"))
+        #expect(text.contains("as were 7 requests in total, the last at 2026-03-05T00:00:00Z (request 0a1b"))
     }
 
     @Test(
         "Each answer of the storage is told with what phones get now, and with what can be done",
         arguments: [
             (CloudAnswer.Finding.present, "as they were uploaded", "download it from Alice", nil),
-            (.alike, "as many bytes as were uploaded", "if the bytes are others", "--read"),
+            (.alike, "contents of the uploaded size", "if the contents differ", "--read"),
             (.inBin, "in the bin of the Google storage of Alice", "download it from Alice", "restores"),
-            (.changed, "not those that were uploaded (why)", "contentsChanged", "earlier revision"),
-            (.replaced, "another one has its name (why)", "gets the object that has the name", nil),
-            (.missing, "Alice Example (Google, user 1), or somebody", "told gone: fileRemovedOrRenamed", "restores it"),
-            (.refused, "refuses this server", "told gone: authTokenExpiredOrRevoked", "signs in again"),
-            (.unavailable, "could not be asked (why)", "if it can be reached", "--deadline 60"),
+            (.changed, "differ from those uploaded (why)", "contentsChanged", "earlier revision"),
+            (.replaced, "another one has its name (why)", "gets the object with that name", nil),
+            (
+                .missing, "Alice Example (Google, user 1), or another person",
+                "get the reply gone: fileRemovedOrRenamed", "restores it"
+            ),
+            (.refused, "denies this server access", "get the reply gone: authTokenExpiredOrRevoked", "signs in again"),
+            (.unavailable, "could not be asked (why)", "if the server can reach it", "--deadline 60"),
         ] as [(CloudAnswer.Finding, String, String, String?)])
     func answers(finding: CloudAnswer.Finding, said: String, seen: String, remedy: String?) throws {
         let hasDetail = [CloudAnswer.Finding.changed, .replaced, .unavailable].contains(finding)
@@ -169,7 +172,7 @@ struct FileStoryTests {
             """, of: file
         ).text
 
-        #expect(text.contains("No group has a file of that UUID."))
+        #expect(text.contains("No group has a file with that UUID."))
         #expect(text.contains("Bob Example (Facebook, user 2) uploaded version 0 on device"))
         #expect(text.contains("in the storage of Alice Example (Google, user 1)"))
     }

@@ -160,7 +160,7 @@ struct FsckTests {
         #expect(proposed + confirmed + finished == [])
         #expect(details?.ownedFiles.withoutBytes ?? 0 > 0)
         let text = details?.text ?? ""
-        for part in ["former     Google account", "to a Dropbox account", "until somebody uploads them again"] {
+        for part in ["former     Google account", "to a Dropbox account", "until they are uploaded again"] {
             #expect(text.contains(part), "\(text)")
         }
     }

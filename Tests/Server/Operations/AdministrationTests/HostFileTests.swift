@@ -93,7 +93,7 @@ struct HostFileTests {
         let collected = HostFiles(root: root).collect(leavingOutConfiguration: true)
 
         #expect(!collected.files.contains { $0.path == "/etc/syncd/syncd.json" })
-        #expect(collected.omitted == ["/etc/syncd/syncd.json: it holds secrets itself"])
+        #expect(collected.omitted == ["/etc/syncd/syncd.json: it contains secrets"])
     }
 
     @Test("What a host has stays, but for the list that the package installs empty")
@@ -137,7 +137,7 @@ struct HostFileTests {
         let error = #expect(throws: BackupError.foreignFiles([foreign])) { try BackupVerifier(path: path).verify() }
 
         let sentence = try #require(error).description
-        #expect(sentence.contains("files that syncctl does not write"))
+        #expect(sentence.contains("files that syncctl never writes"))
         #expect(!sentence.unicodeScalars.contains { $0.value < 0x20 }, "\(sentence)")
     }
 }

@@ -64,7 +64,7 @@ struct WritesCheckTests {
         }
         #expect(examine() == nil)
         try run("SET GLOBAL tx_read_only = 1")
-        #expect(examine()?.finding.contains("what the role api writes") == true)
+        #expect(examine()?.finding.contains("writes of the role api") == true)
     }
 
     @Test("Every reply of the server that no other check explains is a refusal, with what ends it")

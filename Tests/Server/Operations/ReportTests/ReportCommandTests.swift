@@ -19,9 +19,9 @@ struct ReportCommandTests {
         try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "/nonexistent")
 
         for (place, reason) in [
-            (folder.path, "is no regular file"), (folder.path + "/link", "is no regular file"),
-            ("/dev/null", "is no regular file"),
-            (folder.path + "/missing/a.html", "cannot be written"), ("", "an empty name is no regular file"),
+            (folder.path, "is not a regular file"), (folder.path + "/link", "is not a regular file"),
+            ("/dev/null", "is not a regular file"),
+            (folder.path + "/missing/a.html", "cannot be written"), ("", "an empty name is not a regular file"),
         ] {
             let failure = #expect(throws: CommandFailure.self) { _ = try PageFile(place) }
             #expect(failure?.message.contains(reason) == true, "\(place): \(failure?.message ?? "")")

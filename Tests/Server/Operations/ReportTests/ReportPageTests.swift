@@ -109,12 +109,12 @@ struct ReportPageTests {
         #expect(
             top.contains("role=\"alert\"")
                 && top.contains("this server keeps none. <span class=\"fix\">syncctl setup sets it"))
-        #expect(try Self.section("requests", of: page).contains("The top of the page says why."))
+        #expect(try Self.section("requests", of: page).contains("The top of the page shows the reason."))
         #expect(try Self.section("storage", of: page).contains("<svg"))
         #expect(!report.isGood)
         #expect(
             report.lines.dropFirst().prefix(2) == [
-                "MISSING: what the server has counted: this server keeps none", "          do: syncctl setup sets it",
+                "MISSING: the server's metrics: this server keeps none", "          do: syncctl setup sets it",
             ])
     }
 
@@ -134,8 +134,8 @@ struct ReportPageTests {
             ("requests", "There were no requests."), ("errors", "There were no errors."),
             ("latencies", "There were no requests."), ("providers", "No provider was called."),
             ("users", "There are none."), ("outbox", "Nothing is pending."),
-            ("storage", "Nothing to draw yet: all numbers are 0."),
-            ("quotas", "Nothing to draw yet: all numbers are 0."),
+            ("storage", "Nothing to show yet: all numbers are 0."),
+            ("quotas", "Nothing to show yet: all numbers are 0."),
         ] {
             let section = try Self.section(id, of: page)
             #expect(section.contains(sentence) && !section.contains("<svg"), "\(id)")
@@ -170,7 +170,7 @@ struct ReportPageTests {
         #expect((10...11).contains(daysLeft))
         #expect(report.certificates.unread.map { $0.contains("not in PEM") } == [false, true])
         let bad = ReportTile.all(of: report).filter(\.isBad)
-        #expect(bad.map(\.name) == ["Work that is due", "Failed requests", "Certificate"])
+        #expect(bad.map(\.name) == ["Due work", "Failed requests", "Certificate"])
         #expect(bad.map(\.figure) == ["1", "2", "\(daysLeft) days"])
         #expect(bad[1].remark == "1.94 %")
         #expect(try Self.section("certificates", of: Self.page(report)).contains("class=\"mark warning\""))

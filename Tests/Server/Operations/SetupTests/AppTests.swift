@@ -90,9 +90,9 @@ struct AppTests {
             (["status", "--app=api"], 64, "cannot be called api"), (["status", "--app"], 64, "Missing value"),
             (["apps", "create", "a/b"], 64, "lowercase letters and digits"),
             (["apps", "remove", "default"], 64, "apt installs and removes it"),
-            (["status", "--app", "nobodyhasit"], 1, "there is no app nobodyhasit on this host"),
+            (["status", "--app", "nobodyhasit"], 1, "this host has no app nobodyhasit"),
             (["--app", "nobodyhasit", "status", "--help"], 0, "EXAMPLES:"),
-            (["--app", "nobodyhasit", "check-config", "--config", "/nonexistent"], 78, "is called “config check” now"),
+            (["--app", "nobodyhasit", "check-config", "--config", "/nonexistent"], 78, "is now “config check”"),
             (["--app", "default", "status", "--config", "/nonexistent"], 78, "there is no such file"),
         ] as [([String], Int32, String)])
     func command(arguments: [String], status: Int32, sentence: String) throws {
@@ -273,7 +273,7 @@ struct AppTests {
         #expect(results[0].site == results[1].site && results[0].site == SiteText.adapted(site, to: form))
         let told = results.map(\.told).filter { !$0.isEmpty }
         #expect(told.count == 1)
-        #expect(told.first?.contains("/etc/nginx/sites-available/syncd_notes.conf is written as") == true)
+        #expect(told.first?.contains("/etc/nginx/sites-available/syncd_notes.conf now has the form") == true)
     }
 
     @Test("The certificate of an app's trial is in the app's folder, and renewed by the app's timer")

@@ -22,7 +22,7 @@ struct SetupChangesTests {
         #expect(unattended.status == 0, "\(unattended.output)")
         #expect(asked.status == 0, "\(asked.output)")
         #expect(asked.output.contains("This is sync.example.org, with: Google."))
-        #expect(asked.output.contains("What is to be changed, with blanks between [nothing]: "))
+        #expect(asked.output.contains("Changes, separated by blanks [nothing]: "))
         #expect(try host.everything() == before)
     }
 
@@ -67,7 +67,7 @@ struct SetupChangesTests {
         let run = try host.setUp(account: "2-y.apps.googleusercontent.com")
 
         #expect(run.status == 0, "\(run.output)")
-        #expect(run.output.contains("done     put the new secret into /etc/syncd/secrets/google-client-secret\n"))
+        #expect(run.output.contains("done     store the new secret in /etc/syncd/secrets/google-client-secret\n"))
         #expect(try host.text("/etc/syncd/secrets/google-client-secret") == "newer secret of google\n")
         #expect(try host.text("/etc/syncd/secrets/google-client-secret.previous") == "very secret of google\n")
         #expect(try host.mode("/etc/syncd/secrets/google-client-secret.previous") == 0o600)
@@ -93,9 +93,9 @@ struct SetupChangesTests {
         let run = try host.answer(["gogle", "google DROPBOX", "", "", "", "dropkey", "a typed secret"])
 
         #expect(run.status == 0, "\(run.output)")
-        #expect(run.output.contains("gogle is none of these; did you mean Google?"))
+        #expect(run.output.contains("gogle is not in this list; did you mean Google?"))
         #expect(run.output.contains("the server's OAuth client id [\(SetupScratchHost.google)]: "))
-        #expect(run.output.contains("Its secret (hidden) [the present one]: "))
+        #expect(run.output.contains("Its secret (hidden) [the current one]: "))
         #expect(try host.members()["DropboxAppKey"] as? String == "dropkey")
         #expect(try host.text("/etc/syncd/secrets/google-client-secret") == "very secret of google\n")
         #expect(!host.exists("/etc/syncd/secrets/google-client-secret.previous"))
@@ -118,8 +118,8 @@ struct SetupChangesTests {
 
         #expect(run.status == 0, "\(run.output)")
         for sentence in [
-            "it must be a name alone", "none.pem cannot be used", "is not for sync.example.org", "does not belong to",
-            "1-x must be an OAuth client id", "nothing was typed in", "no-client must be an OAuth client id",
+            "it must be only a name", "none.pem cannot be used", "is not for sync.example.org", "does not belong to",
+            "1-x must be an OAuth client id", "no secret was entered", "no-client must be an OAuth client id",
             "team must be an id of ten", "which cannot be used: it must be a P-256 key",
             "must be the http or https address",
         ] { #expect(run.output.contains(sentence), "\(sentence): \(run.output)") }
@@ -150,11 +150,11 @@ struct SetupChangesTests {
             ["--host", "new.example.org", "--certificate", "/etc/ssl/new.pem", "--key", "/etc/ssl/new.key"])
 
         #expect(run.status == 0, "\(run.output)")
-        #expect(run.output.contains("the file as it was is in /etc/syncd/syncd.conf.previous"))
+        #expect(run.output.contains("the previous file is /etc/syncd/syncd.conf.previous"))
         #expect(try host.text(Self.site).contains("server_name new.example.org;"))
         #expect(try !host.text(Self.site).contains("server_name sync.example.org;"))
         #expect(try host.text("/etc/syncd/syncd.conf.previous") == before)
-        #expect(try host.run([]).output.contains("kept     \(Self.site) is there\n"))
+        #expect(try host.run([]).output.contains("kept     \(Self.site) exists\n"))
     }
 
     @Test("The public address is the host's, follows another name of it, and is another one if the operator says so")
@@ -229,7 +229,7 @@ struct SetupChangesTests {
         #expect(refused.status != 0 && refused.output.contains("permitted subtree violation"), "\(refused.output)")
 
         let files = try host.everything()
-        #expect(try host.run([]).output.contains("kept     the certificate of this host's own authority is there"))
+        #expect(try host.run([]).output.contains("kept     the certificate from this host's own authority exists"))
         let authority = { (verb: String) in
             try Command(SetupScratchHost.program.path, ["authority", verb, "--root", host.root.path])
         }
@@ -267,9 +267,9 @@ struct SetupChangesTests {
 
         #expect(run.status == 1)
         for thing in ["database", "database user"] {
-            #expect(run.output.contains("the \(thing) \(host.databaseName) is that of the app notes"), "\(run.output)")
+            #expect(run.output.contains("the \(thing) \(host.databaseName) belongs to the app notes"), "\(run.output)")
         }
-        #expect(run.output.contains("\(SetupScratchHost.name) is the name of the app notes already"), "\(run.output)")
+        #expect(run.output.contains("\(SetupScratchHost.name) is already the name of the app notes"), "\(run.output)")
         #expect(try host.everything() == files)
     }
 
@@ -311,7 +311,8 @@ struct SetupChangesTests {
         let over = try Command(SetupScratchHost.program.path, ["authority", "renew", "--root", host.root.path])
         #expect(over.status == 0 && over.output == "", "\(over.output)")
         let nothing = try Command(SetupScratchHost.program.path, ["authority", "show", "--root", host.root.path])
-        #expect(nothing.status == 1 && nothing.output.contains("syncctl setup --trial makes one"), "\(nothing.output)")
+        #expect(
+            nothing.status == 1 && nothing.output.contains("syncctl setup --trial creates one"), "\(nothing.output)")
     }
 
     @Test(
@@ -331,7 +332,7 @@ struct SetupChangesTests {
         try host.put(other + "# mine\n", Self.site)
         let advised = try Command(SetupScratchHost.program.path, refresh)
 
-        #expect(refreshed.status == 0 && refreshed.output.contains("is written as the installed nginx wants it"))
+        #expect(refreshed.status == 0 && refreshed.output.contains("now has the form that the installed nginx expects"))
         #expect(result == usual)
         #expect(advised.status == 0 && advised.output.contains("was changed by an administrator"), "\(advised.output)")
         #expect(try host.text(Self.site) == other + "# mine\n")
@@ -348,7 +349,7 @@ struct SetupChangesTests {
         let behind = try host.text(Self.site)
         #expect(behind.contains(/\n {4}listen 443 ssl( http2)? proxy_protocol;\n/))
         #expect(behind.contains("    set_real_ip_from 192.0.2.0/24;\n    set_real_ip_from 10.1.0.7;\n"))
-        #expect(try host.run([]).output.contains("kept     \(Self.site) is there\n"))
+        #expect(try host.run([]).output.contains("kept     \(Self.site) exists\n"))
         #expect(try host.text(Self.site) == behind)
         for wrong in ["balancer", "10.0.0.7; evil", "10.0.0.0/8x"] {
             let refused = try host.run(["--proxy-protocol-from", wrong])

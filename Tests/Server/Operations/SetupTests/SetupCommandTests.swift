@@ -122,7 +122,7 @@ struct SetupCommandTests {
             "apns-private-key": "apns.p8", "fcm-service-account": "fcm.json", "aws-secret-key": "aws",
         ]
         for (secret, source) in sources {
-            #expect(run.output.contains("done     put the secret into /etc/syncd/secrets/\(secret)\n"))
+            #expect(run.output.contains("done     store the secret in /etc/syncd/secrets/\(secret)\n"))
             #expect(try host.mode("/etc/syncd/secrets/" + secret) == 0o600)
             #expect(
                 try host.text("/etc/syncd/secrets/" + secret).trimmingCharacters(in: .newlines)
@@ -181,7 +181,7 @@ struct SetupCommandTests {
 
         #expect(run.status == 64)
         for (option, reason) in [
-            ("--host", "must be a name alone, without https://, port and path"),
+            ("--host", "must be only a name, without https://, port and path"),
             ("--google-client-id", "1-x must be an OAuth client ID ending in .apps.googleusercontent.com"),
             ("--google-client-secret-file", "which cannot be read"), ("--dropbox-app-key", "Key! must be an app key"),
             ("--set MicrosoftClientId", "5 must be an application (client) ID"),
@@ -227,7 +227,7 @@ struct SetupCommandTests {
         let run = try host.setUp(["--dry-run"])
 
         #expect(run.status == 0, "\(run.output)")
-        #expect(run.output.contains("would    make the database \(host.databaseName)\n"))
+        #expect(run.output.contains("would    create the database \(host.databaseName)\n"))
         #expect(run.output.contains("would    write /etc/syncd/syncd.json\n"))
         #expect(try host.everything() == before)
         #expect(throws: MariaDBError.self) { try host.atDatabase("USE \(host.databaseName)") }
@@ -344,7 +344,8 @@ struct SetupCommandTests {
         #expect(run.output.contains("phones will reach this server (e.g. sync.example.com): "))
         #expect(
             run.output.contains(
-                "or letsencrypt for one of Let's Encrypt, or trial for one of this host's own [letsencrypt]: "))
+                "or letsencrypt for one from Let's Encrypt, or trial for one from this host's own authority "
+                    + "[letsencrypt]: "))
         #expect(run.output.contains("dropkey") && !run.output.contains("a typed secret"))
         #expect(!run.output.contains("a third secret"))
         #expect(try host.text("/etc/syncd/secrets/aws-secret-key") == "a third secret\n")

@@ -117,8 +117,8 @@ struct SetupPlanTests {
         let obstacles = try SetupPlan(same, on: host).obstacles.filter { $0.contains("the app notes") }
 
         #expect(obstacles.count == 2)
-        #expect(obstacles[0].hasPrefix("Notes.example.org is the name of the app notes already"))
-        #expect(obstacles[1].hasPrefix("the database syncserver_notes is that of the app notes"))
+        #expect(obstacles[0].hasPrefix("Notes.example.org is already the name of the app notes"))
+        #expect(obstacles[1].hasPrefix("the database syncserver_notes belongs to the app notes"))
     }
 
     @Test("What made programs trust a trial is taken back once nginx has another certificate, or another trial's")
@@ -142,7 +142,7 @@ struct SetupPlanTests {
         var without = answers
         without.makesBackups = false
         var state = fresh
-        let advice = "Have a backup made every hour: systemctl enable --now syncd-backup.timer"
+        let advice = "Turn on a backup every hour: systemctl enable --now syncd-backup.timer"
 
         #expect(try SetupPlan(without, on: state).remaining.contains(advice))
         #expect(try !SetupPlan(answers, on: state).remaining.contains(advice))
@@ -271,7 +271,7 @@ struct SetupPlanTests {
         let plan = try SetupPlan(other, on: state)
 
         #expect(changes(plan) == [])
-        #expect(plan.kept.contains { $0.contains(SetupPaths.site) && $0.contains("left alone") })
+        #expect(plan.kept.contains { $0.contains(SetupPaths.site) && $0.contains("stays unchanged") })
         #expect(plan.kept.contains { $0.contains(SetupPaths.configuration) })
         #expect(plan.remaining.contains { $0.contains("server_name new.example.org;") })
         #expect(!plan.actions.contains(.check(.health)))
@@ -309,7 +309,7 @@ struct SetupPlanTests {
         state.site? += "# mine\n"
         let plan = try SetupPlan(answers, on: state)
         #expect(changes(plan) == [])
-        #expect(plan.remaining.contains { $0.contains("Put in `http2 on;`") })
+        #expect(plan.remaining.contains { $0.contains("Add `http2 on;`") })
         state.http2Form = .parameter
         #expect(try !SetupPlan(answers, on: state).remaining.contains { $0.contains("http2") })
     }

@@ -41,7 +41,7 @@ extension PlantedFault {
 
     private static let signIn = [
         PlantedFault(
-            name: "the token of another app", provider: .google, step: "audience", words: "another app's",
+            name: "the token of another app", provider: .google, step: "audience", words: "belongs to another app",
             deceptions: {
                 Deceptions { request in
                     request.url.contains("/tokeninfo")
@@ -49,7 +49,7 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "the token of another app", provider: .microsoft, step: "audience", words: "another app's",
+            name: "the token of another app", provider: .microsoft, step: "audience", words: "belongs to another app",
             prepare: { person, _ in
                 try person.set("MicrosoftClientId", to: "00000000-0000-4000-8000-000000000000")
             },
@@ -61,7 +61,7 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "the token of another app", provider: .facebook, step: "audience", words: "another app's",
+            name: "the token of another app", provider: .facebook, step: "audience", words: "belongs to another app",
             deceptions: {
                 Deceptions { request in
                     request.url.contains("/debug_token")
@@ -75,7 +75,7 @@ extension PlantedFault {
             name: "a token that has expired", provider: .dropbox, step: "identity", words: "the token is rejected",
             prepare: { person, sandbox in try sandbox.expireAccessTokens(of: person.account, .device) }),
         PlantedFault(
-            name: "a page for people instead of JSON", provider: .google, step: "identity", words: "a page for people",
+            name: "a page for people instead of JSON", provider: .google, step: "identity", words: "a web page",
             deceptions: {
                 Deceptions { request in
                     request.url.contains("/userinfo")
@@ -128,7 +128,7 @@ extension PlantedFault {
             prepare: { person, sandbox in try sandbox.setOneDrive(of: person.account, "unlicensed") }),
         PlantedFault(
             name: "a page for people instead of a listing", provider: .microsoft, step: "storage",
-            words: "a page for people",
+            words: "a web page",
             deceptions: {
                 Deceptions { request in
                     request.url.contains("/children")
@@ -182,7 +182,7 @@ extension PlantedFault {
                 try sandbox.inject(fault)
             }),
         PlantedFault(
-            name: "other bytes", provider: .dropbox, step: "download", words: "the first at position 77",
+            name: "other bytes", provider: .dropbox, step: "download", words: "first at position 77",
             prepare: { _, sandbox in
                 // The request has no body.
                 var fault = SandboxFault(host: nil, pathPrefix: "/2/files/download", times: 1)
@@ -191,7 +191,7 @@ extension PlantedFault {
             }),
         PlantedFault(
             name: "the whole file instead of a range", provider: .google, step: "range",
-            words: "the whole file is sent",
+            words: "the whole file is returned",
             deceptions: { Deceptions { $0.headers[.range] == nil ? .none : .asking($0.without(.range)) } }),
         PlantedFault(
             name: "an upload session that is lost when its connection breaks", provider: .google, step: "largeUpload",
@@ -237,7 +237,7 @@ extension PlantedFault {
             }),
         PlantedFault(
             name: "an identifier that changes with the name", provider: .google, step: "rename",
-            words: "not found by its identifier",
+            words: "no longer found by its identifier",
             deceptions: {
                 let isRenamed = Memory(false)
                 return Deceptions { request in
@@ -248,7 +248,7 @@ extension PlantedFault {
             }),
         PlantedFault(
             name: "a renamed file that is not found", provider: .webdav, step: "rename",
-            words: "not found by its identifier",
+            words: "no longer found by its identifier",
             deceptions: {
                 let isRenamed = Memory(false)
                 return Deceptions { request in
@@ -262,7 +262,7 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "a listing that is empty", provider: .google, step: "listing", words: "missing in the listing",
+            name: "a listing that is empty", provider: .google, step: "listing", words: "missing from the listing",
             deceptions: {
                 let asked = Memory(0)
                 return Deceptions { request in
@@ -273,7 +273,7 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "a deletion that does not delete", provider: .google, step: "deletion", words: "is still there",
+            name: "a deletion that does not delete", provider: .google, step: "deletion", words: "still exists",
             deceptions: {
                 Deceptions { request in
                     request.method == .delete

@@ -31,7 +31,7 @@ extension FaultOfRealServer {
                 words: server == .s3Rclone ? "does not belong to the access key" : "the token is rejected",
                 prepare: { $0.password = "another-secret-of-the-tests" }),
             FaultOfRealServer(
-                name: "a page for people instead of data", server: server, step: "identity", words: "a page for people",
+                name: "a page for people instead of data", server: server, step: "identity", words: "a web page",
                 deceptions: {
                     Deceptions { request in
                         request.call.operation == .identity
@@ -46,11 +46,11 @@ extension FaultOfRealServer {
                 words: "computed: 3000 bytes",
                 deceptions: { Deceptions { $0.sendsBytes ? .asking($0.changed) : .none } }),
             FaultOfRealServer(
-                name: "other bytes", server: server, step: "download", words: "other bytes come",
+                name: "other bytes", server: server, step: "download", words: "the contents differ",
                 deceptions: { Deceptions { $0.isDownload(of: "small.bin") ? .saying(.zeros) : .none } }),
             FaultOfRealServer(
                 name: "the whole file instead of a range", server: server, step: "range",
-                words: "the whole file is sent",
+                words: "the whole file is returned",
                 deceptions: {
                     Deceptions { request in
                         request.call.operation == .download && request.headers[.range] != nil
@@ -61,7 +61,7 @@ extension FaultOfRealServer {
                 name: "a download that cannot be resumed", server: server, step: "resumedDownload",
                 words: "connection lost", deceptions: { Deceptions { $0.resumesDownload ? .silence : .none } }),
             FaultOfRealServer(
-                name: "a deletion that does not delete", server: server, step: "deletion", words: "is still there",
+                name: "a deletion that does not delete", server: server, step: "deletion", words: "still exists",
                 deceptions: { Deceptions { $0.deletesObject ? .saying(Reply(204)) : .none } }, leavesNothing: false),
             FaultOfRealServer(
                 name: "a second deletion that is refused", server: server, step: "repeatedDeletion", words: "403",
@@ -130,7 +130,7 @@ extension FaultOfRealServer {
                 }
             }),
         FaultOfRealServer(
-            name: "a listing that is empty", server: .s3Rclone, step: "listing", words: "missing in the listing",
+            name: "a listing that is empty", server: .s3Rclone, step: "listing", words: "missing from the listing",
             deceptions: {
                 let asked = Memory(0)
                 return Deceptions { request in
@@ -162,14 +162,15 @@ extension FaultOfRealServer {
                 }
             }),
         FaultOfRealServer(
-            name: "a renaming that renames nothing", server: .rcloneWebDAV, step: "rename", words: "old name still",
+            name: "a renaming that renames nothing", server: .rcloneWebDAV, step: "rename",
+            words: "still has its old name",
             deceptions: {
                 Deceptions { request in
                     request.headers.contains { $0.value.hasSuffix("-renamed.bin") } ? .saying(Reply(201)) : .none
                 }
             }),
         FaultOfRealServer(
-            name: "a listing that is empty", server: .rcloneWebDAV, step: "listing", words: "missing in the listing",
+            name: "a listing that is empty", server: .rcloneWebDAV, step: "listing", words: "missing from the listing",
             deceptions: {
                 let asked = Memory(0)
                 return Deceptions { request in
@@ -249,7 +250,7 @@ extension TrialTests {
 
             #expect(report.outcome == .passed, "\(report.text)")
             #expect(report["largeUpload"]?.came.contains("one request") == true)
-            #expect(report["rename"]?.came.contains("by its new name only") == true)
+            #expect(report["rename"]?.came.contains("only by its new name") == true)
             #expect(try account.files() == [])
         }
 

@@ -93,8 +93,8 @@ extension TrialTests {
             "A file that cannot be used is refused with a sentence that repeats nothing of it",
             arguments: [
                 ("secret", "must be a JSON object"), (#"{"accessToken": 17}"#, "must be a JSON object"),
-                (#"{"token": "secret"}"#, "has the unknown member token"), ("{}", "has neither"),
-                (#"{"details": {"user": "secret"}}"#, "has neither"),
+                (#"{"token": "secret"}"#, "has the unknown member token"), ("{}", "contains neither"),
+                (#"{"details": {"user": "secret"}}"#, "contains neither"),
             ])
         func unusable(json: String, words: String) {
             #expect {

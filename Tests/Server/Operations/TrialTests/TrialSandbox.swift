@@ -120,7 +120,7 @@ extension TrialReport {
             #expect(self["cleanup"]?.result != .failed, "\(text)")
             #expect(files == [])
         } else {
-            #expect(self["cleanup"]?.came.contains("something is left") == true, "\(text)")
+            #expect(self["cleanup"]?.came.contains("some objects remain") == true, "\(text)")
         }
     }
 }

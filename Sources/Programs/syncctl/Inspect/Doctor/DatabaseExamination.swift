@@ -9,7 +9,7 @@ import Vault
 
 /// The checks that need the database: schema, accounts, clock, keys, work.
 struct DatabaseExamination {
-    /// How long the database may take for one reply: `doctor` must answer within seconds.
+    /// The time limit for one reply of the database: `doctor` must answer within seconds.
     private static let patience: Duration = .seconds(4)
 
     private let configuration: ServerConfiguration
@@ -72,7 +72,7 @@ struct DatabaseExamination {
             if let cause, let shortage = shortage(cause, of: configuration.database) {
                 return closed(administrator.flatMap(notice)) + [shortage]
             }
-            // Whose lock it is, the check of writes finds out.
+            // The check of writes finds the holder of the lock.
             if case StoreError.contention = error { return closed(notice(as: configuration.database)) }
             return [
                 failure?.status == .noPermission
@@ -88,7 +88,7 @@ struct DatabaseExamination {
         }
     }
 
-    /// What is announced, whatever the schema is; `nil` also if that cannot be read.
+    /// The maintenance notice, readable with any schema; `nil` also if it cannot be read.
     private func notice(as account: ConnectionSettings) -> MaintenanceNotice? {
         var settings = account
         (settings.connectTimeout, settings.readTimeout) = (Self.patience / 4, Self.patience / 4)
@@ -104,14 +104,14 @@ struct DatabaseExamination {
         guard let notice else { return [] }
         return [
             Diagnosis(
-                .maintenanceOn, "all hosts are closed for maintenance since \(notice.since): \"\(notice.text)\"",
+                .maintenanceOn, "all hosts have been closed for maintenance since \(notice.since): \"\(notice.text)\"",
                 fix: "syncctl maintenance off")
         ]
     }
 
     // MARK: Who uses it
 
-    /// What is found if an account gets no connection because there are too many; `nil` for other errors.
+    /// The finding if an account gets no connection because there are too many; `nil` for other errors.
     private func shortage(_ error: MariaDBError, of settings: ConnectionSettings) -> Diagnosis? {
         switch ConnectionsCheck.Shortage(error) {
         case .ofServer?: full
@@ -128,7 +128,7 @@ struct DatabaseExamination {
             .examine(within: Self.patience)
     }
 
-    /// Those of the roles; or the one that they share.
+    /// The accounts of the roles, or the one that they share.
     private var accounts: [(role: ServerRole?, settings: ConnectionSettings)] {
         let roles = configuration.roleAccounts
         let accounts = ServerRole.allCases.compactMap { role in roles[role].map { (role: Optional(role), settings: $0) }
@@ -136,7 +136,7 @@ struct DatabaseExamination {
         return accounts.isEmpty ? [(role: nil, settings: configuration.database)] : accounts
     }
 
-    /// MariaDB lets root in by the socket.
+    /// MariaDB accepts root through the socket.
     private var administrator: ConnectionSettings? {
         guard Terminal.isRoot, case .unixSocket = configuration.database.address else { return nil }
         var root = configuration.database

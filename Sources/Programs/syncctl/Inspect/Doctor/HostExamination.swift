@@ -8,7 +8,7 @@ import Providers
 import Store
 import SyncProtocol
 
-/// All checks of a host, in the order in which they are reported: causes before what follows from them.
+/// All checks of a host, in the order in which they are reported: causes before their consequences.
 struct HostExamination {
     private let command: Doctor
     static var usualBackupRecords: String { BackupRecord.usualFolder }
@@ -29,7 +29,7 @@ struct HostExamination {
         } catch {
             configuration = nil
             let sentences = error.problems.map(\.description).joined(separator: "; ")
-            // Whoever is not root learns at least what can be seen from outside.
+            // Without root, the checks from outside still work.
             problems = [
                 error.isDenied
                     ? Diagnosis(.notPermitted, sentences, fix: "run as root", check: "configuration")
@@ -43,7 +43,7 @@ struct HostExamination {
     func run() -> [Diagnosis] {
         CurlLibrary.initialize()
         let begin = ContinuousClock.now
-        // What one of them may wait for something, so that it still ends in time.
+        // The limit for one wait, so that the check still ends in time.
         let each = limit / 2
         let clocks = RegistrationCheck.Clocks()
         let database = configuration.map { DatabaseExamination($0, command.options) }
@@ -64,7 +64,7 @@ struct HostExamination {
                 publicChecks(within: each), nameChecks(within: each), sandboxChecks(within: each),
                 registrationChecks(clocks, within: each), metricsChecks(within: each),
             ].flatMap(\.self))
-        // Meanwhile nginx, whose configuration the rest is about.
+        // Meanwhile, nginx: the other checks use its configuration.
         let nginx = NginxCheck.examine(folder: command.nginx, within: limit * 3 / 10)
         let site = nginx.site ?? NginxSite()
         let left = limit - begin.duration(to: .now)
@@ -83,7 +83,7 @@ struct HostExamination {
             + found.filter { $0.code != .maintenanceOn } + clock
     }
 
-    /// doctor first tells that somebody has closed the server on purpose, and may have forgotten it.
+    /// doctor first reports that somebody closed the server on purpose, and may have forgotten it.
     private func maintenance(_ found: [Diagnosis]) -> [Diagnosis] {
         let here = command.maintenance.files.text.map { text in
             Diagnosis(
@@ -144,14 +144,14 @@ struct HostExamination {
         let certificates = names.sorted { $0.key.certificate < $1.key.certificate }.map { files, names in
             HostCheck(files.certificate) { CertificateCheck.examine(files, names: Set(names).sorted()) }
         }
-        // The sandbox's authority is one for this purpose only.
+        // The sandbox's authority serves only this purpose.
         let authorities = command.caFile ?? configuration?.sandbox?.caFile
         let check = FrontDoorCheck(authorities: authorities, within: each) { door, authorities in
             Self.requestHealth(door, authorities, within: each)
         }
         let here = HostFacts.ownAddresses()
         let own = command.host.map { [$0] } ?? site.servers.flatMap(\.names)
-        // localhost has those of nginx's listeners anyway.
+        // localhost has the addresses of nginx's listeners anyway.
         let addresses = NamesCheck.addresses(of: Set(own).subtracting(["localhost"]), within: limit / 4)
         let doors = FrontDoorCheck.doors(of: site, host: command.host) { name in
             (addresses[name] ?? []).filter(here.contains)
@@ -180,7 +180,7 @@ struct HostExamination {
         }
     }
 
-    /// What the server's public address shows, through another proxy if there is one.
+    /// Checks the server's public address, through another proxy if there is one.
     private func publicChecks(within each: Duration) -> [HostCheck] {
         guard let publicURL = configuration?.publicURL else { return [] }
         let authorities = command.caFile ?? configuration?.sandbox?.caFile
@@ -236,7 +236,7 @@ struct HostExamination {
                 let reason: String
                 do throws(CurlError) {
                     var handle = try EasyHandle(routing: Routing(sandbox))
-                    // Something public, for which the sandbox makes no keys at the first time.
+                    // A public resource, for which the sandbox does not have to generate keys first.
                     var request = Request(
                         url: "https://login.microsoftonline.com/common/v2.0/.well-known/openid-configuration")
                     request.totalTimeout = each
@@ -258,7 +258,7 @@ struct HostExamination {
         ]
     }
 
-    /// What monitoring sees of this host.
+    /// What monitoring sees on this host.
     private func metricsChecks(within each: Duration) -> [HostCheck] {
         guard configuration?.metricsDirectory != nil else { return [] }
         let url = command.metrics
@@ -279,7 +279,7 @@ struct HostExamination {
         ]
     }
 
-    /// Asks each company whose accounts may sign in whether it knows this server.
+    /// Asks each company whose accounts may sign in whether this server is registered there.
     private func registrationChecks(_ clocks: RegistrationCheck.Clocks, within each: Duration) -> [HostCheck] {
         guard let configuration else { return [] }
         return Company.all.compactMap { company in

@@ -5,16 +5,16 @@ import Posix
 import Store
 import SyncProtocol
 
-/// Collects what a report is made of. What cannot be had leaves a gap, and the rest is collected all the same.
+/// Collects the parts of a report. An unavailable part leaves a gap; the other parts are still collected.
 struct ReportCollection {
     private static let metricsTime: Duration = .seconds(10)
-    /// For nginx, which looks up names in its configuration.
+    /// For nginx, which resolves the names in its configuration.
     private static let nginxTime: Duration = .seconds(10)
 
     private let command: ReportCommand
     private let configuration: ServerConfiguration
 
-    /// - Throws: ``ConfigurationError``: without a configuration nobody knows what to look at.
+    /// - Throws: ``ConfigurationError``: without a configuration, there is nothing to report on.
     init(_ command: ReportCommand) throws {
         self.command = command
         configuration = try ServerConfiguration(readingForDatabaseAlone: command.options.file.path)
@@ -53,7 +53,7 @@ struct ReportCollection {
     private func readMetrics() throws(ServerReport.Gap) -> MetricFigures {
         guard configuration.metricsDirectory != nil else {
             throw ServerReport.Gap(
-                .metrics, "this server keeps none: metrics.directory is not set",
+                .metrics, "this server records none: metrics.directory is not set",
                 fix: "syncctl setup sets it; systemctl reload syncd")
         }
         func gap(_ reason: String) -> ServerReport.Gap {
@@ -72,7 +72,7 @@ struct ReportCollection {
         }
         guard response.status == 200 else { throw gap("status \(response.status)") }
         guard let figures = MetricFigures(scrape: String(decoding: response.body, as: UTF8.self)) else {
-            throw gap("what answers there is not this server")
+            throw gap("the metrics there are not from this server")
         }
         return figures
     }
@@ -88,7 +88,7 @@ struct ReportCollection {
         if paths.isEmpty {
             gaps.append(
                 ServerReport.Gap(
-                    .certificates, "nginx's configuration in \(command.nginx) names none for this server",
+                    .certificates, "nginx's configuration in \(command.nginx) names no certificate for this server",
                     fix: "run as root; --nginx FOLDER, or --certificate FILE"))
         }
         return (figures, gaps)

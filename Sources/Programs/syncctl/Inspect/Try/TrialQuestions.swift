@@ -13,7 +13,7 @@ struct TrialQuestions {
     private let known: Set<String>
 
     /// - Parameters:
-    ///   - redirectURI: that of the command line.
+    ///   - redirectURI: the one from the command line.
     ///   - known: the redirect URIs of the configuration.
     init(
         _ company: Company, _ offer: SignInOffer, _ values: SettingValues, redirectURI: String?, known: Set<String>
@@ -46,20 +46,20 @@ struct TrialQuestions {
             let redirect = redirectURI ?? (consent.showsCode ? nil : known.sorted().first)
             guard redirect != nil || consent.showsCode else {
                 throw ValidationError(
-                    "\(company.name) leads the browser to a redirect URI: register one, such as "
-                        + "http://localhost/server, and name it with --redirect-uri.")
+                    "\(company.name) requires a redirect URI: register one, such as http://localhost/server, and name "
+                        + "it with --redirect-uri.")
             }
             credentials.redirectURI = redirect
             Output.write([
                 "Open this page as the test account, and agree:", "", consent.url(values, redirectURI: redirect), "",
                 redirect == nil
-                    ? "It shows a code."
-                    : "The browser goes to an address with code=… in it, also if nothing answers there.",
+                    ? "The page then shows a code."
+                    : "The browser opens an address that contains code=…, even if nothing answers there.",
             ])
         }
         for question in offer.trial.questions {
             guard let answer = Terminal.ask(question.text, isHidden: question.isSecret) else {
-                throw ValidationError("The input ends before all questions are answered.")
+                throw ValidationError("The input ended before all questions were answered.")
             }
             let text = question.answer == .authorizationCode ? Self.code(in: answer) : Self.trimmed(answer)
             guard !text.isEmpty || question.isOptional else { throw ValidationError("An answer is missing.") }
@@ -68,7 +68,7 @@ struct TrialQuestions {
         return credentials
     }
 
-    /// The code in what was pasted: itself, or the whole address that the browser was led to.
+    /// The code in the pasted text, which is the code itself or the whole address that the browser opened.
     static func code(in answer: String) -> String {
         let answer = trimmed(answer)
         guard let query = answer.split(separator: "?", maxSplits: 1).dropFirst().first else { return answer }

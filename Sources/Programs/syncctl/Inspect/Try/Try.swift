@@ -12,14 +12,15 @@ import SyncProtocol
 struct Try: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "try",
-        abstract: "Goes through everything that the server will ask of a provider, with a test account.",
+        abstract: "Tests all operations that the server needs from a provider, with a test account.",
         discussion: """
-            Says at each step what is expected and what comes. The report has no token, code, secret, name or content in \
-            it, so that it can be attached to a bug report. What is stored is deleted again; at the end the test account's \
-            grant is revoked (--keep-grant leaves it). The handbook says what each provider needs.
+            Reports the expected and the actual result of each step. The report contains no tokens, codes, secrets, \
+            names or contents, so that it can be attached to a bug report. Stored objects are deleted again; at the \
+            end, the test account's grant is revoked (--keep-grant keeps it). The handbook describes what each \
+            provider needs.
 
-            Without --credentials the account's code, password or key is asked for, and not shown. It is never taken from \
-            the command line.
+            Without --credentials, the command asks for the account's code, password or key, and does not show it. It \
+            never accepts them on the command line.
             """)
 
     /// The words for providers on the command line.
@@ -38,26 +39,29 @@ struct Try: ParsableCommand {
     @Option(
         name: .customLong("redirect-uri"),
         help: ArgumentHelp(
-            "The redirect URI of the code, as it is registered with the provider; else one of the configuration.",
+            "The redirect URI of the code, as registered with the provider; by default one from the configuration.",
             valueName: "uri"))
     var redirectURI: String?
-    @Option(help: ArgumentHelp("A file that the report is written to as well.", valueName: "file"), completion: .file())
+    @Option(help: ArgumentHelp("A file to write the report to, in addition.", valueName: "file"), completion: .file())
     var report: String?
-    @Option(help: ArgumentHelp("How many seconds one operation may take.", valueName: "seconds")) var patience = 40
-    @Flag(name: .customLong("keep-grant"), help: "Does not revoke what the test account has granted.")
+    @Option(help: ArgumentHelp("The time limit for one operation.", valueName: "seconds")) var patience = 40
+    @Flag(name: .customLong("keep-grant"), help: "Does not revoke the test account's grant.")
     var keepsGrant = false
 
     private static func company(_ word: String) throws -> Company {
         guard let company = companies.first(where: { $0.name.lowercased() == word.lowercased() }) else {
             let hint = Spelling.suggestion(for: word, among: words).map { " Did you mean '\($0)'?" } ?? ""
-            throw ValidationError("'\(word)' is no provider: \(words.joined(separator: ", ")).\(hint)")
+            throw ValidationError("'\(word)' is not a provider: \(words.joined(separator: ", ")).\(hint)")
         }
         return company
     }
 
     func validate() throws {
         guard (1...600).contains(patience) else { throw ValidationError("--patience must be from 1 to 600.") }
-        if options.isJSON, credentials == nil { throw ValidationError("--json asks nothing: it needs --credentials.") }
+        if options.isJSON, credentials == nil {
+            throw ValidationError(
+                "--json asks no questions: it requires --credentials.")
+        }
     }
 
     func run() throws {
@@ -90,7 +94,7 @@ struct Try: ParsableCommand {
         try hand(result)
     }
 
-    /// Runs `body`, and asks it to end when somebody asks this process to.
+    /// Runs `body`, and interrupts it when this process receives a termination signal.
     private static func watchingSignals(_ body: (Interruption) throws -> TrialReport) throws -> TrialReport {
         let interruption = Interruption()
         let end = Interruption()

@@ -2,15 +2,15 @@ import Posix
 import Store
 public import SyncProtocol
 
-/// Whether the backups that somebody relies on are still made, and get where they should.
+/// Checks that backups are still made and copied.
 public enum BackupCheck {
     private static let starting = "systemctl start syncd-backup.service; journalctl -u syncd-backup -n 50"
     private static let copying = "systemctl start syncd-backup-copy.service; journalctl -u syncd-backup-copy -n 50"
 
     /// - Parameters:
-    ///   - folder: where the records are.
-    ///   - maximumAgeHours: of the last good backup, and of the last good copy.
-    ///   - limit: how long systemd's answer may take.
+    ///   - folder: the folder with the records.
+    ///   - maximumAgeHours: the limit for the last good backup and for the last good copy.
+    ///   - limit: the time limit for systemd's answer.
     public static func examine(
         records folder: String, maximumAgeHours: Int, now: WireDate, within limit: Duration
     ) -> [Diagnosis] {
@@ -39,19 +39,19 @@ public enum BackupCheck {
             diagnoses.append(
                 Diagnosis(
                     .backupOld,
-                    "the last good backup is of \(made.takenAt.iso8601), \(Quantity.seconds(age(made))) ago",
+                    "the last good backup is from \(made.takenAt.iso8601), \(Quantity.seconds(age(made))) ago",
                     fix: isScheduled ? starting : "systemctl enable --now \(SetupPaths.backupTimer); \(starting)"))
         }
         if let copied, age(copied) > limit {
             diagnoses.append(
                 Diagnosis(
                     .backupCopyOld,
-                    "the last backup that is known to be elsewhere, too, is of \(copied.takenAt.iso8601), "
+                    "the last backup with a known copy elsewhere is from \(copied.takenAt.iso8601), "
                         + "\(Quantity.seconds(age(copied))) ago", fix: copying))
         }
         if diagnoses.isEmpty {
-            let place = copied == nil ? "it is on this host alone" : "it is elsewhere, too"
-            diagnoses.append(.good("backup", "the last good backup is of \(made.takenAt.iso8601); \(place)"))
+            let place = copied == nil ? "it is only on this host" : "a copy is elsewhere"
+            diagnoses.append(.good("backup", "the last good backup is from \(made.takenAt.iso8601); \(place)"))
         }
         return diagnoses
     }

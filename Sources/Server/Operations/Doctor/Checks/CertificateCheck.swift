@@ -1,12 +1,12 @@
 import OpenSSLCrypto
 import Posix
 
-/// Examines a certificate and its key in their files, as nginx would load them now.
+/// Examines the files of a certificate and its key, as nginx would load them now.
 public enum CertificateCheck {
     /// Let's Encrypt's clients renew 30 days before expiry.
     static let warningDays: Int64 = 21
 
-    /// - Parameter names: the hosts that it is presented for.
+    /// - Parameter names: the hosts that it is used for.
     public static func examine(_ files: NginxSite.Certificate, names: [String]) -> [Diagnosis] {
         do {
             let text = String(decoding: try TextFile.read(files.certificate), as: UTF8.self)
@@ -31,7 +31,7 @@ public enum CertificateCheck {
         return [
             Diagnosis(
                 .keyMismatch, "the key \(path) does not belong to \(certificatePath)",
-                fix: "put the certificate beside the key with which it was requested (certbot: both from one folder of "
+                fix: "use the certificate and the key with which it was requested (certbot: both from one folder of "
                     + "/etc/letsencrypt/live); nginx -t")
         ]
     }
@@ -42,8 +42,8 @@ public enum CertificateCheck {
         guard isOfTrial(path) else { return [] }
         return [
             Diagnosis(
-                .certificateOfTrial, "\(path) is of this host's own authority, for a trial",
-                fix: "syncctl authority show says how phones trust it; for people: syncctl setup --certbot")
+                .certificateOfTrial, "\(path) is from this host's own authority, for a trial",
+                fix: "syncctl authority show explains how phones trust it; for real users: syncctl setup --certbot")
         ]
     }
 
@@ -59,7 +59,7 @@ public enum CertificateCheck {
             return Diagnosis(
                 .certificateExpiring,
                 "\(path) expires in \(Quantity.seconds(secondsLeft)), and should have been renewed",
-                fix: renewal ?? "certbot renew --dry-run says why not")
+                fix: renewal ?? "certbot renew --dry-run shows the reason")
         }
         return .good("certificate", "\(path) is valid for \(days) days")
     }

@@ -1,13 +1,14 @@
-/// Compares this host's clock with others.
+/// Compares this host's clock with other clocks.
 public enum ClockCheck {
     static let databaseToleranceMilliseconds: Int64 = 2_000
-    /// Dates of replies are whole seconds, and have been under way. Providers accept minutes in signed requests and tokens.
+    /// Dates in replies are whole seconds, and are delayed by the network. Providers accept minutes of difference in
+    /// signed requests and tokens.
     static let toleranceSeconds: Int64 = 30
 
     public static func database(ownMilliseconds: Int64, databaseMilliseconds: Int64) -> Diagnosis {
         let difference = abs(ownMilliseconds - databaseMilliseconds)
         guard difference > databaseToleranceMilliseconds else {
-            return .good("clock", "this host and the database agree about the time")
+            return .good("clock", "this host's clock and the database's agree")
         }
         return Diagnosis(
             .databaseClockDiffers,
@@ -17,10 +18,10 @@ public enum ClockCheck {
 
     /// - Parameter offsets: by how many seconds this host's clock was ahead of each provider's.
     public static func providers(offsets: [Int64]) -> Diagnosis {
-        // One of them may be wrong; this host is only if none agrees with it.
+        // One provider's clock may be wrong; this host's clock is wrong only if none agrees with it.
         guard let least = offsets.min(by: { abs($0) < abs($1) }) else {
             return Diagnosis(
-                .clockUnread, "no provider has told the time, so this host's clock cannot be compared",
+                .clockUnread, "no provider has reported its time, so this host's clock cannot be compared",
                 fix: "timedatectl timesync-status")
         }
         guard abs(least) > toleranceSeconds else { return .good("clock", "this host's clock is right") }

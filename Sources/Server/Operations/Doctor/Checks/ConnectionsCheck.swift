@@ -1,13 +1,13 @@
 public import MariaDB
 import Posix
 
-/// Finds out who has taken all of a database's connections (`max_connections`).
+/// Determines who holds all of a database's connections (`max_connections`).
 public struct ConnectionsCheck: Sendable {
     /// The accounts that this server uses.
     let ownUsers: [String]
     /// The database's socket on this host, if it has one.
     let socket: String?
-    /// An account that MariaDB lets in all the same, if there is one ("max_connections": one more for administrators).
+    /// An account that MariaDB still accepts, if there is one ("max_connections": one more for administrators).
     let administrator: ConnectionSettings?
 
     public init(ownUsers: [String], socket: String?, administrator: ConnectionSettings?) {
@@ -16,21 +16,21 @@ public struct ConnectionsCheck: Sendable {
         self.administrator = administrator
     }
 
-    /// What is known of those who are connected.
+    /// The connected accounts and programs, as far as known.
     struct Holders {
-        /// By the account, most connections first.
+        /// By account, most connections first.
         var accounts: [(user: String, count: Int)] = []
         /// `max_connections`; `nil` if the database could not be asked.
         var maximum: Int?
-        /// Programs of this host at the database's socket, most connections first.
+        /// This host's programs that use the database's socket, most connections first.
         var programs: [(name: String, identifiers: [Int], count: Int)] = []
     }
 
-    /// Which connections there are no more of.
+    /// The limit that is reached.
     public enum Shortage: Equatable, Sendable {
-        /// All of the server's.
+        /// The limit of the database server.
         case ofServer
-        /// Those of an account, by the statement's option that allows more.
+        /// The limit of an account, with the statement's option that raises it.
         case ofAccount(option: String)
 
         /// - Returns: `nil` for other errors.
@@ -38,7 +38,7 @@ public struct ConnectionsCheck: Sendable {
             guard case .unavailable(let code, let message) = error else { return nil }
             switch code {
             case 1_040: self = .ofServer
-            // "max_user_connections" of all accounts, which that of an account replaces.
+            // "max_user_connections" for all accounts, which an account's own limit overrides.
             case 1_203: self = .ofAccount(option: "MAX_USER_CONNECTIONS 1000")
             // "User 'x' has exceeded the 'max_connections_per_hour' resource"; 0 is no limit.
             case 1_226:
@@ -50,8 +50,8 @@ public struct ConnectionsCheck: Sendable {
         }
     }
 
-    /// An account that has as many connections as it may have, or has made as many.
-    /// - Parameter option: of ``Shortage/ofAccount(option:)``.
+    /// The finding for an account that has reached its limit of connections.
+    /// - Parameter option: from ``Shortage/ofAccount(option:)``.
     public static func limited(_ settings: ConnectionSettings, _ option: String) -> Diagnosis {
         let isLocal = if case .unixSocket = settings.address { true } else { false }
         let account = "'\(settings.user)'@'\(isLocal ? "localhost" : "%")'"
@@ -60,12 +60,12 @@ public struct ConnectionsCheck: Sendable {
             "the database account \(settings.user) gets no more connections "
                 + "(\(option.split(separator: " ")[0].lowercased()))",
             fix:
-                "mariadb -e \"ALTER USER \(account) WITH \(option)\"; SELECT user, host FROM mysql.user has its host if "
-                + "that is another one")
+                "mariadb -e \"ALTER USER \(account) WITH \(option)\"; SELECT user, host FROM mysql.user shows its "
+                + "host if it differs")
     }
 
     public func examine(within limit: Duration) -> Diagnosis {
-        // The one more for administrators is often taken by another check of this doctor, for a moment.
+        // Another check of this doctor often holds the administrators' extra connection for a moment.
         let end = ContinuousClock.now + limit
         var asked = try? ask()
         while asked == nil, administrator != nil, ContinuousClock.now < end {
@@ -93,18 +93,19 @@ public struct ConnectionsCheck: Sendable {
     }
 
     private func remedy(_ holders: Holders) -> String {
-        let permanent = "max_connections in /etc/mysql/mariadb.conf.d for longer"
-        // Connections that have not logged in yet are nobody's.
+        let permanent = "max_connections in /etc/mysql/mariadb.conf.d does so permanently"
+        // Connections that have not logged in yet have no account.
         if let first = holders.accounts.first(where: { $0.user != "unauthenticated user" }) {
             let more =
-                "mariadb -e 'SET GLOBAL max_connections = \(2 * (holders.maximum ?? 151))' lets more in until the "
-                + "next start, \(permanent)"
+                "mariadb -e 'SET GLOBAL max_connections = \(2 * (holders.maximum ?? 151))' allows more until the next "
+                + "start, \(permanent)"
             if ownUsers.contains(first.user) { return more }
-            // Whoever is root for MariaDB includes those who repair it, and a name may be anything.
+            // MariaDB's root may be the operator who repairs it, and a name may contain any character.
             if first.user != "root", first.user.utf8.allSatisfy({ $0 != UInt8(ascii: "'") && $0 != UInt8(ascii: "\\") })
             {
                 return
-                    "mariadb -e \"KILL USER '\(first.user)'\" ends those of \(first.user), until it connects again; \(more)"
+                    "mariadb -e \"KILL USER '\(first.user)'\" ends the connections of \(first.user) until it "
+                    + "reconnects; \(more)"
             }
         }
         if let program = holders.programs.first(where: { !$0.name.hasPrefix("sync") }), program.identifiers.count <= 100
@@ -112,7 +113,7 @@ public struct ConnectionsCheck: Sendable {
             return
                 "kill \(program.identifiers.map(String.init).joined(separator: " ")) ends \(program.name); \(permanent)"
         }
-        return "mariadb -e 'SHOW PROCESSLIST', as root, who is let in all the same: KILL what has no business there; "
+        return "mariadb -e 'SHOW PROCESSLIST' still works for root: KILL connections that should not exist; "
             + permanent
     }
 
@@ -138,8 +139,8 @@ public struct ConnectionsCheck: Sendable {
         return holders
     }
 
-    /// Whose ends belong to the connections of a socket, as ss(8) prints them: of each connection two lines, each with the
-    /// number of its own end and that of the other one.
+    /// The programs connected to a socket, as ss(8) prints them: two lines for each connection, each with the number of
+    /// its own end and of the peer's.
     static func programs(
         _ output: String, at socket: String
     ) -> [(name: String, identifiers: [Int], count: Int)] {

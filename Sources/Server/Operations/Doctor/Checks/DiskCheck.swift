@@ -4,14 +4,14 @@ import Store
 
 /// Examines the file systems that the server, its database and nginx write to.
 public enum DiskCheck {
-    /// What is written to a folder: it decides what follows if there is no room, and what makes room.
+    /// The data written to a folder: it determines the effect of a full disk, and the remedy.
     public enum Purpose: String, Sendable, Comparable {
         // In the order of what users notice.
         case database
-        /// What nginx keeps of requests and replies while they are under way.
+        /// Requests and replies that nginx buffers.
         case requests
         case everything
-        /// Sockets, and what else lasts until the host stops.
+        /// Sockets and other files that last until the host stops.
         case running
         case counters, backups, logs
 
@@ -22,7 +22,7 @@ public enum DiskCheck {
         }
     }
 
-    /// A folder that is written to.
+    /// A folder that programs write to.
     public struct Place: Equatable, Sendable {
         public var path: String
         public var purpose: Purpose
@@ -33,7 +33,7 @@ public enum DiskCheck {
         }
     }
 
-    /// What every host has.
+    /// The folders of every host.
     public static var usualPlaces: [Place] {
         [
             Place("/", .everything), Place("/tmp", .everything), Place("/run", .running), Place("/var/log", .logs),
@@ -41,7 +41,7 @@ public enum DiskCheck {
         ]
     }
 
-    /// Each file system once, with all that is written to it. Places that do not exist are left out.
+    /// Examines each file system once, with all of its places. Missing places are skipped.
     public static func examine(_ places: [Place]) -> [Diagnosis] {
         var found: [(system: HostFacts.FileSystem, places: [Place])] = []
         var diagnoses: [Diagnosis] = []
@@ -54,10 +54,10 @@ public enum DiskCheck {
                     found.append((system, [place]))
                 }
             } catch {
-                // Another check notes what only root can examine.
+                // Another check reports what only root can examine.
                 if error.isAbsence || (error.isDenial && !Terminal.isRoot) { continue }
                 diagnoses.append(
-                    Diagnosis(.diskUnread, "\(place.path) cannot be looked at: \(error)", fix: "run as root"))
+                    Diagnosis(.diskUnread, "\(place.path) cannot be examined: \(error)", fix: "run as root"))
             }
         }
         return found.map { judge($0.system, $0.places) } + diagnoses
@@ -68,7 +68,7 @@ public enum DiskCheck {
         let path = system.mountPoint ?? places.first?.path ?? "/"
         let subject = purposes.map(\.rawValue).joined(separator: " ")
         let effect = purposes.first.flatMap(Self.effect)
-        // A root that is read only on purpose has other file systems for what is written.
+        // A root file system that is read-only on purpose has other file systems for data.
         if system.isReadOnly, purposes != [.everything] {
             return Diagnosis(
                 .diskReadOnly, "\(path) is mounted read-only; \(use(places)) there",
@@ -80,7 +80,7 @@ public enum DiskCheck {
         var finding = "\(path): \(Quantity.bytes(system.freeBytes)) free of \(Quantity.bytes(system.totalBytes))"
         if system.isInMemory { finding += " of memory (tmpfs)" }
         if files < 10 { finding += ", and \(system.freeFiles) more files (inodes) of \(system.totalFiles)" }
-        // What grows needs room; sockets and counters do not.
+        // Growing data needs space; sockets and counters do not.
         let least: Int64 = purposes.allSatisfy { $0 == .running || $0 == .counters } ? 1 << 20 : 100 << 20
         let isFull = bytes < 3 || files < 3 || system.freeBytes < least
         guard isFull || bytes < 10 || files < 10 else { return .good("disk", finding) }
@@ -88,8 +88,8 @@ public enum DiskCheck {
         let enough = max(2 * system.totalBytes, system.totalBytes - system.freeBytes + 2 * least)
         let remedy = Self.remedy(for: purposes, in: path, system, enough: enough, isShortOfFiles: files < bytes)
         return isFull
-            ? Diagnosis(.diskFull, finding, fix: "make room: \(remedy)", about: subject, effect: effect)
-            : Diagnosis(.diskFilling, finding, fix: "make room before it is full: \(remedy)", about: subject)
+            ? Diagnosis(.diskFull, finding, fix: "free space: \(remedy)", about: subject, effect: effect)
+            : Diagnosis(.diskFilling, finding, fix: "free space before it is full: \(remedy)", about: subject)
     }
 
     /// Whether a finding about a file system concerns this purpose.
@@ -101,7 +101,7 @@ public enum DiskCheck {
         let uses = Set(places.map(\.purpose)).sorted().compactMap { purpose -> String? in
             switch purpose {
             case .database: "the database"
-            case .requests: "nginx (requests under way)"
+            case .requests: "nginx (requests in progress)"
             case .counters: "the metrics' counters"
             case .backups: "backups"
             case .logs: "logs"
@@ -112,14 +112,14 @@ public enum DiskCheck {
         return uses.isEmpty ? "programs write" : "written by or for: \(uses.joined(separator: ", "))"
     }
 
-    /// What users notice; `nil` for what the code says.
+    /// What users notice; `nil` for the code's own text.
     private static func effect(_ purpose: Purpose) -> String? {
         switch purpose {
         case .everything, .database: nil
-        case .logs: "nothing; what happens meanwhile is in no log"
-        case .counters: "nothing; processes that start now do not count for the metrics"
-        case .backups: "nothing until the database is lost: no backup can be made"
-        case .requests: "uploads and downloads that nginx has to keep for a moment fail (500)"
+        case .logs: "nothing; events are not logged meanwhile"
+        case .counters: "nothing; processes that start now are missing from the metrics"
+        case .backups: "nothing until the database is lost: no backups can be made"
+        case .requests: "uploads and downloads that nginx has to buffer fail (500)"
         case .running: "nothing until something restarts; then sockets and counters may be missing (502)"
         }
     }
@@ -129,9 +129,9 @@ public enum DiskCheck {
     ) -> String {
         let largest =
             isShortOfFiles
-            ? "du -x --inodes \(path) | sort -n | tail shows which folders have so many files"
-            : "du -xah \(path) | sort -h | tail shows what is large"
-        // What is here is memory, not a disk: neither the journal's archive nor packages are in it.
+            ? "du -x --inodes \(path) | sort -n | tail shows the folders with the most files"
+            : "du -xah \(path) | sort -h | tail shows the largest files"
+        // This is memory, not a disk: it contains neither the journal's archive nor packages.
         if system.isInMemory {
             let mebibytes = max(1, (enough + (1 << 20) - 1) >> 20)
             let files = system.totalFiles > 0 ? ",nr_inodes=\(2 * system.totalFiles)" : ""
@@ -151,24 +151,24 @@ public enum DiskCheck {
     private static func percent(_ free: Int64, _ total: Int64) -> Int64 { total > 0 ? free * 100 / total : 0 }
 }
 
-/// Where a database on this host keeps its files. Once it has no room it does not answer any more, so that this is noted as
-/// long as it does.
+/// The folders in which a database on this host stores its files. A database without space does not answer, so they are
+/// recorded while it still does.
 public struct DatabaseFolders: Sendable {
-    /// The file with the note, in the folder of the server's state.
+    /// The file with the record, in the folder of the server's state.
     private static let name = "database-folders"
 
     public static var standardNotes: String { HostedApp.current.stateFolder }
 
-    /// A folder of root's.
+    /// A folder that root owns.
     let notes: String
 
-    /// - Parameter notes: a folder for the note; if there is none, nothing is noted.
+    /// - Parameter notes: a folder for the record; if it does not exist, nothing is recorded.
     public init(notes: String) {
         self.notes = notes
     }
 
-    /// Asks the database, and notes what it says; if it does not answer, what was noted, or what its configuration says.
-    /// - Parameter accounts: the first one that the database lets in is used.
+    /// Asks the database, and records its answer; if it does not answer, uses the record, or its configuration.
+    /// - Parameter accounts: the first one that the database accepts is used.
     public func find(_ accounts: [ConnectionSettings]) -> [String] {
         for settings in accounts {
             do throws(MariaDBError) {
@@ -177,7 +177,7 @@ public struct DatabaseFolders: Sendable {
                 remember(folders)
                 return folders
             } catch {
-                // Nothing answers, and nothing would answer the other one.
+                // The database does not answer, so the next account would fail too.
                 guard let code = error.code, code < 2_000 else { break }
             }
         }
@@ -220,7 +220,7 @@ public struct DatabaseFolders: Sendable {
         return different
     }
 
-    /// What MariaDB's configuration says (my_print_defaults(1)).
+    /// The folders in MariaDB's configuration (my_print_defaults(1)).
     private static var configured: [String] {
         let asked = try? ChildProcess.run(["my_print_defaults", "--mysqld"], within: .seconds(2))
         let named = asked?.output.split(separator: "\n").last { $0.hasPrefix("--datadir=") }

@@ -3,13 +3,13 @@ import Posix
 
 /// Connects as a phone does, by HTTPS and the server's name, to nginx on this host.
 public struct FrontDoorCheck: Sendable {
-    /// Where to connect to, and as whom to address it.
+    /// The address to connect to, and the name to send.
     public struct Door: Sendable {
         public var name: String
         /// Host and port.
         public var address: String
         public var isSecure: Bool
-        /// The certificate that nginx has to present, if its configuration says so.
+        /// The certificate that nginx must present, if its configuration names one.
         public var certificateFile: String?
 
         public init(name: String, address: String, isSecure: Bool, certificateFile: String? = nil) {
@@ -20,7 +20,7 @@ public struct FrontDoorCheck: Sendable {
         }
     }
 
-    /// What answered a request for HealthCheck.
+    /// The reply to a request for HealthCheck.
     public struct Reply: Sendable {
         public var status: Int
         /// Whether it has the headers of this server.
@@ -35,9 +35,9 @@ public struct FrontDoorCheck: Sendable {
     /// Why there was no reply.
     public struct NoReply: Error {
         public var sentence: String
-        /// Whether it is the certificate.
+        /// Whether the certificate is the reason.
         public var isCertificate: Bool
-        /// Whether the connection was accepted, and then nothing came.
+        /// Whether the connection was accepted, but no reply came.
         public var isSilence: Bool
 
         public init(_ sentence: String, isCertificate: Bool, isSilence: Bool = false) {
@@ -47,10 +47,10 @@ public struct FrontDoorCheck: Sendable {
         }
     }
 
-    /// Requests HealthCheck at a door; trusts the authorities of a PEM file, or if there is none those of the system.
+    /// Requests HealthCheck at a door; trusts the authorities of a PEM file or, without one, those of the system.
     public typealias Request = @Sendable (_ door: Door, _ authorities: String?) -> Result<Reply, NoReply>
 
-    /// A PEM file of authorities that people's devices trust although this machine does not.
+    /// A PEM file of authorities that people's devices trust although this host does not.
     let authorities: String?
     let limit: Duration
     let request: Request
@@ -61,18 +61,16 @@ public struct FrontDoorCheck: Sendable {
         self.request = request
     }
 
-    /// The doors of a site: each of its names, by IPv4 and by IPv6, where nginx listens for TLS if it does so anywhere. Where
-    /// it expects the PROXY protocol, only a load balancer is let in.
-    ///
-    /// Phones take the address that DNS tells them, and most prefer IPv6: an address of this host by which nginx does not
-    /// listen is a door, too.
-    /// - Parameter addresses: those of a name that are on this host.
+    /// The doors of a site: each of its names, by IPv4 and by IPv6, on a TLS listener of nginx if there is one. A
+    /// listener that expects the PROXY protocol is skipped: it accepts only load balancers. Phones use the addresses in
+    /// DNS, and most prefer IPv6: an address of this host on which nginx does not listen is also a door.
+    /// - Parameter addresses: a name's addresses that are on this host.
     public static func doors(
         of site: NginxSite, host: String?, addresses: (_ name: String) -> [String]
     ) -> [Door] {
         let all = site.servers.flatMap { server in
             let names = server.names.isEmpty ? [host].compactMap(\.self) : server.names
-            // Of each family of addresses one is enough.
+            // One listener of each address family is enough.
             let listeners = [true, false].flatMap { isSecure in
                 let usable = server.listeners.filter { $0.isSecure == isSecure && !$0.isProxied }
                 return [false, true].compactMap { isNew in usable.first { isIPv6($0.address) == isNew } }
@@ -114,7 +112,7 @@ public struct FrontDoorCheck: Sendable {
             }
             let (diagnoses, isUsable) = judge(served, door)
             guard isUsable else { return diagnoses }
-            // A certificate that this machine does not trust may still be valid: of a private authority.
+            // A certificate that this host does not trust may still be valid: a private authority may have issued it.
             if served.distrust != nil { trusted = door.certificateFile }
             return diagnoses + [judge(request(door, trusted), door)]
         } catch {
@@ -123,11 +121,11 @@ public struct FrontDoorCheck: Sendable {
             case .silent:
                 let note = Diagnosis(
                     .frontDoorUnread, "nginx presents no certificate for \(door.name) in time",
-                    fix: "once more, with more time: --patience 30")
+                    fix: "retry with more time: --patience 30")
                 return [note, judge(request(door, authorities ?? door.certificateFile), door)]
             case .unknown(let reason):
                 let note = Diagnosis(
-                    .frontDoorUnread, "the certificate that nginx presents cannot be looked at: \(reason)",
+                    .frontDoorUnread, "the certificate that nginx presents cannot be examined: \(reason)",
                     fix: "apt install openssl")
                 return [note, judge(request(door, authorities), door)]
             }
@@ -138,12 +136,12 @@ public struct FrontDoorCheck: Sendable {
         Diagnosis(
             .frontDoorClosed, "nothing accepts connections for \(door.name) at \(door.address): \(reason)",
             fix:
-                "nginx -t && systemctl restart nginx; ss -ltnp shows who listens where; for IPv6 nginx's site needs listen "
-                + "[::]:443 ssl")
+                "nginx -t && systemctl restart nginx; ss -ltnp shows all listeners; for IPv6, nginx's site needs "
+                + "listen [::]:443 ssl")
     }
 
-    /// What is wrong with the certificate that nginx presents, as long as the check of its file does not say so too; and
-    /// whether a client that knows its authority would go on.
+    /// Findings about the certificate that nginx presents, unless the check of its file already reports them; and
+    /// whether a client that trusts its authority would continue.
     private func judge(_ served: ServedCertificate, _ door: Door) -> (diagnoses: [Diagnosis], isUsable: Bool) {
         let file = door.certificateFile.flatMap { try? TextFile.read($0) }.map { String(decoding: $0, as: UTF8.self) }
         let isInFile = file.flatMap { try? Certificate(pem: $0).fingerprint }
@@ -161,19 +159,19 @@ public struct FrontDoorCheck: Sendable {
         }
         let isFile = fingerprint == isInFile
         if secondsLeft < 0 {
-            // Then the file has expired, and nobody has to be told twice.
+            // The file itself has expired, which its own check reports.
             if isFile { return ([], false) }
             let finding = Diagnosis(
                 .expiredCertificateServed, "nginx presents a certificate for \(door.name) that has expired",
-                fix: "systemctl reload nginx loads what is in its file; certbot needs --deploy-hook 'systemctl reload "
-                    + "nginx'")
+                fix: "systemctl reload nginx loads the file; certbot needs --deploy-hook 'systemctl reload nginx'")
             return ([finding], false)
         }
         var diagnoses: [Diagnosis] = []
         if !isFile, let path = door.certificateFile, isInFile != nil {
             diagnoses.append(
                 Diagnosis(
-                    .certificateNotLoaded, "nginx presents another certificate for \(door.name) than that in \(path)",
+                    .certificateNotLoaded,
+                    "nginx presents a certificate for \(door.name) that differs from the one in \(path)",
                     fix: "systemctl reload nginx; certbot needs --deploy-hook 'systemctl reload nginx'"))
         }
         if !isForName, !isFile {
@@ -183,10 +181,10 @@ public struct FrontDoorCheck: Sendable {
             diagnoses.append(
                 Diagnosis(
                     .certificateUntrusted,
-                    "this machine does not trust nginx's certificate for \(door.name): \(distrust)",
+                    "this host does not trust nginx's certificate for \(door.name): \(distrust)",
                     fix:
-                        "ssl_certificate has to name a file with the intermediate certificates (certbot: fullchain.pem); "
-                        + "with an authority of your own: --ca-file FILE"))
+                        "ssl_certificate must name a file with the intermediate certificates (certbot: "
+                        + "fullchain.pem); with your own authority: --ca-file FILE"))
         }
         return (diagnoses, isForName)
     }
@@ -201,21 +199,21 @@ public struct FrontDoorCheck: Sendable {
         case .success(let reply) where !reply.isOurs || reply.status != 200:
             Diagnosis(
                 .otherServerAnswers,
-                "at \(door.address), nginx answers for \(door.name) with something else than this server (status "
-                    + "\(reply.status))",
+                "at \(door.address), the reply for \(door.name) is not from this server (status \(reply.status))",
                 fix: "nginx -t && systemctl reload nginx loads the site; nginx -T shows which server block has the name"
             )
         case .success: .good("frontDoor", "the server answers at \(door.address) as \(door.name)")
         case .failure(let error) where error.isCertificate:
             Diagnosis(
                 .certificateUntrusted, "a connection to \(door.name) is not trusted: \(error.sentence)",
-                fix: "with an authority of your own: --ca-file FILE")
+                fix: "with your own authority: --ca-file FILE")
         case .failure(let error) where error.isSilence:
             Diagnosis(
                 .frontDoorUnhealthy,
-                "nginx accepts a connection for \(door.name) at \(door.address), and then nothing comes",
+                "nginx accepts a connection for \(door.name) at \(door.address), but does not reply",
                 fix:
-                    "systemctl reload syncd; if that does not help: systemctl restart nginx; journalctl -u 'syncd-*' -p "
+                    "systemctl reload syncd; if that does not help: systemctl restart nginx; journalctl -u 'syncd-*' "
+                    + "-p "
                     + "warning")
         case .failure(let error): closed(door, error.sentence)
         }

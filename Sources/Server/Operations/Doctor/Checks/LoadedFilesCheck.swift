@@ -1,10 +1,9 @@
 import Posix
 import Store
 
-/// Compares the files that the server's processes read at their start with the processes that run.
-///
-/// A process that started before a file was written has not read it as it is now: whoever changed the file has not reloaded
-/// the server yet, or was interrupted before that.
+/// Checks that the running processes have loaded the current versions of the files that they read at their start. A
+/// process that started before a file was written has not read its current version: the server was not reloaded after
+/// the change.
 public enum LoadedFilesCheck {
     private static var instances: [String] {
         ["-api@*.service", "-transfer@*.service", "-jobs@*.service"].map(HostedApp.current.unit)
@@ -12,7 +11,7 @@ public enum LoadedFilesCheck {
 
     /// - Parameters:
     ///   - files: the configuration, and the secrets that it names.
-    ///   - limit: how long systemd's answer may take.
+    ///   - limit: the time limit for systemd's answer.
     /// - Returns: nothing if systemd cannot be asked: ``UnitsCheck`` reports that.
     public static func examine(_ files: [String], within limit: Duration) -> [Diagnosis] {
         let outdated = outdated(files, within: limit)
@@ -21,17 +20,16 @@ public enum LoadedFilesCheck {
         let units = others > 0 ? "\(unit) and \(Quantity.of(others, "other unit"))" : unit
         return [
             Diagnosis(
-                .configurationNotLoaded, "\(file) was changed after \(units) had been started",
+                .configurationNotLoaded, "\(file) was changed after \(units) started",
                 fix: "systemctl reload syncd")
         ]
     }
 
-    /// The instances that have loaded another text than one of the files has now, and the first of these files.
-    ///
-    /// A file that was changed after an instance's start may still have the same text: only its permissions are others, or
-    /// it was written again as it was. systemd keeps for each instance a copy of what it has loaded (systemd.exec(5),
-    /// `LoadCredential=`), which only root can read; where there is none, the time decides. Times are whole seconds: a
-    /// change in the second in which a process started is not noticed.
+    /// The instances that have loaded an outdated version of one of the files, and the first of these files. A file
+    /// that was changed after an instance's start may still have the same text, if only its permissions changed or the
+    /// same text was written again. For each instance, systemd keeps a copy of what it has loaded (systemd.exec(5),
+    /// `LoadCredential=`), which only root can read; without a copy, the time decides. Times are whole seconds: a
+    /// change in the second in which a process started is not detected.
     public static func outdated(
         _ files: [String], within limit: Duration
     ) -> (units: [String], file: String?) {
@@ -44,7 +42,7 @@ public enum LoadedFilesCheck {
 
     /// - Parameters:
     ///   - files: the configuration first, then the secrets.
-    ///   - copies: where systemd keeps the copies, in a folder for each unit.
+    ///   - copies: the folder with systemd's copies, which has a folder for each unit.
     static func outdated(
         _ files: [String], _ units: [[String: String]], copies: String
     ) -> (units: [String], file: String?) {
@@ -64,7 +62,7 @@ public enum LoadedFilesCheck {
                 let last = change.file.split(separator: "/").last.map(String.init) ?? ""
                 let folder = "\(copies)/\(name)/"
                 let copy = folder + (change.isConfiguration ? "configuration" : "secret_\(last)")
-                // Each role is given the secrets that it needs, and no others.
+                // Each role gets only the secrets that it needs.
                 if !change.isConfiguration, AtomicFile.exists(folder + "configuration"), !AtomicFile.exists(copy) {
                     return false
                 }

@@ -1,16 +1,15 @@
 import MariaDB
 
-/// Finds out whose locks keep the server waiting.
+/// Determines whose locks block the server.
 struct LockHolders {
-    /// How long a transaction may hold locks before it is one that somebody has forgotten; those of the server take
-    /// milliseconds.
+    /// A transaction that holds locks for longer was probably forgotten; the server's transactions take milliseconds.
     private static let longestTransactionSeconds: Int64 = 10
-    /// The same for one that does nothing meanwhile.
+    /// The same for an idle transaction.
     private static let longestPauseSeconds: Int64 = 3
-    /// The same for one that others already wait for.
+    /// The same for a transaction that others already wait for.
     private static let longestWaitSeconds: Int64 = 2
 
-    /// An account that may see the connections of others (the right PROCESS); with another one, nobody is found.
+    /// An account that may see other connections (the privilege PROCESS); without it, no holder is found.
     private let observer: ConnectionSettings
     /// The accounts of the server, separated by commas.
     private let users: String
@@ -22,14 +21,14 @@ struct LockHolders {
         self.database = database
     }
 
-    /// A connection that keeps others waiting; or a prepared XA transaction, which has none.
+    /// A connection that blocks others; or a prepared XA transaction, which has no connection.
     struct Holder {
-        /// 0 if there is none.
+        /// 0 without a connection.
         var connection: Int64
         var person: String
         var database: String
         var command: String
-        /// Since its last statement began, or its transaction.
+        /// The time since its last statement or its transaction began.
         var seconds: Int64
         var waiting: Int64 = 0
 
@@ -56,8 +55,8 @@ struct LockHolders {
         if let first = holders.first {
             fix =
                 first.isPrepared
-                ? "mariadb -e 'XA RECOVER' lists it; mariadb -e \"XA ROLLBACK 'DATA'\", with what it shows as data, ends it "
-                    + "without its changes, XA COMMIT with them"
+                ? "mariadb -e 'XA RECOVER' lists it; mariadb -e \"XA ROLLBACK 'DATA'\", with its data column as DATA, "
+                    + "discards its changes, XA COMMIT keeps them"
                 : "mariadb -e 'KILL \(first.connection)' ends it; " + fix
         }
         if let next = holders.dropFirst().first {
@@ -66,9 +65,9 @@ struct LockHolders {
         return Diagnosis(.databaseLocked, finding, fix: fix)
     }
 
-    /// Of the transactions with locks that nobody else keeps waiting, the one that the server waits for, or else the
-    /// oldest of those that may have something to do with the server (information_schema.INNODB_TRX, whose times are those of
-    /// the system's time zone). A prepared XA transaction outlives its connection, and has the number 0.
+    /// Among the transactions that hold locks and are not blocked themselves, the one that the server waits for or,
+    /// without one, the oldest that may affect the server (information_schema.INNODB_TRX, whose times are in the
+    /// system's time zone). A prepared XA transaction outlives its connection, and has the number 0.
     func ofRows() -> Holder? {
         ask(
             """
@@ -102,14 +101,15 @@ struct LockHolders {
         ).first
     }
 
-    /// Who may have locked a table, or all of them (LOCK TABLES, FLUSH TABLES WITH READ LOCK, BACKUP STAGE), the likeliest
-    /// first. MariaDB does not tell who has such a lock: it is a connection of somebody else that waits for nothing.
+    /// The connections that may have locked one or all tables (LOCK TABLES, FLUSH TABLES WITH READ LOCK, BACKUP STAGE),
+    /// the likeliest first. MariaDB does not report the holder of such a lock: candidates are other accounts'
+    /// connections that wait for nothing.
     ///
     /// - Parameters:
-    ///   - longest: since when the lock can exist at most, if that is known: each process of the server writes twice a
-    ///     minute, so that a lock of all tables is not older than the last of that. A connection that has been idle for longer
-    ///     has nothing to do with it.
-    ///   - table: the locked one; `nil` if it is all of them.
+    ///   - longest: the maximum age of the lock, if known: each process of the server writes twice a minute, so a lock
+    ///     of all tables is not older than the last of these writes. A connection that has been idle for longer cannot
+    ///     hold it.
+    ///   - table: the locked table; `nil` if all are locked.
     func ofTables(heldFor longest: Int64?, of table: String? = nil) -> [Holder] {
         ask(
             """
@@ -127,8 +127,8 @@ struct LockHolders {
             """, [.text(users), .int(longest ?? .max), .text(database)], Self.holder)
     }
 
-    /// The server's own connections that have been waiting for a lock, as at COMMIT during BACKUP STAGE BLOCK_COMMIT, which
-    /// no statement notices that changes nothing.
+    /// The server's own connections that wait for a lock, for example at COMMIT during BACKUP STAGE BLOCK_COMMIT, which
+    /// affects only statements that change something.
     func longestWait() -> (connections: Int, state: String, seconds: Int64)? {
         ask(
             """
@@ -153,7 +153,7 @@ struct LockHolders {
             seconds: try row.int(4), waiting: try row.int(5))
     }
 
-    /// - Returns: nothing also if the account may not see the connections of others.
+    /// - Returns: nothing also if the account may not see other connections.
     private func ask<Found>(
         _ statement: SQL, _ values: [Value], _ read: (borrowing Row) throws(MariaDBError) -> Found
     ) -> [Found] {

@@ -1,11 +1,11 @@
 import SyncProtocol
 
-/// Looks at the metrics page as monitoring does: whether it answers, and whether each role counts.
+/// Reads the metrics page as monitoring does: checks that it answers, and that it includes each role.
 public enum MetricsCheck {
-    /// The page's status and text, or why there is none.
+    /// The page's status and text, or the reason for their absence.
     public typealias Page = @Sendable () -> Result<(status: Int, text: String), FrontDoorCheck.NoReply>
 
-    /// - Parameter url: of the page.
+    /// - Parameter url: the page's URL.
     public static func examine(_ url: String, _ page: Page) -> [Diagnosis] {
         switch page() {
         case .failure(let reason): [unanswered(url, reason.sentence)]
@@ -16,7 +16,8 @@ public enum MetricsCheck {
 
     private static func unanswered(_ url: String, _ reason: String) -> Diagnosis {
         Diagnosis(
-            .metricsUnanswered, "the metrics page \(url) does not answer: \(reason); no alarm is raised for this host",
+            .metricsUnanswered,
+            "the metrics page \(url) does not answer: \(reason); monitoring raises no alarms for this host",
             fix: "syncctl setup adds it to nginx's site; --metrics URL if it is elsewhere; systemctl reload nginx")
     }
 
@@ -29,16 +30,18 @@ public enum MetricsCheck {
             else { return }
             counted[String(line[role.upperBound...].prefix { $0 != "\"" })] = Int(number)
         }
-        guard !counted.isEmpty else { return [unanswered(url, "what answers there is not this server")] }
+        guard !counted.isEmpty else { return [unanswered(url, "the reply is not from this server")] }
         let missing = ServerRole.allCases.filter { counted[$0.rawValue] ?? 0 == 0 }
-        guard !missing.isEmpty else { return [.good("metrics", "the processes of each role count for the metrics")] }
+        guard !missing.isEmpty else { return [.good("metrics", "the metrics include processes of each role")] }
         return missing.map { role in
             Diagnosis(
                 .countersMissing,
-                "no process of the role \(role.rawValue) counts for the metrics: none runs, or it could not make its counters",
+                "the metrics include no process of the role \(role.rawValue): none is running, or it could not create "
+                    + "its counters",
                 fix:
-                    "systemctl start syncd.target; journalctl -u 'syncd-\(role.rawValue)@*' -p warning; systemctl restart "
-                    + "'syncd-\(role.rawValue)@*' once there is room in metrics.directory", about: role.rawValue)
+                    "systemctl start syncd.target; journalctl -u 'syncd-\(role.rawValue)@*' -p warning; systemctl "
+                    + "restart "
+                    + "'syncd-\(role.rawValue)@*' once metrics.directory has free space", about: role.rawValue)
         }
     }
 }

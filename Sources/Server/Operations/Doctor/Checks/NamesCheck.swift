@@ -1,10 +1,10 @@
 import Posix
 
-/// Looks up names, in DNS and wherever else this host does.
+/// Looks up names, in DNS and this host's other sources.
 public enum NamesCheck {
-    /// The server's own name, which has to lead to this host.
+    /// The server's own name, which must resolve to this host.
     public static func own(_ name: String, within limit: Duration) -> [Diagnosis] {
-        // It is this machine by definition, whether or not it is in /etc/hosts (RFC 6761, section 6.3).
+        // It is this host by definition, even without a line in /etc/hosts (RFC 6761, section 6.3).
         if name == "localhost" { return [.good("dns", "\(name) is this host")] }
         return [judge(name, addresses: addresses(of: name, within: limit), own: HostFacts.ownAddresses())]
     }
@@ -13,21 +13,21 @@ public enum NamesCheck {
         guard !addresses.isEmpty else {
             return Diagnosis(
                 .nameUnresolved, "\(name) has no address",
-                fix: "an A (and AAAA) record for \(name) with this host's address; getent ahosts \(name)")
+                fix: "create an A (and AAAA) record for \(name) with this host's address; getent ahosts \(name)")
         }
-        if addresses.contains(where: own.contains) { return .good("dns", "\(name) leads to this host") }
+        if addresses.contains(where: own.contains) { return .good("dns", "\(name) resolves to this host") }
         return Diagnosis(
             .nameElsewhere,
-            "\(name) leads to \(Set(addresses).sorted().joined(separator: ", ")), none of which is on an "
-                + "interface here: fine behind a load balancer or NAT", fix: nil)
+            "\(name) resolves to \(Set(addresses).sorted().joined(separator: ", ")), which is not an address of this "
+                + "host: correct only behind a load balancer or NAT", fix: nil)
     }
 
-    /// The addresses of a name; none if they are not found in time.
+    /// The addresses of a name; empty if they are not found in time.
     static func addresses(of name: String, within limit: Duration) -> [String] {
         addresses(of: [name], within: limit)[name] ?? []
     }
 
-    /// The addresses of names, looked up side by side; none of those that are not found in time.
+    /// The addresses of names, looked up in parallel; names that are not found in time have none.
     public static func addresses(of names: Set<String>, within limit: Duration) -> [String: [String]] {
         addresses(of: names, within: limit, HostFacts.addresses)
     }
@@ -46,8 +46,8 @@ public enum NamesCheck {
     /// The subject of a finding about all names.
     static let all = "all"
 
-    /// The hosts that the server connects to, looked up side by side. One that is not found in time has no address: a
-    /// connection to it would not wait longer either.
+    /// The hosts that the server connects to, looked up in parallel. A host that is not found in time counts as
+    /// unresolved: a connection to it would not wait longer either.
     public static func remote(_ hosts: [String], within limit: Duration) -> [Diagnosis] {
         let checks = hosts.map { host in HostCheck(host) { HostFacts.addresses(of: host).isEmpty ? [] : [found(host)] }
         }
@@ -66,7 +66,7 @@ public enum NamesCheck {
                 guard missing.contains(host) else { return found(host) }
                 return Diagnosis(
                     .hostUnresolved, "\(host) has no address",
-                    fix: "getent ahosts \(host); if no name has one: the name servers in /etc/resolv.conf")
+                    fix: "getent ahosts \(host); if no name resolves: check the name servers in /etc/resolv.conf")
             }
         }
         let asked = servers.isEmpty ? "/etc/resolv.conf names no server" : "asked: \(servers.joined(separator: ", "))"
@@ -75,12 +75,12 @@ public enum NamesCheck {
                 .hostUnresolved,
                 "no name has an address: this host's name servers do not answer, or it is offline (\(asked); tried: "
                     + "\(hosts.joined(separator: ", ")))",
-                fix: "resolvectl status, or in /etc/resolv.conf a line such as nameserver 9.9.9.9, or your provider's; "
-                    + "getent ahosts \(hosts[0]) tries it; ip route shows whether there is a way out", about: all)
+                fix: "resolvectl status, or a line in /etc/resolv.conf such as nameserver 9.9.9.9, or your provider's; "
+                    + "getent ahosts \(hosts[0]) tests it; ip route shows whether there is a route", about: all)
         ]
     }
 
-    /// As resolv.conf(5) names them.
+    /// The servers in resolv.conf(5).
     private static var nameServers: [String] {
         let text = (try? TextFile.read("/etc/resolv.conf")).map { String(decoding: $0, as: UTF8.self) } ?? ""
         return text.split(separator: "\n").compactMap { line in

@@ -1,11 +1,11 @@
 import Posix
 
-/// Examines nginx as it is configured: by asking nginx itself, which reads what it really includes.
+/// Examines nginx's configuration by asking nginx itself, which follows all includes.
 public enum NginxCheck {
-    /// - Returns: what the configuration says, if it can be read at all.
+    /// - Returns: the parsed configuration, if it can be read.
     /// - Parameters:
-    ///   - folder: of `nginx.conf`, usually `/etc/nginx`.
-    ///   - limit: how long nginx may take; it looks up names in its configuration.
+    ///   - folder: the folder of `nginx.conf`, usually `/etc/nginx`.
+    ///   - limit: the time limit for nginx, which resolves the names in its configuration.
     public static func examine(folder: String, within limit: Duration) -> (site: NginxSite?, diagnoses: [Diagnosis]) {
         let path = "\(folder)/nginx.conf"
         guard RegularFile.exists(path) else {
@@ -29,22 +29,22 @@ public enum NginxCheck {
         }
         let site = NginxSite.read(folder: folder)
         let complaint = dump.output.split(separator: "\n").first { $0.contains("[emerg]") }.map(String.init)
-        // nginx says so in its own words, OpenSSL in others.
+        // Both nginx's and OpenSSL's messages contain these words.
         if dump.output.contains("Permission denied"), !Terminal.isRoot {
             let note = Diagnosis(.notPermitted, "nginx's configuration cannot be tested", fix: "run as root: nginx -t")
-            // The site may be in what this user cannot read.
+            // The site may be in a file that this user cannot read.
             return (site.servers.isEmpty ? nil : site, [note])
         }
         return judged(
             site,
             [
                 Diagnosis(
-                    .nginxInvalid, "nginx refuses its configuration: \(complaint ?? "status \(dump.status)")",
+                    .nginxInvalid, "nginx rejects its configuration: \(complaint ?? "status \(dump.status)")",
                     fix: "correct it; nginx -t && systemctl reload-or-restart nginx")
             ])
     }
 
-    /// Also where it is not in the path of people other than root.
+    /// Finds nginx also if only root's path contains it.
     private static func runNginx(
         _ arguments: [String], within limit: Duration
     ) throws(PosixError) -> ChildProcess.Outcome {
@@ -58,13 +58,13 @@ public enum NginxCheck {
         _ site: NginxSite, _ diagnoses: [Diagnosis]
     ) -> (site: NginxSite?, diagnoses: [Diagnosis]) {
         guard site.servers.isEmpty else { return (site, diagnoses) }
-        // What setup has made as far as it could, where certbot failed.
+        // Setup got this far, and then certbot failed.
         if let name = site.challenged.first {
             let missing = Diagnosis(
                 .certificateMissing,
-                "there is no certificate for \(name) yet: nginx serves its challenge only",
-                fix: "syncctl setup requests it again, and goes on; "
-                    + "journalctl or /var/log/letsencrypt/letsencrypt.log has what certbot said")
+                "there is no certificate for \(name) yet: nginx serves only the challenge",
+                fix: "syncctl setup requests it again, and continues; journalctl or "
+                    + "/var/log/letsencrypt/letsencrypt.log shows certbot's messages")
             return (site, diagnoses + [missing])
         }
         let missing = Diagnosis(
@@ -80,30 +80,32 @@ public enum NginxCheck {
             return []
         }
         guard limit != 0, limit < maximumUploadBytes else {
-            return [.good("uploadLimit", "nginx lets uploads through as large as maximumUploadBytes")]
+            return [.good("uploadLimit", "nginx accepts uploads up to maximumUploadBytes")]
         }
         return [
             Diagnosis(
                 .uploadLimitTooSmall,
-                "nginx lets only \(Quantity.bytes(limit)) through, maximumUploadBytes is "
+                "nginx accepts only \(Quantity.bytes(limit)), but maximumUploadBytes is "
                     + Quantity.bytes(maximumUploadBytes),
                 fix: "client_max_body_size \(maximumUploadBytes); at the location of UploadFile, then nginx -t && "
                     + "systemctl reload nginx; or a smaller maximumUploadBytes")
         ]
     }
 
-    /// - Parameter least: the fewest connections of an nginx process that suit a server on the open Internet.
+    /// - Parameter least: the minimum number of connections of an nginx process for a server on the open Internet.
     public static func connections(_ site: NginxSite, least: Int) -> [Diagnosis] {
         guard let connections = site.workerConnections else { return [] }
         guard connections < least else {
-            return [.good("connections", "each of nginx's processes takes \(connections) connections")]
+            return [.good("connections", "each of nginx's processes accepts \(connections) connections")]
         }
         return [
             Diagnosis(
                 .connectionsFew,
-                "each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out",
+                "each of nginx's processes accepts only \(connections) connections: one client that opens as many "
+                    + "locks out all others",
                 fix:
-                    "syncctl setup --nginx-connections; or in nginx.conf worker_connections \(least); and worker_rlimit_nofile "
+                    "syncctl setup --nginx-connections; or in nginx.conf worker_connections \(least); and "
+                    + "worker_rlimit_nofile "
                     + "\(2 * least);, then systemctl reload nginx")
         ]
     }

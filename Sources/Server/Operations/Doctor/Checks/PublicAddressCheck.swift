@@ -1,16 +1,16 @@
-/// Asks the server by its public address, through whatever stands in front of nginx, and compares what arrives there with what
-/// nginx itself lets through.
+/// Sends requests to the server's public address, through any proxy in front of nginx, and compares what arrives with
+/// what nginx itself accepts.
 public struct PublicAddressCheck: Sendable {
-    /// A request by the public address.
+    /// A request to the public address.
     public struct Question: Sendable {
-        /// With the server's public address before it.
+        /// Appended to the server's public address.
         public var path: String
         public var headers: [(name: String, value: String)] = []
     }
 
     public struct Reply: Sendable {
         public var status: Int
-        /// The server's version; `nil` if something else has replied.
+        /// The server's version; `nil` if the reply is not from this kind of server.
         public var version: String?
         public var errorCode: String?
 
@@ -24,10 +24,10 @@ public struct PublicAddressCheck: Sendable {
     /// - Returns: `nil` if there was no reply.
     public typealias Ask = @Sendable (Question) -> Result<Reply, FrontDoorCheck.NoReply>
 
-    /// A kind of account that no server knows: what is refused then is the kind if the token has arrived, or else that it is
-    /// missing. No provider is asked.
+    /// An account type that no server knows. If the token has arrived, the server rejects the type; otherwise it
+    /// reports the missing token. It asks no provider.
     private static let unknownType = "SyncctlDoctor"
-    /// nginx and the server take 60,000 bytes of query and headers.
+    /// nginx and the server accept 60,000 bytes of query and headers.
     private static let longQueryBytes = 50_000
 
     private let publicURL: String
@@ -35,8 +35,8 @@ public struct PublicAddressCheck: Sendable {
     private let ask: Ask
 
     /// - Parameters:
-    ///   - publicURL: without a slash at its end.
-    ///   - ownVersion: that of this program's release.
+    ///   - publicURL: without a trailing slash.
+    ///   - ownVersion: this program's release.
     public init(_ publicURL: String, ownVersion: String, ask: @escaping Ask) {
         self.publicURL = publicURL
         self.ownVersion = ownVersion
@@ -48,20 +48,20 @@ public struct PublicAddressCheck: Sendable {
         case .failure(let reason):
             return [
                 Diagnosis(
-                    .publicAddressUnreached, "\(publicURL) does not answer this host: \(reason.sentence)",
+                    .publicAddressUnreached, "\(publicURL) cannot be reached from this host: \(reason.sentence)",
                     fix:
-                        "try it from elsewhere, curl -sSI \(publicURL)/HealthCheck: some routers let nobody inside use "
-                        + "the address outside")
+                        "try it from elsewhere, curl -sSI \(publicURL)/HealthCheck: some routers do not let inside "
+                        + "hosts use the outside address")
             ]
         case .success(let reply):
             let isHere = reply.version == ownVersion
-            // The address leads here; what is wrong here other checks tell.
+            // The address leads here; other checks report this host's problems.
             if isHere, reply.status >= 500 { return [] }
             guard isHere, reply.status == 200 else { return [elsewhere(reply)] }
         }
         let found = headers() + requestLength()
         guard !found.isEmpty else { return [.good("publicAddress", "the server answers at \(publicURL)")] }
-        // What does not answer any more, such as an nginx that is being reloaded, limits nothing.
+        // If it no longer answers, for example during a reload of nginx, the failures above show no limit.
         guard case .success(let last) = ask(Question(path: "/HealthCheck")), last.status == 200 else { return [] }
         return found
     }
@@ -69,14 +69,15 @@ public struct PublicAddressCheck: Sendable {
     private func elsewhere(_ reply: Reply) -> Diagnosis {
         let answer =
             switch reply.version {
-            case nil: "something else than this server answers at \(publicURL)"
-            case ownVersion: "this server has nothing at \(publicURL)/HealthCheck"
+            case nil: "another program than this server answers at \(publicURL)"
+            case ownVersion: "this server does not serve \(publicURL)/HealthCheck"
             case let version?: "a server of release \(version) answers at \(publicURL), not this one (\(ownVersion))"
             }
         return Diagnosis(
             .publicAddressElsewhere, "\(answer) (status \(reply.status))",
             fix:
-                "compare publicURL in the configuration with the address that apps use, and the proxy's target with this "
+                "compare publicURL in the configuration with the address that apps use, and the proxy's target with "
+                + "this "
                 + "host; after an update: systemctl restart 'syncd-*'")
     }
 
@@ -88,7 +89,7 @@ public struct PublicAddressCheck: Sendable {
             return [
                 Diagnosis(
                     .publicAddressDropsHeaders, "the headers with people's tokens do not arrive through \(publicURL)",
-                    fix: "have the proxy pass on all request headers")
+                    fix: "configure the proxy to pass on all request headers")
             ]
         }
         return hasUnderscore
@@ -96,14 +97,15 @@ public struct PublicAddressCheck: Sendable {
             : [
                 Diagnosis(
                     .publicAddressDropsUnderscores,
-                    "the header access_token does not arrive through \(publicURL), access-token does",
+                    "the header access_token does not arrive through \(publicURL), but access-token does",
                     fix:
-                        "nginx: underscores_in_headers on; Caddy cannot pass it on; section 8, \"Another proxy in front\""
+                        "nginx: underscores_in_headers on; Caddy cannot pass it on; see section 8, \"Another proxy in "
+                        + "front\""
                 )
             ]
     }
 
-    /// Whether a header with a token arrives; `nil` if that cannot be told.
+    /// Whether a header with a token arrives; `nil` if that cannot be determined.
     private func arrives(_ name: String) -> Bool? {
         let question = Question(
             path: "/CheckCreds", headers: [("X-token-type", Self.unknownType), (name, "no-token")])
@@ -127,7 +129,8 @@ public struct PublicAddressCheck: Sendable {
             Diagnosis(
                 .publicAddressLimitsRequests,
                 "a request with \(Self.longQueryBytes) bytes of query does not pass \(publicURL): \(answer)",
-                fix: "let the proxy take 64 KiB of request line and headers: section 8, \"Another proxy in front\"")
+                fix: "let the proxy accept 64 KiB of request line and headers: see section 8, \"Another proxy in "
+                    + "front\"")
         ]
     }
 }

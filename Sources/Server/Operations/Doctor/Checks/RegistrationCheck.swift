@@ -3,9 +3,9 @@ import Posix
 public import Providers
 import Synchronization
 
-/// Asks a company whether it knows the app maker's registration, and thereby the server's secret, without anybody's token.
+/// Asks a company whether it accepts the app's registration and the server's secret, without a user's token.
 public enum RegistrationCheck {
-    /// By how many seconds this host's clock was ahead of those of the companies that have answered.
+    /// The seconds by which this host's clock was ahead of the clocks of the companies that have answered.
     public final class Clocks: Sendable {
         private let seen = Mutex<[Int64]>([])
 
@@ -13,7 +13,7 @@ public enum RegistrationCheck {
 
         public var offsets: [Int64] { seen.withLock { $0 } }
 
-        /// Looks at the date of each reply that passes.
+        /// Reads the date of each reply that passes.
         func watching(_ transport: Transport) -> Transport {
             Transport(
                 send: { request, deadline throws(TransportError) in
@@ -44,20 +44,21 @@ public enum RegistrationCheck {
         }
     }
 
-    /// - Parameter error: that of ``AccountProvider/checkRegistration(through:)``; `nil` if there was none.
+    /// - Parameter error: from ``AccountProvider/checkRegistration(through:)``; `nil` if there was none.
     static func judge(_ company: Company, _ error: AccountError?) -> Diagnosis {
         let name = company.name
-        guard let error else { return .good("registration", "\(name) knows this server") }
+        guard let error else { return .good("registration", "\(name) accepts this server's registration") }
         guard case .misconfigured(let detail) = error else {
             let host = company.services.first?.hosts.first ?? ""
             return Diagnosis(
-                .providerUnreachable, "\(name) does not answer as it should (\(error))",
-                fix: "try it from this host, curl -sSI https://\(host): names must resolve, and the Internet be reached"
+                .providerUnreachable, "\(name) gives no valid answer (\(error))",
+                fix: "try it from this host, curl -sSI https://\(host): names must resolve, and the Internet must be "
+                    + "reachable"
             )
         }
         let keys = company.signIn?.settings.filter(\.isRequired).map(\.key).joined(separator: ", ") ?? ""
         return Diagnosis(
-            .secretRefused, "\(name) refuses the server (\(detail))",
-            fix: "compare \(keys) with what \(name)'s console shows, then systemctl reload syncd")
+            .secretRefused, "\(name) rejects this server's registration (\(detail))",
+            fix: "compare \(keys) with \(name)'s console, then systemctl reload syncd")
     }
 }

@@ -2,19 +2,19 @@ import Posix
 
 /// Asks a responder on its socket for its health, as nginx would: one FastCGI request (FastCGI specification 1.0).
 enum ResponderProbe {
-    /// The HTTP status of the reply to HealthCheck; `nil` if the responder's reply makes no sense.
-    /// - Throws: ``PosixError`` if nobody answers.
+    /// The HTTP status of the reply to HealthCheck; `nil` if the reply is malformed.
+    /// - Throws: ``PosixError`` without an answer.
     static func healthStatus(at path: String, within limit: Duration) throws(PosixError) -> Int? {
         try reply(at: path, within: limit).flatMap(status)
     }
 
-    /// The version that a responder says that it is of; `nil` if it says none, or nobody answers.
+    /// The version that a responder reports; `nil` if it reports none or does not answer.
     static func version(at path: String, within limit: Duration) -> String? {
         guard let output = try? reply(at: path, within: limit) else { return nil }
         return value(of: "syncserver-version", in: output)
     }
 
-    /// Headers and body; `nil` if they do not make sense.
+    /// Headers and body; `nil` if they are malformed.
     private static func reply(at path: String, within limit: Duration) throws(PosixError) -> [UInt8]? {
         let connection = try UnixConnection(path: path, timeout: limit)
         let parameters = [

@@ -4,7 +4,7 @@ import Posix
 public enum RespondersCheck {
     /// - Parameters:
     ///   - check: `apiSocket` or `transferSocket`.
-    ///   - user: the one that nginx's processes run as.
+    ///   - user: the user that nginx's processes run as.
     public static func examine(
         _ check: String, _ path: String, asUser user: String?, within limit: Duration
     ) -> [Diagnosis] {
@@ -13,16 +13,16 @@ public enum RespondersCheck {
             if error.isDenial {
                 return [
                     Diagnosis(
-                        .notPermitted, "\(path) cannot be asked, since only nginx may connect to it",
+                        .notPermitted, "\(path) cannot be checked, because only nginx may connect to it",
                         fix: "run as root",
                         check: check)
                 ]
             }
             return [
                 Diagnosis(
-                    .responderSilent, "nobody answers at \(path): \(error)",
+                    .responderSilent, "no responder answers at \(path): \(error)",
                     fix: error.isAbsence
-                        ? "systemctl restart syncd-\(role(check)).socket makes the socket again"
+                        ? "systemctl restart syncd-\(role(check)).socket recreates the socket"
                         : "systemctl restart 'syncd-\(role(check))@*'; journalctl -u 'syncd-\(role(check))@*' -n 50",
                     check: check)
             ]
@@ -37,8 +37,8 @@ public enum RespondersCheck {
                         .socketDenied,
                         "a responder answers at \(path), but nginx, as \(user), may not connect to it\(what)",
                         fix: folder.map { "chmod a+x \($0)" }
-                            ?? "systemctl restart syncd-\(role(check)).socket makes the socket again, for \(user) if "
-                            + "SocketUser= says so (systemctl cat syncd-\(role(check)).socket)",
+                            ?? "systemctl restart syncd-\(role(check)).socket recreates the socket, for \(user) if "
+                            + "SocketUser= names it (systemctl cat syncd-\(role(check)).socket)",
                         check: check)
                 ]
             }
@@ -53,7 +53,7 @@ public enum RespondersCheck {
             return [
                 Diagnosis(
                     .responderUnhealthy,
-                    "what answers at \(path) is no healthy syncd (\(status.map(String.init) ?? "no status"))",
+                    "the reply at \(path) is not from a healthy syncd (\(status.map(String.init) ?? "no status"))",
                     fix: "systemctl status 'syncd-*'", check: check)
             ]
         }
@@ -61,14 +61,14 @@ public enum RespondersCheck {
 
     private static func role(_ check: String) -> String { check == "apiSocket" ? "api" : "transfer" }
 
-    /// The first folder on the way to a file that must be entered and may not (path_resolution(7)).
+    /// The first folder on the path to a file that the user may not enter (path_resolution(7)).
     static func obstacle(on path: String, mayEnter: (String) -> Bool) -> String? {
         let slashes = path.indices.filter { path[$0] == "/" }
         return slashes.map { $0 == path.startIndex ? "/" : String(path[..<$0]) }.first { !mayEnter($0) }
     }
 
-    /// Whether a user has a right (test(1)), such as `-w` to a socket, which connecting takes (unix(7)); also if that cannot be
-    /// found out.
+    /// Whether a user has a right (test(1)), such as `-w` to a socket, which connecting requires (unix(7)); also `true`
+    /// if that cannot be determined.
     private static func may(_ user: String, _ right: String, _ path: String, within limit: Duration) -> Bool {
         guard Terminal.isRoot, UserAccount(user) != nil else { return true }
         do throws(PosixError) {

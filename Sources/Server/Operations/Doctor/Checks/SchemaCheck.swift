@@ -1,8 +1,8 @@
 public import Store
 
-/// Compares the database's columns with those that the migrations of this release make.
+/// Compares the database's columns with those that this release's migrations create.
 ///
-/// That all of them were applied does not suffice: another release of MariaDB, or a person, may have made something else of it.
+/// Applied migrations alone are no proof: another release of MariaDB, or a person, may have changed the result.
 public enum SchemaCheck {
     private static let quoted = 5
 
@@ -10,13 +10,13 @@ public enum SchemaCheck {
         let differences = Schema.expected.differences(in: actual)
         guard !differences.isEmpty else {
             return .good(
-                "schema", "the schema is the one of this release (\(MigrationRunner.newestStep)), column by column")
+                "schema", "the schema matches this release (\(MigrationRunner.newestStep)) in every column")
         }
         let more = differences.count > quoted ? "; and \(differences.count - quoted) more" : ""
         return Diagnosis(
             .columnsDiffer, differences.prefix(quoted).joined(separator: "; ") + more,
             fix:
-                "ALTER TABLE ... MODIFY COLUMN by hand, after a backup: what to write is in the migrations, for collations in "
-                + "0023_collations.sql")
+                "ALTER TABLE ... MODIFY COLUMN by hand, after a backup: the migrations contain the definitions, "
+                + "0023_collations.sql those of collations")
     }
 }

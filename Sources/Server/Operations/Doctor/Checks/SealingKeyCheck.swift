@@ -4,10 +4,10 @@ public import Store
 import SyncProtocol
 public import Vault
 
-/// Tries whether the configured keys open what is stored: on the tokens of the oldest and of the newest users, since a key
-/// that was replaced without the former one leaves the old records unreadable, and a wrong one all.
+/// Checks that the configured keys open the stored tokens. It examines those of the oldest and the newest users: a key
+/// replaced without naming the former one leaves old records unreadable, and a wrong key leaves all unreadable.
 public struct SealingKeyCheck: Sendable {
-    /// Of each.
+    /// The number of oldest, and of newest, users.
     static let sample = 100
 
     private let records: [SealedRecord]
@@ -44,23 +44,23 @@ public struct SealingKeyCheck: Sendable {
             let keys = unknown.sorted().map { String($0, radix: 16) }.joined(separator: ", ")
             return Diagnosis(
                 .sealingKeyUnknown,
-                "the tokens of \(underUnknown) of \(total) examined are sealed with a key that the configuration does "
-                    + "not name (\(keys))",
+                "the tokens of \(underUnknown) of \(total) examined are sealed with a key that is not in the "
+                    + "configuration (\(keys))",
                 fix:
-                    "bring the key back from its copy, as sealing.keyFile or in sealing.formerKeyFiles; then systemctl "
+                    "restore the key from its copy, as sealing.keyFile or in sealing.formerKeyFiles; then systemctl "
                     + "reload syncd")
         }
         if damaged > 0 {
             return Diagnosis(
                 .tokensDamaged, "the tokens of \(damaged) of \(total) examined cannot be opened",
-                fix: "syncctl fsck names them; a backup has them as they were (section 7)")
+                fix: "syncctl fsck names the users; a backup contains the former tokens (section 7)")
         }
         return .good("sealingKey", "the sealing key opens the tokens of \(total) examined")
     }
 }
 
 extension StoreSession {
-    /// The sealed tokens of the newest users, of those after `after`, at most `limit` of them.
+    /// The sealed tokens of the newest users after `after`, at most `limit` of them.
     fileprivate mutating func newestSealedCredentials(
         after: UserID, limit: Int
     ) throws(StoreError) -> [SealedRecord] {

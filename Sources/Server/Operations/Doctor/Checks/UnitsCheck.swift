@@ -1,16 +1,16 @@
 import Posix
 import Store
 
-/// Asks systemd for the units that the server needs on this host.
+/// Asks systemd for the state of the units that the server needs on this host.
 public enum UnitsCheck {
-    /// Units that run at times, if somebody has enabled them: none of them has to run now, or to be enabled.
+    /// Units that run at intervals, if enabled: none of them has to be running now, or to be enabled.
     static var occasional: [String] {
         ["-backup.timer", "-backup.service", "-backup-copy.service"].map(HostedApp.current.unit)
     }
 
     /// - Parameters:
     ///   - hasDatabase: whether the database is on this host.
-    ///   - limit: how long each answer of systemd may take.
+    ///   - limit: the time limit for each answer of systemd.
     public static func examine(hasDatabase: Bool, within limit: Duration) -> [Diagnosis] {
         do throws(NoAnswer) {
             let wanted = try ask([SetupPaths.target], "Wants", within: limit).first?["Wants"] ?? ""
@@ -31,7 +31,7 @@ public enum UnitsCheck {
         }
     }
 
-    /// What systemd knows of one unit.
+    /// The state of one unit.
     /// - Throws: ``NoAnswer``.
     static func state(of name: String, within limit: Duration) throws(NoAnswer) -> UnitState? {
         try ask([name], UnitState.properties, within: limit).map { UnitState($0) }
@@ -74,14 +74,14 @@ public enum UnitsCheck {
 
     /// - Parameter now: in seconds since 1970.
     static func judge(_ units: [UnitState], at now: Int64) -> [Diagnosis] {
-        // The target stops its units with it, so that one finding is enough.
+        // The target stops its units, so one finding is enough.
         let isTargetDown = units.contains { $0.name == SetupPaths.target && $0.isDown }
         var diagnoses: [Diagnosis] = []
         for unit in units where !unit.isOccasional || unit.hasFailed || unit.isEnabled {
             if unit.isMissing {
                 diagnoses.append(
                     Diagnosis(
-                        .unitMissing, "systemd has no unit \(unit.name): something else may run what it would run",
+                        .unitMissing, "systemd has no unit \(unit.name): another program may do its work",
                         fix: unit.name.hasPrefix("syncd") ? "install the package syncserver, or make install" : nil))
                 continue
             }
@@ -94,15 +94,16 @@ public enum UnitsCheck {
                 diagnoses.append(
                     Diagnosis(
                         .unitNotReady,
-                        "\(unit.name) does not get ready (\(unit.active), \(unit.sub); restarted \(unit.restarts) times)",
+                        "\(unit.name) does not become ready (\(unit.active), \(unit.sub); restarted \(unit.restarts) "
+                            + "times)",
                         fix: "journalctl -u \(unit.name) -n 50, then \(unit.restart)", about: unit.name))
             } else if unit.isRestartingOften(at: now) {
                 diagnoses.append(
                     Diagnosis(
                         .unitRestarting,
-                        "\(unit.name) ends again and again: systemd has restarted it \(unit.restarts) times, last "
+                        "\(unit.name) keeps ending: systemd has restarted it \(unit.restarts) times, last "
                             + "\(Quantity.seconds(now - (unit.activeSince ?? now))) ago",
-                        fix: "journalctl -u \(unit.name) -n 50 has why it ends", about: unit.name))
+                        fix: "journalctl -u \(unit.name) -n 50 shows why it ends", about: unit.name))
             } else if unit.isDown, !isTargetDown || !unit.name.hasPrefix("syncd") || unit.name == SetupPaths.target {
                 let masked = unit.load == "masked" ? "systemctl unmask \(unit.name) && " : ""
                 diagnoses.append(
@@ -113,18 +114,18 @@ public enum UnitsCheck {
             if unit.isDisabled {
                 diagnoses.append(
                     Diagnosis(
-                        .unitDisabled, "\(unit.name) is not started when the host starts",
+                        .unitDisabled, "\(unit.name) does not start when the host starts",
                         fix: "systemctl enable \(unit.name)"))
             }
         }
         if diagnoses.isEmpty {
-            diagnoses.append(.good("units", "\(Quantity.of(units.count, "unit")) of systemd run as they should"))
+            diagnoses.append(.good("units", "\(Quantity.of(units.count, "systemd unit")) in the expected state"))
         }
         return diagnoses
     }
 }
 
-/// What systemd knows of a unit.
+/// The state of a unit, from systemd.
 struct UnitState {
     static let properties = "Id,LoadState,ActiveState,SubState,UnitFileState,NRestarts,ActiveEnterTimestamp,DropInPaths"
 
@@ -132,14 +133,14 @@ struct UnitState {
     var load: String
     var active: String
     var sub: String
-    /// Empty for units without a file of their own.
+    /// Empty for units without their own file.
     var file: String
     /// How often systemd has restarted it by itself.
     var restarts: Int
     /// In seconds since 1970.
     var activeSince: Int64?
-    /// Files with which somebody has changed the unit on this host. Those that `syncctl apps` has made for an added app are
-    /// part of the unit: without them it would run as root.
+    /// Drop-ins with which somebody has changed the unit on this host. Those that `syncctl apps` has created for an
+    /// added app are part of the unit: without them, it would run as root.
     var changes: [String]
 
     /// - Parameter root: the prefix of each path; empty for the host itself.
@@ -161,17 +162,17 @@ struct UnitState {
     var isEnabled: Bool { file == "enabled" }
     var isMissing: Bool { load == "not-found" }
     var hasFailed: Bool { active == "failed" || sub == "auto-restart" || load == "error" || load == "bad-setting" }
-    /// A service that is starting. Those that run now and then start when they run.
+    /// Whether a service is still starting. Services that run at intervals start only when they run.
     var isNotReady: Bool { active == "activating" && !isOccasional }
-    /// What starts it again, without the changes that may keep it from starting.
+    /// The commands that restart it, without the changes that may prevent its start.
     var restart: String {
         let restart = "systemctl restart \(name)"
         guard !changes.isEmpty else { return restart }
-        return "\(restart); if it is because of what this host adds (systemctl cat \(name)): "
+        return "\(restart); if this host's drop-ins are the cause (systemctl cat \(name)): "
             + changes.map { "mv \($0) \($0).off; " }.joined() + "systemctl daemon-reload; \(restart)"
     }
 
-    /// Whether it runs at the moment, but has ended by itself several times, the last time just now.
+    /// Whether it is running, but has ended by itself several times, most recently just now.
     func isRestartingOften(at now: Int64) -> Bool {
         guard active == "active", restarts >= 3, let activeSince else { return false }
         return now - activeSince < 300

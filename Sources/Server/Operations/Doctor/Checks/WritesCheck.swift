@@ -1,15 +1,15 @@
 public import MariaDB
 public import SyncProtocol
 
-/// Tries whether the database takes what the roles write, and finds out who holds it up if it does not.
+/// Checks that the database accepts writes of the roles, and determines who blocks them if it does not.
 public struct WritesCheck: Sendable {
     private static let patience: Duration = .seconds(2)
 
-    /// Of the database, each with the role that uses it; without roles, the one for all.
+    /// The database accounts, each with the role that uses it; without roles, the common one.
     let accounts: [(role: ServerRole?, settings: ConnectionSettings)]
     /// The account of the database's owner.
     let owner: ConnectionSettings
-    /// An account that may see the connections of others, if there is one.
+    /// An account that may see other connections, if there is one.
     let administrator: ConnectionSettings?
 
     public init(
@@ -21,7 +21,7 @@ public struct WritesCheck: Sendable {
         self.administrator = administrator
     }
 
-    /// - Returns: nothing where the database cannot be reached, which another check finds.
+    /// - Returns: nothing if the database cannot be reached, which another check reports.
     public func examine() -> [Diagnosis] {
         guard let observer else { return [] }
         let holders = LockHolders(observer, users: accounts.map(\.settings.user), database: owner.database ?? "")
@@ -29,7 +29,7 @@ public struct WritesCheck: Sendable {
         var isTried = true
         for (role, settings) in accounts {
             do throws(MariaDBError) { try Self.writeRow(as: settings) } catch {
-                let what = role.map { "what the role \($0.rawValue) writes" } ?? "changes"
+                let what = role.map { "writes of the role \($0.rawValue)" } ?? "changes"
                 if let found = diagnosis(of: error, what, table: nil, holders) { return [found] }
                 isTried = false
             }
@@ -39,31 +39,32 @@ public struct WritesCheck: Sendable {
         } catch {
             return [diagnosis(of: error, "changes", table: nil, holders)].compactMap(\.self)
         }
-        // What is tried above commits nothing.
+        // The attempts above do not commit, so a lock at COMMIT does not show there.
         if let wait = holders.longestWait() {
             let what = "\(Quantity.of(wait.connections, "connection")) of the server (\(wait.state))"
             // Each process writes twice a minute: the lock may be half a minute older than the first wait for it.
             return [Self.locked(what, holders.ofTables(heldFor: wait.seconds + 35))]
         }
         guard isTried else { return [] }
-        return [.good("writes", "the database accepts changes, and nobody locks what the server needs")]
+        return [.good("writes", "the database accepts changes, and no lock blocks the server")]
     }
 
-    /// The administrator; the owner where root cannot log in by the socket. `nil` if the database cannot be reached.
+    /// The administrator, or the owner if root cannot log in through the socket. `nil` if the database cannot be
+    /// reached.
     private var observer: ConnectionSettings? {
         for settings in [administrator, owner].compactMap(\.self) {
             do throws(MariaDBError) {
                 _ = try Self.impatient(settings)
                 return settings
             } catch {
-                // A database that does not answer would not answer the other one either.
+                // A database that does not answer would not answer the other account either.
                 guard let code = error.code, code < 2_000 else { return nil }
             }
         }
         return nil
     }
 
-    // MARK: Trying
+    // MARK: Attempts
 
     /// Writes one row, and rolls it back.
     private static func writeRow(as settings: ConnectionSettings) throws(MariaDBError) {
@@ -77,7 +78,7 @@ public struct WritesCheck: Sendable {
         try connection.rollback()
     }
 
-    /// A connection that waits for no lock for long, be it of rows, of tables or of all tables.
+    /// A connection that waits only briefly for locks of rows, of tables or of all tables.
     static func impatient(_ settings: ConnectionSettings) throws(MariaDBError) -> Connection {
         var settings = settings
         settings.lockWaitTimeout = patience
@@ -88,7 +89,7 @@ public struct WritesCheck: Sendable {
         return connection
     }
 
-    /// Tries each table with a change that affects no row; it waits if another connection has locked the table.
+    /// Tries a change of each table that affects no row; it waits if another connection has locked the table.
     private func tryTables(_ holders: LockHolders) throws(MariaDBError) -> Diagnosis? {
         var connection = try Self.impatient(owner)
         var tables: [String] = []
@@ -105,7 +106,7 @@ public struct WritesCheck: Sendable {
             do throws(MariaDBError) {
                 try connection.executeScript("DELETE FROM `\(table)` WHERE FALSE")
             } catch {
-                // Of a table that cannot be tried, another check finds why.
+                // If a table cannot be tried, another check reports the reason.
                 if let found = diagnosis(of: error, "changes of the table \(table)", table: table, holders) {
                     return found
                 }
@@ -115,7 +116,7 @@ public struct WritesCheck: Sendable {
         return nil
     }
 
-    /// - Returns: `nil` if it is about the account, the tables or the connection, which other checks examine.
+    /// - Returns: `nil` if the error is about the account, the tables or the connection, which other checks examine.
     private func diagnosis(
         of error: MariaDBError, _ what: String, table: String?, _ holders: LockHolders
     ) -> Diagnosis? {
@@ -126,15 +127,15 @@ public struct WritesCheck: Sendable {
         return Self.refusal(error, of: what)
     }
 
-    /// What the database says to a change that it does not take.
+    /// The finding for a change that the database rejects.
     static func refusal(_ error: MariaDBError, of what: String) -> Diagnosis? {
         let refused: (code: UInt32, message: String)
         switch error {
         case .unavailable(let code, let message), .programming(let code, let message): refused = (code, message)
         default: return nil
         }
-        // Not an error of the client library; nor of a connection that was not accepted or has ended; nor of a table or a
-        // column that is not there.
+        // Not errors of the client library, of connections that were not accepted or have ended, or of missing tables
+        // and columns.
         let others: [UInt32] = [1_040, 1_203, 1_226, 1_053, 1_077, 1_927, 1_049, 1_054, 1_146]
         guard (1_000..<2_000).contains(refused.code), !others.contains(refused.code) else { return nil }
         return Diagnosis(
@@ -146,14 +147,14 @@ public struct WritesCheck: Sendable {
         switch code {
         case 1_290 where message.contains("read-only") || message.contains("read_only"):
             return
-                "mariadb -e 'SET GLOBAL read_only = 0'; grep -r read.only /etc/mysql tells whether each start sets it"
+                "mariadb -e 'SET GLOBAL read_only = 0'; grep -r read.only /etc/mysql shows whether each start sets it"
         case 1_792:
             return "mariadb -e 'SET GLOBAL tx_read_only = 0', then systemctl restart 'syncd-*@*'; grep -rE "
-                + "'(tx|transaction).read.only' /etc/mysql tells whether each start sets it"
+                + "'(tx|transaction).read.only' /etc/mysql shows whether each start sets it"
         case 1_036, 1_836, 1_874:
             return
-                "grep -rE 'innodb.(read.only|force.recovery)' /etc/mysql names the file that sets it, as after damage; "
-                + "without that line: systemctl restart mariadb"
+                "grep -rE 'innodb.(read.only|force.recovery)' /etc/mysql names the file that sets it, as after "
+                + "damage; after removing that line: systemctl restart mariadb"
         default:
             return
                 "journalctl -u mariadb -n 50; df -h and df -i for the folder that mariadb -e 'SELECT @@datadir' names"
@@ -162,10 +163,10 @@ public struct WritesCheck: Sendable {
 
     private static func locked(_ what: String, _ holders: [LockHolders.Holder]) -> Diagnosis {
         guard let first = holders.first else {
-            return LockHolders.diagnosis("a lock keeps \(what) waiting", [])
+            return LockHolders.diagnosis("a lock blocks \(what)", [])
         }
         return LockHolders.diagnosis(
-            "a lock keeps \(what) waiting; it is probably that of \(first.description), \(first.state)", holders)
+            "a lock blocks \(what); its holder is probably \(first.description), \(first.state)", holders)
     }
 
     private var secondsSinceLastWrite: Int64? {

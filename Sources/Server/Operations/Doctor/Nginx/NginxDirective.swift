@@ -1,4 +1,4 @@
-/// A directive of nginx's configuration, with what its block holds.
+/// A directive of nginx's configuration, with the contents of its block.
 struct NginxDirective: Equatable, Sendable {
     /// Its name and its parameters, without quotes.
     var words: [String]
@@ -8,9 +8,9 @@ struct NginxDirective: Equatable, Sendable {
     var name: String { words.first ?? "" }
     var parameters: ArraySlice<String> { words.dropFirst() }
 
-    /// Reads a configuration's main file with everything that it includes, each file in the place of its `include`.
+    /// Reads a configuration's main file, and replaces each `include` by the included files.
     ///
-    /// Files that nginx would refuse are read as far as they make sense; whether they do is for nginx to say.
+    /// Files that nginx would reject are read as far as possible; nginx itself judges their validity.
     static func read(_ files: NginxFiles) -> [NginxDirective] {
         files.main.map { directives(in: $0, files, depth: 0) } ?? []
     }
@@ -59,7 +59,7 @@ extension [NginxDirective] {
     /// The first parameter of the last directive of that name, without looking into blocks.
     func value(_ name: String) -> String? { last { $0.name == name }?.parameters.first }
 
-    /// The directives of that name, in whatever block they are.
+    /// The directives of that name, in all blocks.
     func anywhere(_ name: String) -> [NginxDirective] {
         flatMap { ($0.name == name ? [$0] : []) + $0.block.anywhere(name) }
     }
@@ -101,7 +101,8 @@ private struct NginxTokens {
         return nil
     }
 
-    /// Up to a blank, a semicolon or a brace, but for that of a variable, `${name}`; these are left for the next call.
+    /// Reads up to a blank, a semicolon or a brace, except the brace of a variable, `${name}`, and leaves it for the
+    /// next call.
     private mutating func bareWord() -> String {
         var bytes: [UInt8] = []
         while let byte = rest.first, !" \t\r\n;".utf8.contains(byte) {
@@ -113,7 +114,7 @@ private struct NginxTokens {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Up to the quote that ends it.
+    /// Reads up to the closing quote.
     private mutating func word(_ isEnd: (UInt8) -> Bool) -> String {
         var bytes: [UInt8] = []
         while let byte = rest.popFirst(), !isEnd(byte) {

@@ -1,19 +1,19 @@
 import Posix
 
-/// The texts of nginx's configuration: as nginx prints them, or as they are in its folder.
+/// The texts of nginx's configuration, from nginx's output or from its folder.
 struct NginxFiles {
     /// The main file; `nil` if there is none.
     let main: String?
-    /// The folder of the main file, to which relative paths refer; empty if it is not known.
+    /// The folder of the main file, to which relative paths refer; empty if unknown.
     let folder: String
     private let texts: (_ path: String) -> [String]
 
-    /// The files that an `include` means, in nginx's order; wildcards are in the last part of the path only.
+    /// The files that an `include` matches, in nginx's order; only the last part of the path can contain wildcards.
     func included(_ pattern: String) -> [String] {
         texts(pattern.hasPrefix("/") || folder.isEmpty ? pattern : "\(folder)/\(pattern)")
     }
 
-    /// What `nginx -T` prints: each file that it has read, after a line with its path, the main file first.
+    /// Parses the output of `nginx -T`: each file that it has read, after a line with its path, the main file first.
     init(dump: String) {
         let mark = "# configuration file "
         var files: [(path: String, text: String)] = []
@@ -35,8 +35,8 @@ struct NginxFiles {
         }
     }
 
-    /// What nginx would read in a folder, usually `/etc/nginx`, and no copies beside it. If the host's root is elsewhere,
-    /// the folder's path tells where.
+    /// The files that nginx would read in a folder, usually `/etc/nginx`, without copies beside them. If the host's
+    /// root is elsewhere, it follows from the folder's path.
     init(folder: String) {
         let place = "/etc/nginx"
         let root = folder.hasSuffix(place) ? String(folder.dropLast(place.count)) : ""

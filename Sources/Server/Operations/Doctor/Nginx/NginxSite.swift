@@ -1,20 +1,20 @@
 import Store
 
-/// What nginx's configuration says about this server, limited to what a diagnosis needs.
+/// The parts of nginx's configuration about this server that a diagnosis needs.
 public struct NginxSite: Equatable, Sendable {
-    /// Where nginx accepts connections.
+    /// An address on which nginx accepts connections.
     public struct Listener: Equatable, Sendable {
         /// For a connection from this host, such as `127.0.0.1:443`.
         public var address: String
         public var isSecure: Bool
-        /// Whether a connection has to begin with the PROXY protocol.
+        /// Whether a connection must begin with the PROXY protocol.
         public var isProxied = false
     }
 
-    /// A certificate and its key, by their files.
+    /// The files of a certificate and its key.
     public struct Certificate: Hashable, Sendable {
         public var certificate: String
-        /// `nil` if it is not known.
+        /// `nil` if unknown.
         public var key: String?
 
         public init(certificate: String, key: String?) {
@@ -37,11 +37,11 @@ public struct NginxSite: Equatable, Sendable {
     public var servers: [Server] = []
     /// `worker_connections`, for each of nginx's processes; `nil` if it is not set.
     public var workerConnections: Int?
-    /// Names for which nginx serves the challenge of a certificate, and nothing else yet.
+    /// Names for which nginx serves only a certificate's challenge so far.
     public var challenged: [String] = []
-    /// Folders that nginx writes requests, replies and logs to, where its configuration names them.
+    /// Folders to which nginx writes requests, replies and logs, if its configuration names them.
     public var places: [DiskCheck.Place] = []
-    /// The user that nginx's processes run as, if they are started by root; `nil` if it is not set.
+    /// The user that nginx's processes run as if root starts them; `nil` if it is not set.
     public var user: String?
 
     /// nginx's default of `client_max_body_size`.
@@ -59,7 +59,7 @@ public struct NginxSite: Equatable, Sendable {
             for server in http.block where server.name == "server" {
                 if let server = Self.server(server.block, in: http.block, files.folder) { servers.append(server) }
             }
-            // Our upstream is there as soon as the site is; other apps' names have their certificates.
+            // Our upstream exists as soon as our site does; other apps' names have their certificates.
             let upstream = AppText().nginx("syncd_api")
             guard http.block.contains(where: { $0.words == ["upstream", upstream] }) else { continue }
             let blocks = http.block.filter { $0.name == "server" }
@@ -92,7 +92,7 @@ public struct NginxSite: Equatable, Sendable {
             + Set(logs).sorted().filter { !$0.isEmpty }.map { DiskCheck.Place($0, .logs) }
     }
 
-    /// Reads `nginx.conf` of a folder, usually `/etc/nginx`, with all that it includes.
+    /// Reads `nginx.conf` of a folder, usually `/etc/nginx`, with all included files.
     public static func read(folder: String) -> NginxSite { NginxSite(NginxFiles(folder: folder)) }
 
     private static func server(
@@ -112,14 +112,15 @@ public struct NginxSite: Equatable, Sendable {
             uploadLimitBytes: size.flatMap(bytes) ?? standardBodyBytes)
     }
 
-    /// Whether requests that go there are this app's: upstreams of an added app have its name.
+    /// Whether an upstream belongs to this app: upstreams of an added app contain its name.
     private static func isOwn(_ upstream: String?) -> Bool {
         let name = AppText().nginx("syncd_transfer")
         let ofOthers = AppFiles.added().map { AppText($0).nginx("syncd_transfer") }.filter { $0 != name }
         return HostedApp.current.name == nil ? !ofOthers.contains(upstream ?? "") : upstream == name
     }
 
-    /// Those of the server; else those of all servers. Paths that depend on the request are left out.
+    /// The certificates of the server or, if it has none, those for all servers. Paths that depend on the request are
+    /// skipped.
     private static func certificates(
         _ block: [NginxDirective], _ http: [NginxDirective], _ folder: String
     ) -> [Certificate] {
@@ -150,7 +151,7 @@ public struct NginxSite: Equatable, Sendable {
         return Listener(address: "\(own[host] ?? host):\(port)", isSecure: isSecure, isProxied: isProxied)
     }
 
-    /// A size as nginx writes it: bytes, or with `k`, `m` or `g` (nginx, "Configuration file measurement units").
+    /// A size in nginx's notation: bytes, or with `k`, `m` or `g` (nginx, "Configuration file measurement units").
     static func bytes(_ text: String) -> Int64? {
         guard let last = text.lowercased().last else { return nil }
         switch last {

@@ -3,19 +3,19 @@ import OpenSSLCrypto
 import Providers
 import SyncProtocol
 
-/// Reads the JSON in which SyncServerII kept a user's tokens.
+/// Reads the JSON in which SyncServerII stored a user's tokens.
 enum CredentialsConversion {
     private struct Stored: Decodable {
         var accessToken: String?
         var refreshToken: String?
-        /// Google and Apple: the code that was exchanged last.
+        /// Google and Apple: the last exchanged code.
         var serverAuthCode: String?
         /// Apple: the identity token.
         var idToken: String?
     }
 
     enum Failure: Error {
-        /// Not JSON, not of this form, or too long to be stored.
+        /// It is not JSON, has a different form, or is too long to store.
         case unreadable
     }
 
@@ -45,7 +45,7 @@ enum CredentialsConversion {
             let identity = stored.idToken.flatMap { $0.isEmpty ? nil : IdentityRecord(tokenHashes: [hash($0)]) }
             return some(
                 StoredCredentials(refreshToken: stored.refreshToken, codeHash: codeHash, identity: identity))
-        // Facebook's tokens are not kept, and SyncServerII knew no other type.
+        // Facebook's tokens are not stored, and SyncServerII had no other type.
         default: return nil
         }
     }

@@ -3,7 +3,7 @@ import SyncProtocol
 
 /// Converts a group's files for the import.
 struct FileConversion {
-    /// As long as the column that keeps it.
+    /// The length of the column.
     static let maximumMetaDataBytes = 65_535
     /// Replaces invalid dates.
     private static let noDate = WireDate(secondsSince1970: 0)
@@ -23,7 +23,7 @@ struct FileConversion {
         notes.append(ImportNote("FileIndex", "\(row.fileIndexId) \(row.fileUUID)", outcome, reason))
     }
 
-    /// The files in the order of their UUIDs. Of two rows whose UUIDs differ in letter case only, the living one wins,
+    /// The files in the order of their UUIDs. If the UUIDs of two rows differ only in letter case, the live row wins,
     /// then the one with the higher version, then the newer one.
     mutating func files(_ rows: [SourceFile]) -> [ImportedGroup.File] {
         var best: [FileUUID: SourceFile] = [:]
@@ -42,7 +42,7 @@ struct FileConversion {
             note(loser, .skipped, .fileListedTwice)
         }
         return best.sorted { $0.key < $1.key }.compactMap { entry in
-            // Not the key, which keeps the letter case of the row that came first.
+            // Not the key, which has the letter case of the first row.
             FileUUID(entry.value.fileUUID).flatMap { file(entry.value, $0) }
         }
     }
@@ -85,7 +85,8 @@ struct FileConversion {
             checkSum: checkSum(row, storageType))
     }
 
-    /// The kind of storage, where only the checksum still indicates it; Google's, where not even the checksum does.
+    /// The kind of storage, derived from the checksum if nothing else indicates it; Google's if the checksum does not
+    /// indicate it either.
     static func storageType(ofCheckSum text: String?) -> CloudStorageType {
         CloudStorageType.allCases.first { $0.checkSumFlavour.digitCount == text?.utf8.count } ?? .google
     }
@@ -99,7 +100,7 @@ struct FileConversion {
         return checkSum
     }
 
-    /// Clients need both dates, and only real ones: one that is missing or zero is replaced by the other.
+    /// Clients need two valid dates: the other date replaces one that is missing or zero.
     private mutating func dates(_ row: SourceFile) -> (created: WireDate, updated: WireDate) {
         let created = Self.date(row.creationDate)
         let updated = Self.date(row.updateDate)

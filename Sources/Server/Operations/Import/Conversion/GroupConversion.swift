@@ -1,18 +1,18 @@
 import Store
 import SyncProtocol
 
-/// The user here that corresponds to a source's user.
+/// The user on this server that corresponds to a user of the source.
 struct UserHere: Equatable, Sendable {
     var userID: UserID
     var accountType: AccountType
 
-    /// The storage that the user brings.
+    /// The user's own storage.
     var owner: OwningUser? { accountType.cloudStorageType.map { OwningUser(userID: userID, storageType: $0) } }
 }
 
-/// Converts a group for the import. Pure: the same rows give the same group.
+/// Converts a group for the import. It is pure: the same rows give the same group.
 struct GroupConversion {
-    /// Who owns files whose owner has left: nobody, as numbers of users begin at 1.
+    /// The owner of files whose owner has left; user numbers begin at 1.
     static let nobody = UserID(0)
 
     let source: SourceGroupContents
@@ -29,10 +29,9 @@ struct GroupConversion {
         notes.append(ImportNote(table, row, outcome, reason))
     }
 
-    /// The group; `nil` if it cannot be imported.
-    ///
-    /// SyncServerII omitted files of people who had left from its index, so that other devices kept them forever. Here
-    /// they are listed as deleted, under a master version that makes every device check.
+    /// The group; `nil` if it cannot be imported. SyncServerII omitted files of departed people from its index, so that
+    /// other devices kept them forever. Here they are listed as deleted, under a master version that makes every device
+    /// check.
     mutating func group() -> ImportedGroup? {
         let uuid = source.group.sharingGroupUUID
         guard let groupUUID = SharingGroupUUID(uuid) else {

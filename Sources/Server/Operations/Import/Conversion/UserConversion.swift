@@ -1,7 +1,7 @@
 import Providers
 import SyncProtocol
 
-/// A user of an older server in our terms.
+/// A user of an older server, in this server's form.
 struct ConvertedUser: Equatable, Sendable {
     var source: Int64
     var accountType: AccountType
@@ -10,7 +10,7 @@ struct ConvertedUser: Equatable, Sendable {
     var cloudFolderName: String?
     var credentials: StoredCredentials?
     var devices: [DeviceUUID]
-    /// The SNS topic to which pushes for this user go.
+    /// The SNS topic for this user's pushes.
     var pushTopicARN: String?
 }
 
@@ -55,7 +55,7 @@ enum UserConversion {
             devices: usable, pushTopicARN: topic(source.pushNotificationTopic))
     }
 
-    /// Clearing a topic wrote the text `NULL`.
+    /// SyncServerII wrote the text `NULL` to clear a topic.
     private static func topic(_ text: String?) -> String? {
         guard let text, text.hasPrefix("arn:") else { return nil }
         return text

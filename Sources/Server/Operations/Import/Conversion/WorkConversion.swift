@@ -1,10 +1,8 @@
 import Store
 import SyncProtocol
 
-/// Converts a group's staged changes and invitations for the import.
-///
-/// Staged changes are imported: a phone that has uploaded with the older server and commits with this one must not lose
-/// its files.
+/// Converts a group's staged changes and invitations for the import. Staged changes are imported, because a phone that
+/// has uploaded to the older server and commits to this one must not lose its files.
 struct WorkConversion {
     let group: ImportedGroup
     let source: SourceGroupContents
@@ -30,7 +28,7 @@ struct WorkConversion {
 
     private mutating func invitation(_ row: SourceInvitation) -> ImportedWork.Invitation? {
         func skip(_ reason: ImportNote.Reason) -> ImportNote {
-            // The UUID admits anyone who knows it: only its beginning is reported.
+            // Anyone who knows the UUID can join, so only its beginning is reported.
             ImportNote("SharingInvitation", "\(row.sharingInvitationUUID.prefix(8))…", .skipped, reason)
         }
         guard let expires = FileConversion.date(row.expiry), expires > now else {
@@ -77,7 +75,7 @@ struct WorkConversion {
             sourceUploadID: row.uploadId, userID: user.userID, deviceUUID: device, change: change)
     }
 
-    /// `uploadingFile` and `uploadingUndelete` were never completed by anything.
+    /// SyncServerII never completed uploads in the states `uploadingFile` and `uploadingUndelete`.
     static func kind(_ state: String) -> StagedChange.Kind? {
         switch state {
         case "uploadedFile": .upload
@@ -127,7 +125,7 @@ struct WorkConversion {
         }
     }
 
-    /// The user in whose storage the bytes were put: that of the file's owner, or of whoever would own a new file.
+    /// The user whose storage contains the upload: the file's owner, or the future owner of a new file.
     private func owner(
         _ committed: ImportedGroup.File?, _ user: UserHere, _ member: ImportedGroup.Member
     ) -> OwningUser? {

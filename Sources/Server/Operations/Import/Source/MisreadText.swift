@@ -1,4 +1,4 @@
-/// Text that was stored as UTF-8 by a connection that declared it latin1, and so reads as `Ã¤` instead of `ä`.
+/// UTF-8 text that a connection stored as latin1, so that it reads as `Ã¤` instead of `ä`.
 ///
 /// MySQL's latin1 is Windows-1252, with the five bytes that Windows leaves undefined as control characters
 /// (https://mariadb.com/kb/en/supported-character-sets-and-collations/).
@@ -12,9 +12,9 @@ enum MisreadText {
     private static let bytes: [UInt32: UInt8] = Dictionary(
         uniqueKeysWithValues: upper.enumerated().map { ($1, UInt8($0 + 0x80)) })
 
-    /// The text as it was meant: `text` itself, unless its latin1 bytes are UTF-8 that is more than ASCII.
+    /// The intended text: `text` itself, unless its latin1 bytes are valid UTF-8 beyond ASCII.
     ///
-    /// Somebody who really typed `Ã¤` is misread here; that is far rarer than the mistake.
+    /// A text that really contains `Ã¤` is changed wrongly; that is far rarer than the mistake.
     static func repaired(_ text: String) -> String {
         var latin1: [UInt8] = []
         var isASCII = true

@@ -1,10 +1,9 @@
 public import MariaDB
 
-/// A SyncServerII database, read as of one point in time.
-///
-/// Reads only, and sees one consistent snapshot from the first to the last row, even if the older server is still
-/// running. Memory holds a page of users or one group at a time. Text of every character set arrives as UTF-8; in
-/// columns that are latin1, UTF-8 that was stored by a connection that declared latin1 is repaired (``MisreadText``).
+/// A SyncServerII database, read as of one point in time. It only reads, and sees one consistent snapshot from the
+/// first to the last row, even if the older server is still running. Memory holds a page of users or one group at a
+/// time. Text of every character set arrives as UTF-8; in latin1 columns, UTF-8 that a connection stored as latin1 is
+/// repaired (``MisreadText``).
 public struct SourceDatabase: ~Copyable {
     private static let pageSize = 500
 
@@ -22,7 +21,7 @@ public struct SourceDatabase: ~Copyable {
         self.latin1 = latin1
     }
 
-    /// Makes sure that everything that will be read exists.
+    /// Checks that all required tables and columns exist.
     /// - Returns: the latin1 columns.
     private static func checkedColumns(_ connection: inout Connection) throws(SourceError) -> Set<String> {
         var present: Set<String> = []
@@ -239,9 +238,9 @@ public struct SourceDatabase: ~Copyable {
         return invitations
     }
 
-    // MARK: What does not fit
+    // MARK: Inconsistencies
 
-    /// Files that are alive in more than one group.
+    /// Files that are live in more than one group.
     public mutating func filesInSeveralGroups() throws(SourceError) -> [String] {
         var files: [String] = []
         try connection.query(
@@ -257,7 +256,7 @@ public struct SourceDatabase: ~Copyable {
         return files
     }
 
-    /// Rows that belong to no group, by table; foreign keys should have prevented them.
+    /// The number of rows that belong to no group or user, by table; foreign keys should have prevented them.
     public mutating func orphans() throws(SourceError) -> [(table: String, count: Int)] {
         var orphans: [(table: String, count: Int)] = []
         try connection.query(
@@ -285,7 +284,7 @@ public struct SourceDatabase: ~Copyable {
     }
 }
 
-// Columns by name, as the statement spells it.
+// Columns by name, as the statement spells them.
 extension Row {
     fileprivate borrowing func checkedInt(_ column: String) throws(SourceError) -> Int64 {
         do { return try int(try position(of: column)) } catch { throw SourceError(error) }

@@ -4,9 +4,9 @@ public import MariaDB
 public enum SourceError: Error {
     /// It cannot be reached, or the connection was lost: retry.
     case unreachable(MariaDBError)
-    /// It is not a database of SyncServerII; sentences say what it lacks.
+    /// It is not a SyncServerII database; the sentences describe what is missing.
     case notASource([String])
-    /// It holds something that no SyncServerII writes, at that place.
+    /// It contains a value that SyncServerII never writes there.
     case unreadable(MariaDBError)
 }
 
@@ -24,8 +24,8 @@ extension SourceError: CustomStringConvertible {
         switch self {
         case .unreachable(let error): "the older server's database cannot be used: \(error)"
         case .notASource(let problems):
-            "this is not a database of SyncServerII:\n" + problems.map { "  - \($0)" }.joined(separator: "\n")
-        case .unreadable(let error): "the older server's database holds something unexpected: \(error)"
+            "this is not a SyncServerII database:\n" + problems.map { "  - \($0)" }.joined(separator: "\n")
+        case .unreadable(let error): "the older server's database contains an unexpected value: \(error)"
         }
     }
 }

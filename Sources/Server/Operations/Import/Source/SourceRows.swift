@@ -1,4 +1,4 @@
-// Rows of a SyncServerII database as they are, before any validation. Column names are that server's.
+// Rows of a SyncServerII database, before any validation. Column names are that server's.
 
 /// A row of `User`.
 public struct SourceUser: Equatable, Sendable {
@@ -6,7 +6,7 @@ public struct SourceUser: Equatable, Sendable {
     public var username: String
     public var accountType: String
     public var credsId: String
-    /// JSON; holds tokens, so it is never printed.
+    /// JSON; contains tokens, so it is never printed.
     public var creds: String
     public var cloudFolderName: String?
     public var pushNotificationTopic: String?
@@ -27,7 +27,7 @@ public struct SourceMember: Equatable, Sendable {
     public var permission: String
 }
 
-/// A row of `FileIndex`. Dates are strings, since they may be invalid.
+/// A row of `FileIndex`. Dates are strings, because they may be invalid.
 public struct SourceFile: Equatable, Sendable {
     public var fileIndexId: Int64
     public var fileUUID: String
@@ -44,7 +44,7 @@ public struct SourceFile: Equatable, Sendable {
     public var lastUploadedCheckSum: String?
 }
 
-/// A row of `Upload`: something staged.
+/// A row of `Upload`: a staged change.
 public struct SourceUpload: Equatable, Sendable {
     public var uploadId: Int64
     public var fileUUID: String

@@ -1,5 +1,5 @@
-/// The tables and columns of a SyncServerII database. A database that lacks one of them is not such a database, or has
-/// a version that we do not know: nothing is guessed.
+/// The tables and columns of a SyncServerII database. A database without one of them is a different database or an
+/// unknown version, and is rejected.
 enum SourceSchema {
     static let columns: [(table: String, columns: [String])] = [
         ("SharingGroup", ["sharingGroupUUID", "sharingGroupName", "deleted"]),
@@ -35,7 +35,7 @@ enum SourceSchema {
         ("MasterVersion", ["sharingGroupUUID", "masterVersion"]),
     ]
 
-    /// What is missing, as sentences; empty if `present` (`Table.column`) has everything.
+    /// The missing tables and columns, as sentences; empty if `present` (`Table.column`) is complete.
     static func problems(present: Set<String>) -> [String] {
         var problems: [String] = []
         for (table, columns) in columns {

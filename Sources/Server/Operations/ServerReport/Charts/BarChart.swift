@@ -1,12 +1,13 @@
 import Glibc
 
-/// Horizontal bars, one below the other, each with its name and its figure above it, so that neither is cut off on a phone.
+/// Horizontal bars, one below the other. Each has its name and its figure above it, so that neither is cut off on a
+/// phone.
 struct BarChart: Chart {
     /// A part of a bar.
     struct Part {
         var value: Double
         var tone: Tone
-        /// What it is, for whoever points at it.
+        /// The explanation for a pointer that rests on it.
         var meaning: String
 
         init(_ value: Double, _ tone: Tone, _ meaning: String) {
@@ -18,7 +19,7 @@ struct BarChart: Chart {
 
     struct Bar {
         var name: String
-        /// In words or digits.
+        /// The value, in words or digits.
         var figure: String
         var parts: [Part]
 
@@ -29,27 +30,27 @@ struct BarChart: Chart {
         }
     }
 
-    /// How the parts of a bar stand to each other.
+    /// The arrangement of a bar's parts.
     enum Arrangement {
-        /// One begins where the one before ends.
+        /// Each begins where the previous one ends.
         case stacked
-        /// All begin at the left; a part hides those that are shorter, so they must be in descending order.
+        /// All begin at the left; a part hides shorter ones below it, so they must be in descending order.
         case overlaid
     }
 
-    /// What a value is in units to the right.
+    /// The conversion of values to widths.
     enum Scale: Equatable {
         case linear(maximum: Double)
-        /// The same factor has the same width everywhere; what is below the minimum is drawn as if it were the minimum.
+        /// The same factor has the same width everywhere; values below the minimum are drawn as the minimum.
         case logarithmic(minimum: Double, maximum: Double, ticks: [Tick])
     }
 
     private static let rowHeight = 38.0
     private static let barHeight = 12.0
-    /// So that what is not nothing is seen.
+    /// Keeps small values visible.
     private static let leastWidth = 2.0
     private static let tickHeight = 18.0
-    /// Of name and figure together, in the widest font that browsers take.
+    /// The limit for name and figure together, in the widest font of browsers.
     private static let maximumCharacters = 54
 
     var bars: [Bar]
@@ -84,7 +85,7 @@ struct BarChart: Chart {
             let top = Double(index) * Self.rowHeight
             drawing.addText(Self.shortened(bar.name, beside: bar.figure), x: 0, y: top + 14)
             drawing.addText(bar.figure, x: Drawing.width, y: top + 14, .right)
-            // Where there are ticks, they say how long a bar could be.
+            // Ticks, if there are any, already show the maximum length.
             if ticks.isEmpty { drawing.addTrack(x: 0, y: top + 20, width: Drawing.width, height: Self.barHeight) }
             add(bar, to: &drawing, y: top + 20)
         }
@@ -97,7 +98,7 @@ struct BarChart: Chart {
         let parts = bar.parts.filter { $0.value > 0 }
         for (index, part) in parts.enumerated() {
             sum = arrangement == .stacked ? sum + part.value : part.value
-            // Those to the right need room for their least widths.
+            // The parts to the right need space for their minimum widths.
             begin = min(begin, Drawing.width - Self.leastWidth * Double(parts.count - index))
             let width = max(position(of: sum) - begin, Self.leastWidth)
             drawing.addBar(

@@ -3,10 +3,10 @@ import Posix
 /// A chart that a page can show.
 protocol Chart {
     var drawing: Drawing { get }
-    /// Whether no value is above 0, so that nothing would be seen.
+    /// Whether no value is above 0, so that nothing would be visible.
     var isEmpty: Bool { get }
-    /// Empty if one tone says all.
+    /// Empty if the chart has only one tone.
     var legend: [LegendEntry] { get }
-    /// What the picture shows, in a sentence or two.
+    /// A description of the picture in one or two sentences.
     var description: String { get }
 }

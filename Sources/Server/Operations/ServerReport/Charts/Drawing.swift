@@ -1,9 +1,8 @@
 import Posix
 
-/// A picture in SVG, as wide as ``width`` units, with a title and a description for those who do not see it.
-///
-/// The units are CSS pixels on a page of usual width; the picture shrinks and grows with its column. Marks have a class
-/// `mark` and that of their tone.
+/// An SVG picture with a width of ``width`` units, with a title and a description for screen readers. The units are CSS
+/// pixels on a page of usual width; the picture scales with its column. Marks have the class `mark` and the class of
+/// their tone.
 struct Drawing {
     static let width = 400.0
 
@@ -25,8 +24,8 @@ struct Drawing {
         """
     }
 
-    /// A bar, from a number of units to the right for as many units.
-    /// - Parameter tip: what a pointer that rests on it is told.
+    /// Adds a bar.
+    /// - Parameter tip: the text for a pointer that rests on it.
     mutating func addBar(x: Double, y: Double, width: Double, height: Double, _ tone: Tone, tip: String) {
         contents += """
             <rect class="mark \(tone.className)" x="\(Self.number(x))" y="\(Self.number(y))" \
@@ -35,7 +34,7 @@ struct Drawing {
             """
     }
 
-    /// The place that a bar could fill.
+    /// Adds the area that a bar could fill.
     mutating func addTrack(x: Double, y: Double, width: Double, height: Double) {
         contents += """
             <rect class="track" x="\(Self.number(x))" y="\(Self.number(y))" width="\(Self.number(width))" \
@@ -44,7 +43,7 @@ struct Drawing {
             """
     }
 
-    /// A line through points that rises and falls in steps, the area below it down to `floor` filled if there is one.
+    /// Adds a stepped line through points, and fills the area between it and `floor`, if given.
     mutating func addSteps(_ points: [(x: Double, y: Double)], _ tone: Tone, floor: Double?) {
         guard let first = points.first else { return }
         var path = "M\(Self.number(first.x)) \(Self.number(first.y))"
@@ -64,7 +63,7 @@ struct Drawing {
             """
     }
 
-    /// Where a text is, seen from its point.
+    /// The position of a text relative to its point.
     enum Alignment {
         case left
         case middle
@@ -85,7 +84,7 @@ struct Drawing {
             """
     }
 
-    /// With a tenth of a unit at most.
+    /// Rounded to a tenth of a unit.
     private static func number(_ value: Double) -> String {
         let tenths = (value * 10).rounded()
         return tenths.remainder(dividingBy: 10) == 0 ? "\(Int(tenths / 10))" : "\(tenths / 10)"

@@ -1,8 +1,8 @@
-/// Counts over time, which change in steps: a line for each series, that of the main tone above a filled area.
+/// Counts over time, which change in steps: a line for each series; the main tone's line has a filled area below it.
 struct StepChart: Chart {
     struct Series {
         var tone: Tone
-        /// Ascending; the last count holds until the end of the chart. Before the first there is nothing.
+        /// Ascending; the last count holds until the end of the chart. The line begins at the first point.
         var points: [(time: Double, count: Int)]
     }
 
@@ -10,12 +10,12 @@ struct StepChart: Chart {
     private static let top = 10.0
     private static let plotHeight = 140.0
     private static let height = 176.0
-    /// From the middle of the widest date to its end.
+    /// Half the width of the widest date.
     private static let halfDate = 24.0
 
-    /// Those behind come first.
+    /// From back to front.
     var series: [Series]
-    /// The end of the chart, on which it is drawn in any case. Its beginning is one unit before the first point.
+    /// The end of the chart's time axis. The axis begins one unit before the first point.
     var end: Double
     /// Times with names, ascending.
     var times: [Tick]
@@ -47,7 +47,7 @@ struct StepChart: Chart {
         }
         for series in series where (series.points.last?.count ?? 0) > 0 {
             var steps = [(x: x(start), y: floor)]
-            // As many as a screen can show.
+            // At most as many points as a screen can show.
             for point in series.points {
                 let step = (x: x(point.time).rounded(), y: y(Double(point.count)))
                 if let former = steps.last, former.x == step.x, steps.count > 1 { steps.removeLast() }

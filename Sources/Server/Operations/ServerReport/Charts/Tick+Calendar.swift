@@ -1,16 +1,16 @@
 import SyncProtocol
 
 extension Tick {
-    /// What an axis has room for.
+    /// The number of dates that fit on an axis.
     private static let maximumDates = 5
-    /// A shorter time has too few beginnings of months.
+    /// A shorter period contains too few beginnings of months.
     private static let manyDays = 62
     private static let monthSteps = [1, 2, 3, 6] + [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000].map { $0 * 12 }
 
-    /// Dates between two days, in days since 1970-01-01: beginnings of months such as `2026-11` or of years such as `2026`,
-    /// or within two months such days as `11-25`, of which the last is one.
+    /// Dates between two days, in days since 1970-01-01: beginnings of months such as `2026-11` or of years such as
+    /// `2026`, or, within two months, days such as `11-25`, including the last day.
     ///
-    /// They are evenly spaced in the calendar, and as many as an axis has room for.
+    /// They are evenly spaced in the calendar; their number fits on the axis.
     static func dates(from first: Int, to last: Int) -> [Tick] {
         guard last >= first else { return [] }
         if last - first <= manyDays {
@@ -23,7 +23,7 @@ extension Tick {
         let length = step % 12 == 0 ? 4 : 7
         return months.filter { $0 % step == 0 }.compactMap { month in
             let start = WireDate(year: month / 12, month: month % 12 + 1, day: 1, hour: 0, minute: 0, second: 0)
-            // The first day's month has begun before it, unless the day is its first.
+            // The first day's month began earlier, unless the day is the first of the month.
             guard let day = start.map(GrowthCurve.day(of:)), day >= first else { return nil }
             return Tick(value: Double(day), label: String(GrowthCurve.date(ofDay: day).prefix(length)))
         }

@@ -1,16 +1,16 @@
 import Posix
 
-/// What the colour of a mark says; the page's style sheet has the colours, for light and dark screens.
+/// The meaning of a mark's colour; the page's style sheet defines the colours, for light and dark screens.
 enum Tone {
-    /// The thing itself.
+    /// The main quantity.
     case main
-    /// More of it, which counts less.
+    /// A less important part.
     case second
-    /// And still less.
+    /// The least important part.
     case third
-    /// Somebody should look.
+    /// Needs attention.
     case warning
-    /// Wrong.
+    /// A problem.
     case bad
 
     /// The class in the style sheet.
@@ -25,7 +25,7 @@ enum Tone {
     }
 }
 
-/// What a tone stands for in a chart.
+/// The meaning of a tone in a chart.
 struct LegendEntry {
     var tone: Tone
     var meaning: String

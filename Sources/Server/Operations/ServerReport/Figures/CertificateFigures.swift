@@ -1,20 +1,20 @@
 import OpenSSLCrypto
 import Posix
 
-/// How long the certificates are valid that nginx's site names, in their files.
+/// The validity of the certificate files that nginx's site names.
 public struct CertificateFigures: Equatable, Sendable, Encodable {
     public struct Validity: Equatable, Sendable, Encodable {
         public var path: String
-        /// Rounded down; negative once it has expired.
+        /// Rounded down; negative after expiry.
         public var daysLeft: Int
     }
 
     /// By path.
     public var validities: [Validity] = []
-    /// Why others could not be read.
+    /// Why other files could not be read.
     public var unread: [String] = []
 
-    /// - Parameter paths: of files in PEM; may repeat.
+    /// - Parameter paths: paths of PEM files; can contain duplicates.
     public init(paths: [String]) {
         for path in Set(paths).sorted() {
             do {

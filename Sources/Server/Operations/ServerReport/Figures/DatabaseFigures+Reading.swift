@@ -3,11 +3,9 @@ public import Store
 public import SyncProtocol
 
 extension StoreSession {
-    /// Counts everything for a report; to be run on a snapshot.
-    ///
-    /// Reads the table of files once, and others a few times, without locks; it returns a row for each day, storage and
-    /// kind at most, however many rows there are. A million files take seconds (docs/operations.md): for operators, and
-    /// not every second.
+    /// Counts all data for a report; call it in a snapshot. It reads the table of files once, and others a few times,
+    /// without locks; the database returns at most one row for each day, storage and kind. A million files take seconds
+    /// (docs/operations.md): for operators, not for calls every second.
     public mutating func figures(_ quotas: Quotas, at now: WireDate) throws(StoreError) -> DatabaseFigures {
         let files = try fileFigures()
         let totals = files.storage.reduce(into: FileTotals()) { totals, storage in
@@ -21,7 +19,7 @@ extension StoreSession {
             files: files.growth, outbox: try outboxFigures(at: now), quotas: try quotaUses(quotas, at: now))
     }
 
-    // MARK: What was made when
+    // MARK: Creation times
 
     private mutating func userGrowth() throws(StoreError) -> GrowthCurve {
         var curve = GrowthCurve()
@@ -56,7 +54,7 @@ extension StoreSession {
         return curve
     }
 
-    /// Files are the largest table, so one pass over them gives all.
+    /// Files are the largest table, so one pass collects all figures.
     private mutating func fileFigures() throws(StoreError) -> (
         storage: [DatabaseFigures.Storage], growth: GrowthCurve
     ) {

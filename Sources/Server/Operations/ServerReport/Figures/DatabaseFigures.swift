@@ -1,16 +1,16 @@
 public import SyncProtocol
 
-/// What a report says of the database: counts and sums of one moment, and no names.
+/// A report's figures about the database: counts and sums from one moment, without names.
 public struct DatabaseFigures: Equatable, Sendable, Encodable {
-    /// What lies in the storages of one kind, in the folders of all owners.
+    /// The contents of all owners' folders in storages of one kind.
     public struct Storage: Equatable, Sendable, Encodable {
         public var storageType: CloudStorageType
         /// Current files.
         public var files: Int
-        /// Bytes of those whose size is known.
+        /// The total size of those whose size is known.
         public var bytes: Int64
         public var filesOfUnknownSize: Int
-        /// Rows of deleted files, of which nothing is in the storage any more.
+        /// Rows of deleted files, which are no longer in the storage.
         public var deletedFiles: Int
     }
 
@@ -27,28 +27,28 @@ public struct DatabaseFigures: Equatable, Sendable, Encodable {
         public var oldestSeconds: Int64
     }
 
-    /// How far users are from one limit.
+    /// Users' usage of one limit.
     public struct QuotaUse: Equatable, Sendable, Encodable {
         /// One of ``Quota``.
         public var quota: String
         public var limit: Int
-        /// The most that one user has used.
+        /// The highest usage by one user.
         public var highest: Int
-        /// Users who have used ``QuotaStanding/nearPercent`` or more, those at the limit included.
+        /// Users who have used at least ``QuotaStanding/nearPercent``, including those at the limit.
         public var usersNear: Int
         public var usersAtLimit: Int
     }
 
     public var counts: StoreOverview
-    /// In the order of ``CloudStorageType``; kinds without files are left out.
+    /// In the order of ``CloudStorageType``; without kinds that have no files.
     public var storage: [Storage]
-    /// By when people signed up; who removed their account is in none of the counts.
+    /// By the time of sign-up; people who have removed their account are not counted.
     public var users: GrowthCurve
-    /// By when they were made.
+    /// By the time of their creation.
     public var groups: GrowthCurve
-    /// By when their first version was uploaded.
+    /// By the time of their first version's upload.
     public var files: GrowthCurve
-    /// Kinds without work are left out.
+    /// Without kinds that have no work.
     public var outbox: [Work]
     /// In the order of ``Quota``; without quotas that have no limit.
     public var quotas: [QuotaUse]

@@ -1,13 +1,13 @@
-/// Durations counted in buckets, as a histogram of Prometheus has them.
+/// Durations counted in buckets, as in a Prometheus histogram.
 struct DurationHistogram: Equatable {
-    /// What can be said of a quantile.
+    /// An estimate of a quantile.
     struct Quantile: Equatable, Sendable {
         var seconds: Double
-        /// Whether it is longer than that: it is among the durations above the highest bound.
+        /// Whether the quantile is longer than that, because it is above the highest bound.
         var isExceeded: Bool
     }
 
-    /// Upper bounds in seconds, ascending, and how many durations are at most so long. The last bound is infinite.
+    /// Upper bounds in seconds, ascending, each with the number of durations up to it. The last bound is infinite.
     private(set) var buckets: [(bound: Double, count: Double)] = []
     /// The sum of all durations, in seconds.
     private(set) var sum = 0.0
@@ -17,8 +17,8 @@ struct DurationHistogram: Equatable {
     }
 
     /// - Parameters:
-    ///   - name: of the metric, without `_bucket`.
-    ///   - label: of which the histogram is about one value.
+    ///   - name: the metric's name, without `_bucket`.
+    ///   - label: the label that selects the histogram by its value.
     init(_ samples: MetricSamples, _ name: String, _ label: String, _ value: String) {
         for sample in samples[name + "_bucket"] where sample.labels[label] == value {
             guard let bound = sample.labels["le"].flatMap({ $0 == "+Inf" ? .infinity : Double($0) }), bound > 0 else {
@@ -46,8 +46,8 @@ struct DurationHistogram: Equatable {
         sum += other.sum
     }
 
-    /// The duration that this share of all do not exceed, as `histogram_quantile` of Prometheus estimates it: as if the
-    /// durations of a bucket were spread evenly over it. `nil` without durations.
+    /// The duration that this share of all durations does not exceed, estimated like Prometheus's `histogram_quantile`:
+    /// durations are assumed to be evenly distributed within a bucket. `nil` without durations.
     /// - Parameter share: above 0, at most 1.
     func quantile(_ share: Double) -> Quantile? {
         guard let total = buckets.last?.count, total > 0 else { return nil }

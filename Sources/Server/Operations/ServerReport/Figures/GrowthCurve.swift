@@ -1,17 +1,16 @@
 import SyncProtocol
 
-/// How many there are of something, by the days on which they were made.
-///
-/// The database knows when a row was made, and of some kinds that it has ended since, but not when. So the curve of what is
-/// there is that of today's population by its age, and not what somebody would have counted on those days.
+/// The number of items of a kind, by the day of their creation. The database stores when a row was created and, for
+/// some kinds, that it has ended since then, but not when. So the curve shows the age of today's items, not the counts
+/// on earlier days.
 public struct GrowthCurve: Equatable, Sendable, Encodable {
     /// The end of a day, UTC.
     public struct Point: Equatable, Sendable, Encodable {
         /// Days since 1970-01-01.
         var day: Int
-        /// How many of those that are there today were made until then.
+        /// The number of today's items that had been created by then.
         public var count: Int
-        /// How many were made until then, those included that have ended since.
+        /// The number of items created by then, including those that have ended since then.
         public var madeInAll: Int
 
         private enum CodingKeys: CodingKey { case date, count, madeInAll }
@@ -24,18 +23,18 @@ public struct GrowthCurve: Equatable, Sendable, Encodable {
         }
     }
 
-    /// Only days on which something was made; ascending.
+    /// Only days with new items; ascending.
     public private(set) var points: [Point] = []
 
-    /// Adds what was made on a day; days must ascend, and may repeat.
+    /// Adds the items of a day; days must be ascending, and can repeat.
     mutating func add(_ count: Int, madeInAll: Int, onDay day: Int) {
         let last = points.last ?? Point(day: day, count: 0, madeInAll: 0)
         if last.day == day, !points.isEmpty { points.removeLast() }
         points.append(Point(day: day, count: last.count + count, madeInAll: last.madeInAll + madeInAll))
     }
 
-    /// The points that a table shows: the last of each day, month or year, whichever gives at most `limit`, the newest first.
-    /// If even years are too many, the oldest are left out.
+    /// The points for a table: the last of each day, month or year, whichever gives at most `limit`, newest first. If
+    /// there are too many years, the oldest are omitted.
     func milestones(limit: Int) -> [(period: String, point: Point)] {
         // The beginnings of 2026-11-25, 2026-11 and 2026.
         for length in [10, 7, 4] {

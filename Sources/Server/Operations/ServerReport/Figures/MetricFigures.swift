@@ -1,14 +1,14 @@
 public import SyncProtocol
 
-/// What a report says of the counters of one host.
+/// A report's figures from the counters of one host.
 public struct MetricFigures: Equatable, Sendable, Encodable {
-    /// How long requests took; seconds, estimated within the buckets of the histogram.
+    /// The durations of requests in seconds, estimated within the histogram's buckets.
     public struct Latency: Equatable, Sendable, Encodable {
         public var mean: Double
         public var median: Double
         public var percentile95: Double
         public var percentile99: Double
-        /// The bound that the slowest requests exceed if it is one of the three; absent otherwise.
+        /// The histogram's highest bound, if one of the three percentiles exceeds it; absent otherwise.
         public var exceeded: Double?
     }
 
@@ -19,7 +19,7 @@ public struct MetricFigures: Equatable, Sendable, Encodable {
         public var requests: Int
         /// By the reply's status; `other` for unusual ones.
         public var statuses: [String: Int]
-        /// Absent if none is over.
+        /// Absent if no request has ended.
         public var latency: Latency?
     }
 
@@ -27,31 +27,32 @@ public struct MetricFigures: Equatable, Sendable, Encodable {
     public struct Provider: Equatable, Sendable, Encodable {
         public var provider: String
         public var requests: Int
-        /// By how they ended: `ok`, `denied`, … as in docs/operations.md.
+        /// By outcome: `ok`, `denied`, … as in docs/operations.md.
         public var outcomes: [String: Int]
     }
 
-    /// Since when is counted; absent if the server does not say so: it is of an earlier release.
+    /// The start of the counting; absent for servers of earlier releases.
     public var countedSince: WireDate?
     public var serverVersion: String?
     /// Running processes by role.
     public var processes: [String: Int]
     /// The most frequent first.
     public var endpoints: [Endpoint]
-    /// Of all endpoints together.
+    /// The latency of all endpoints together.
     public var latency: Latency?
-    /// Errors by code, as in docs/operations.md; absent if the server does not count them: it is of an earlier release.
+    /// Errors by code, as in docs/operations.md; absent for servers of earlier releases, which do not count them.
     public var errors: [String: Int]?
-    /// The most frequent first; without those that were never asked.
+    /// The most frequent first; without services that were never called.
     public var providers: [Provider]
-    /// Requests that were refused since their user had reached a quota.
+    /// Requests that were rejected because their user had reached a quota.
     public var quotaRefusals: [String: Int]
     public var uploadedBytes: Int
     public var downloadedBytes: Int
-    /// Of when the last good backup of this host is; absent if there is none.
+    /// The time of the last good backup of this host; absent if there is none.
     public var lastBackup: WireDate?
 
-    /// - Parameter scrape: the server's metrics as text; `nil` is returned if they are none of this server.
+    /// - Parameter scrape: the server's metrics as text; the initializer returns `nil` if they are not from this
+    ///   server.
     public init?(scrape: String) {
         let samples = MetricSamples(scrape)
         guard !samples["syncd_build_info"].isEmpty else { return nil }
@@ -85,7 +86,7 @@ public struct MetricFigures: Equatable, Sendable, Encodable {
         downloadedBytes = bytes("download")
     }
 
-    /// Requests of all endpoints by status; ``errors`` says why they failed.
+    /// Requests of all endpoints by status; ``errors`` contains the causes of failures.
     var statuses: [String: Int] {
         endpoints.reduce(into: [:]) { sums, endpoint in sums.merge(endpoint.statuses, uniquingKeysWith: +) }
     }

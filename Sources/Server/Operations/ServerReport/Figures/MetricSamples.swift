@@ -6,16 +6,17 @@ struct MetricSamples {
         var value: Double
     }
 
-    /// Of more lines the rest is not read. This server has some thousands.
+    /// Further lines are ignored. This server has some thousands.
     private static let maximumLines = 100_000
-    /// Bytes of a million disks; nothing that is counted has larger values.
+    /// The bytes of a million disks; no metric has larger values.
     private static let maximumValue = 1e18
-    /// As many as `maximumLines` of them can be added. A million requests a second take four months to come so far.
+    /// `maximumLines` such values can be added without overflow. A million requests per second take four months to
+    /// reach it.
     private static let maximumCount = 1e13
 
     private var families: [String: [Sample]] = [:]
 
-    /// Reads a scrape; lines that make no sense are skipped, and values that are no numbers or that nothing here can have.
+    /// Reads a scrape; skips malformed lines, and values that are not numbers or are out of range.
     init(_ text: String) {
         for line in text.split(separator: "\n").prefix(Self.maximumLines) where !line.hasPrefix("#") {
             guard let (name, sample) = Self.read(line) else { continue }
@@ -38,10 +39,10 @@ struct MetricSamples {
         return sums
     }
 
-    /// A counter's value as a whole number; what cannot be one counts as nothing.
+    /// A counter's value as a whole number; 0 for values that cannot be a counter's.
     static func count(_ value: Double) -> Int { (0...maximumCount).contains(value) ? Int(value.rounded()) : 0 }
 
-    /// A name, labels in braces if there are any, a value, and perhaps a time.
+    /// A name, optional labels in braces, a value, and an optional time.
     private static func read(_ line: Substring) -> (name: String, sample: Sample)? {
         let name = line.prefix { $0 != "{" && $0 != " " }
         var rest = line[name.endIndex...]

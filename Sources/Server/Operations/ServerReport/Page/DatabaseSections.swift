@@ -2,7 +2,7 @@ import SyncProtocol
 
 /// The parts of a report that come from the database.
 struct DatabaseSections {
-    /// Rows of a table of growth.
+    /// The maximum number of rows in a growth table.
     private static let maximumRows = 12
 
     let figures: DatabaseFigures?
@@ -19,7 +19,7 @@ struct DatabaseSections {
     }
 
     private var storage: ReportSection {
-        let remark = "bytes of current files in people's own storage, for all of them together"
+        let remark = "bytes of current files in people's own storage, in total"
         return section("storage", "Storage by provider", remark) { figures in
             guard !figures.storage.isEmpty else { return .nothing("There are no files.") }
             let bars = figures.storage.map { storage in
@@ -42,25 +42,25 @@ struct DatabaseSections {
     // MARK: Growth
 
     private var users: ReportSection {
-        growth("users", "Users", "by when they signed up; the database knows nothing of users who have been removed") {
+        growth("users", "Users", "by the time of sign-up; removed users are not counted") {
             ($0.users, nil)
         }
     }
 
     private var groups: ReportSection {
         growth(
-            "groups", "Sharing groups", "by when they were made; when a group ended is not known, only that it has"
-        ) { ($0.groups, "ended since included") }
+            "groups", "Sharing groups", "by the time of creation; the times when groups ended are not recorded"
+        ) { ($0.groups, "including ended ones") }
     }
 
     private var files: ReportSection {
         growth(
             "files", "Files",
-            "by when their first version was uploaded; when a file was deleted is not known, only that it is"
-        ) { ($0.files, "deleted since included") }
+            "by the time of the first version's upload; the times of deletions are not recorded"
+        ) { ($0.files, "including deleted ones") }
     }
 
-    /// - Parameter curve: and what its other line shows, if it differs.
+    /// - Parameter curve: the curve, and the meaning of its second line, if it has one.
     private func growth(
         _ id: String, _ noun: String, _ remark: String, _ curve: (DatabaseFigures) -> (GrowthCurve, String?)
     ) -> ReportSection {
@@ -78,13 +78,13 @@ struct DatabaseSections {
             let today = max(GrowthCurve.day(of: now), last.day)
             let chart = StepChart(
                 series: series, end: Double(today), times: Tick.dates(from: first.day, to: today),
-                legend: other.map { [LegendEntry(.main, "there today"), LegendEntry(.second, $0)] } ?? [],
+                legend: other.map { [LegendEntry(.main, "existing today"), LegendEntry(.second, $0)] } ?? [],
                 description: "From \(GrowthCurve.date(ofDay: first.day)) to today: \(Quantity.grouped(last.count))"
-                    + (other.map { ", and \(Quantity.grouped(last.madeInAll)) with those \($0)" } ?? "") + ".")
+                    + (other.map { ", and \(Quantity.grouped(last.madeInAll)) \($0)" } ?? "") + ".")
             let rows = curve.milestones(limit: Self.maximumRows).map { period, point -> [ReportTable.Cell] in
                 [.words(period), .count(point.count)] + (other == nil ? [] : [.count(point.madeInAll)])
             }
-            let header = ["Until the end of", "There today"] + (other == nil ? [] : ["Made in all"])
+            let header = ["Until the end of", "Today"] + (other == nil ? [] : ["Created in total"])
             return .figures(chart, ReportTable(header, rows))
         }
     }
@@ -92,7 +92,7 @@ struct DatabaseSections {
     // MARK: Work and limits
 
     private var outbox: ReportSection {
-        let remark = "what the jobs role still has to do in clouds and push services, uploads in progress included"
+        let remark = "the jobs role's pending work in clouds and push services, including uploads in progress"
         return section("outbox", "Outbox", remark) { figures in
             guard !figures.outbox.isEmpty else { return .nothing("Nothing is pending.") }
             let bars = figures.outbox.map { work in
@@ -104,7 +104,7 @@ struct DatabaseSections {
                     [
                         .init(Double(rest), .main, "\(Quantity.grouped(rest)) in progress or not due yet"),
                         .init(Double(due), .second, "\(Quantity.grouped(due)) due"),
-                        .init(Double(failing), .bad, "\(Quantity.grouped(failing)) that failed before"),
+                        .init(Double(failing), .bad, "\(Quantity.grouped(failing)) failed before"),
                     ])
             }
             let chart = BarChart(
@@ -126,9 +126,9 @@ struct DatabaseSections {
 
     private var quotas: ReportSection {
         let remark =
-            "the most that one user has used of each limit, and how many users have used \(QuotaStanding.nearPercent) percent "
-            + "of it (near) or all of it (full): syncctl users --near-quota lists them. Refused: requests, as far as this host has "
-            + "counted them"
+            "the highest usage of each limit by one user, and the number of users who have used "
+            + "\(QuotaStanding.nearPercent) percent of it (near) or all of it (full); syncctl users --near-quota "
+            + "lists them. Refused: rejected requests that this host has counted"
         return section("quotas", "Quotas", remark) { figures in
             guard !figures.quotas.isEmpty else { return .nothing("This server has no quotas.") }
             let bars = figures.quotas.map { use in

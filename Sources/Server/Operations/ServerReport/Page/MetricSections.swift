@@ -2,7 +2,7 @@ import SyncProtocol
 
 /// The parts of a report that come from the counters of one host.
 struct MetricSections {
-    /// Charts show so many bars; their tables show all rows.
+    /// The maximum number of bars in a chart; tables show all rows.
     static let maximumBars = 12
 
     let figures: MetricFigures?
@@ -10,7 +10,7 @@ struct MetricSections {
 
     var all: [ReportSection] { [requests, errors, latencies, providers] }
 
-    /// Where and since when is counted.
+    /// The host and the period of the counts.
     private var period: String {
         figures?.countedSince.map { "this host since \($0.iso8601)" } ?? "this host, since its start or later"
     }
@@ -22,7 +22,7 @@ struct MetricSections {
     }
 
     private var requests: ReportSection {
-        section("requests", "Requests", "\(period); what nginx answers by itself is in its log only") { figures in
+        section("requests", "Requests", "\(period); replies by nginx itself are only in its log") { figures in
             guard !figures.endpoints.isEmpty else { return .nothing("There were no requests.") }
             let bars = figures.endpoints.prefix(Self.maximumBars).map { endpoint in
                 let statuses = StatusCounts(endpoint.statuses)
@@ -30,14 +30,14 @@ struct MetricSections {
                     endpoint.endpoint, Quantity.grouped(endpoint.requests),
                     [
                         .init(Double(statuses.good), .main, "\(Quantity.grouped(statuses.good)) answered"),
-                        .init(Double(statuses.refused), .warning, "\(Quantity.grouped(statuses.refused)) refused"),
+                        .init(Double(statuses.refused), .warning, "\(Quantity.grouped(statuses.refused)) rejected"),
                         .init(Double(statuses.failed), .bad, "\(Quantity.grouped(statuses.failed)) failed"),
                     ])
             }
             let chart = BarChart(
                 bars,
                 legend: [
-                    LegendEntry(.main, "answered"), LegendEntry(.warning, "refused (4xx)"),
+                    LegendEntry(.main, "answered"), LegendEntry(.warning, "rejected (4xx)"),
                     LegendEntry(.bad, "failed (5xx)"),
                 ])
             let rows = figures.endpoints.map { endpoint -> [ReportTable.Cell] in
@@ -53,11 +53,11 @@ struct MetricSections {
 
     private var errors: ReportSection {
         let remark =
-            "\(period); error replies by the codes of the protocol. client_gone and reply_interrupted: the phone got no "
-            + "complete reply. What nginx refuses by itself is in its log only"
+            "\(period); error replies by the codes of the protocol. client_gone and reply_interrupted: the phone got "
+            + "no complete reply. Requests that nginx itself rejects are only in its log"
         return section("errors", "Errors by code", remark) { figures in
             guard let counted = figures.errors else {
-                return .nothing("The server does not count them: it is of an earlier release.")
+                return .nothing("The server's release is too old to count them.")
             }
             let errors = counted.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             guard !errors.isEmpty else { return .nothing("There were no errors.") }
@@ -74,7 +74,7 @@ struct MetricSections {
                 ]
             }
             let chart = BarChart(
-                bars, legend: [LegendEntry(.warning, "refused (4xx)"), LegendEntry(.bad, "failed (5xx)")])
+                bars, legend: [LegendEntry(.warning, "rejected (4xx)"), LegendEntry(.bad, "failed (5xx)")])
             return .figures(chart, ReportTable(["Code", "Errors", "Status", "Means"], rows))
         }
     }
@@ -83,8 +83,8 @@ struct MetricSections {
 
     private var latencies: ReportSection {
         let remark =
-            "\(period); from a request's first line to the end of its reply, waits for the phone included. Estimated from a "
-            + "histogram: 95 of 100 requests are no slower than the 95th percentile"
+            "\(period); from a request's first line to the end of its reply, including waits for the phone. Estimated "
+            + "from a histogram: 95 of 100 requests are no slower than the 95th percentile"
         return section("latencies", "Latencies", remark) { figures in
             guard let all = figures.latency else { return .nothing("There were no requests.") }
             let rows =
@@ -160,6 +160,6 @@ struct MetricSections {
         }
     }
 
-    /// Outcomes that are the provider's fault, or that of the way to it; the others are answers.
+    /// Outcomes caused by the provider or the network; the others are regular replies.
     private static let failures = ["rate_limited", "full", "failed", "unreachable", "timeout", "withheld", "aborted"]
 }

@@ -3,10 +3,9 @@ import OpenSSLCrypto
 import Posix
 import SyncProtocol
 
-/// A report as one HTML page that needs nothing else: no script, no file beside it, no request to anywhere.
-///
-/// Every picture has a title and a description, and its numbers in a table below it, which unfolds. The policy in the page stops whatever
-/// might get into it all the same.
+/// A report as one self-contained HTML page: no script, no other file, no requests. Every chart has a title and a
+/// description, and a collapsible table with its numbers below it. The page's content security policy blocks anything
+/// that might be injected.
 struct ReportPage {
     private let report: ServerReport
 
@@ -39,18 +38,18 @@ struct ReportPage {
         return Array(page.markup.utf8)
     }
 
-    // MARK: The head of the page
+    // MARK: The page's header
 
     private var header: HTMLText {
         var header: HTMLText = """
             <header>
             <h1>SyncServer report</h1>
-            <p>\(report.madeAt.iso8601). Made by syncctl \(report.version)\(server).</p>
+            <p>\(report.madeAt.iso8601). Created by syncctl \(report.version)\(server).</p>
 
             """
         if report.sandbox { header += "<p class=\"alert\">\(ServerReport.sandboxNotice)</p>\n" }
         if !report.gaps.isEmpty {
-            header += "<div class=\"alert\" role=\"alert\">\n<h2>Not everything could be looked at</h2>\n<ul>\n"
+            header += "<div class=\"alert\" role=\"alert\">\n<h2>Not everything could be examined</h2>\n<ul>\n"
             for gap in report.gaps {
                 header += "<li><b>\(gap.source.words)</b>: \(gap.reason). <span class=\"fix\">\(gap.fix)</span></li>\n"
             }
@@ -74,7 +73,7 @@ struct ReportPage {
             + (processes.isEmpty ? "none" : processes.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
     }
 
-    // MARK: Its parts
+    // MARK: Sections
 
     private static func card(_ section: ReportSection) -> HTMLText {
         var card: HTMLText = "<section id=\"\(section.id)\">\n<h2>\(section.title)</h2>\n"
@@ -84,13 +83,13 @@ struct ReportPage {
             if let chart {
                 card += figure(chart, section)
             } else {
-                card += "<p class=\"empty\">Nothing to draw yet: all numbers are 0.</p>\n"
+                card += "<p class=\"empty\">Nothing to show yet: all numbers are 0.</p>\n"
             }
             card += numbers(table, of: section, isOpen: chart == nil)
         case .nothing(let sentence):
             card += "<p>\(capitalized(section.remark)).</p>\n<p class=\"empty\">\(sentence)</p>\n"
         case .missing(let source):
-            card += "<p class=\"alert\">Missing: \(source.words). The top of the page says why.</p>\n"
+            card += "<p class=\"alert\">Missing: \(source.words). The top of the page shows the reason.</p>\n"
         }
         card += "</section>\n"
         return card
@@ -110,7 +109,7 @@ struct ReportPage {
         return figure
     }
 
-    /// The table, which people unfold; on paper it is unfolded.
+    /// The collapsible table; it is open on paper.
     private static func numbers(_ table: ReportTable, of section: ReportSection, isOpen: Bool) -> HTMLText {
         let open: HTMLText = isOpen ? " open" : ""
         var html: HTMLText = """
@@ -144,7 +143,7 @@ struct ReportPage {
         }
     }
 
-    /// Compound names and paths may be broken between their parts.
+    /// Allows line breaks between the parts of compound names and paths.
     private static func breakable(_ text: String) -> HTMLText {
         var html = HTMLText()
         var part = ""

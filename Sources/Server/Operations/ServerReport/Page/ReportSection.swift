@@ -1,9 +1,9 @@
-/// A part of a report: a picture, and its numbers in a table.
+/// A part of a report: a chart, and its numbers in a table.
 struct ReportSection {
     enum Content {
-        /// No chart if there is nothing to see yet.
+        /// A chart, if there is anything to show, and a table.
         case figures((any Chart)?, ReportTable)
-        /// There are no numbers, and that is how it is.
+        /// There are no numbers, which is a valid state.
         case nothing(String)
         case missing(ServerReport.Gap.Source)
     }
@@ -11,7 +11,7 @@ struct ReportSection {
     /// Letters and hyphens, unique within a report.
     var id: String
     var title: String
-    /// What is counted, since when, and what is not.
+    /// What is counted and since when, and what is not counted.
     var remark: String
     var content: Content
 

@@ -1,6 +1,6 @@
-/// How the page looks: columns of cards, one on a phone; light, dark, and on paper.
+/// The page's appearance: columns of cards, one on a phone; light, dark, and for printing.
 enum ReportStyle {
-    /// The colours of the tones are told apart by their brightness as well.
+    /// The tones also differ in brightness.
     static let sheet: StaticString = """
         :root{color-scheme:light dark;--page:#f4f6f9;--card:#fff;--text:#1b2430;--quiet:#5b6675;--rule:#dfe4ea;--track:#eef1f5;\
         --main:#174fae;--second:#4a8be6;--third:#93bdf5;--warning:#e2960f;--bad:#c62f3e;--alert:#fdecee}

@@ -1,14 +1,14 @@
-/// Numbers with their names.
+/// A table of numbers with their names.
 struct ReportTable {
     enum Cell {
         case words(String)
         case count(Int)
         /// A number with its unit.
         case measure(String)
-        /// Something that there is not, or that is not known.
+        /// A missing or unknown value.
         case none
 
-        /// As terminals show it.
+        /// The text for terminals.
         var plain: String {
             switch self {
             case .words(let text), .measure(let text): text

@@ -1,11 +1,11 @@
 import SyncProtocol
 
-/// A figure that is seen first.
+/// A key figure at the top of the page.
 struct ReportTile {
     var name: String
     var figure: String
     var remark: String?
-    /// Whether somebody should look.
+    /// Whether it needs attention.
     var isBad = false
 
     static func all(of report: ServerReport) -> [ReportTile] {
@@ -21,11 +21,11 @@ struct ReportTile {
             ReportTile(name: "Users", figure: Quantity.grouped(counts.users.values.reduce(0, +))),
             ReportTile(
                 name: "Groups", figure: Quantity.grouped(counts.groups),
-                remark: "and \(Quantity.grouped(counts.deletedGroups)) ended"),
+                remark: "and \(Quantity.grouped(counts.deletedGroups)) ended ones"),
             ReportTile(
                 name: "Files", figure: Quantity.grouped(counts.files), remark: Quantity.bytes(counts.fileBytes)),
             ReportTile(
-                name: "Work that is due", figure: Quantity.grouped(outbox.due),
+                name: "Due work", figure: Quantity.grouped(outbox.due),
                 remark: outbox.longestDueSeconds > 0
                     ? "the oldest for \(Quantity.seconds(outbox.longestDueSeconds))" : nil,
                 isBad: outbox.longestDueSeconds > 600),
@@ -68,7 +68,7 @@ struct ReportTile {
         ]
     }
 
-    /// With a hundredth of a percent, and never rounded to nothing.
+    /// Rounded to a hundredth of a percent, but never to zero.
     private static func share(_ part: Int, of whole: Int) -> String? {
         guard part > 0, whole > 0 else { return nil }
         let hundredths = Int((Double(part) / Double(whole) * 10_000).rounded())

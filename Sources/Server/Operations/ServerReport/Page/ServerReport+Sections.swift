@@ -1,5 +1,5 @@
 extension ServerReport {
-    /// All parts, in the order in which they are shown; a part whose source is missing says so.
+    /// All sections in their order; a section whose source is missing is marked.
     var sections: [ReportSection] {
         let fromDatabase = DatabaseSections(figures: database, quotaRefusals: metrics?.quotaRefusals, now: madeAt)
         return MetricSections(figures: metrics, now: madeAt).all + fromDatabase.all + [certificateSection]
@@ -7,14 +7,14 @@ extension ServerReport {
 
     private var certificateSection: ReportSection {
         let remark =
-            "days until the certificates that nginx's site names expire, in their files on this host; they should be "
-            + "renewed \(CertificateCheck.warningDays) days before that at the latest"
+            "days until the certificate files of nginx's site on this host expire; they should be renewed at least "
+            + "\(CertificateCheck.warningDays) days before"
         let validities = certificates.validities
         let bars = validities.map { validity in
             let tone: Tone =
                 validity.daysLeft < 0 ? .bad : validity.daysLeft < CertificateCheck.warningDays ? .warning : .main
             let days = validity.daysLeft < 0 ? "EXPIRED" : Quantity.of(validity.daysLeft, "day")
-            // The folder of a certificate has the host's name; one that has expired is shown as a short bar in its colour.
+            // A certificate's folder has the host's name; an expired certificate is shown as a short bar in its colour.
             let name = validity.path.split(separator: "/").suffix(2).joined(separator: "/")
             return BarChart.Bar(name, days, [.init(max(0.1, Double(validity.daysLeft)), tone, days)])
         }

@@ -2,7 +2,7 @@
 struct StatusCounts {
     /// Below 400.
     private(set) var good = 0
-    /// 4xx, and unusual ones.
+    /// 4xx and unusual statuses.
     private(set) var refused = 0
     /// 5xx.
     private(set) var failed = 0

@@ -1,21 +1,22 @@
 import HTTPTransport
 import Providers
 
-/// Breaks a connection in the midst of a transfer, as a network does, once for each time that it is asked to.
+/// Breaks a connection in the middle of a transfer, as a network failure does, once for each plan.
 ///
-/// The transfer really ends there: what the provider has received by then, and what it makes of that, is its own affair.
+/// The transfer really ends there: the provider decides how to handle the part that it has received.
 final class BrokenConnection {
-    /// Which transfer is to be broken next.
+    /// The next transfer to break.
     enum Plan: Equatable {
         case nothing
-        /// An upload request, after so many others, with a body of at least so many bytes, which is not the whole content.
+        /// An upload request, after `after` others, with a body of at least `atLeast` bytes that is not the whole
+        /// content.
         case uploadOfPart(after: Int, atLeast: Int, ofContentOf: Int)
-        /// The next download, after so many bytes.
+        /// The next download, after `after` bytes.
         case download(after: Int)
     }
 
     private(set) var plan = Plan.nothing
-    /// Whether the transfer of the last plan has been broken.
+    /// Whether the transfer of the last plan was broken.
     private(set) var hasBroken = false
 
     func plan(_ plan: Plan) {
@@ -23,7 +24,7 @@ final class BrokenConnection {
         hasBroken = false
     }
 
-    /// The same transport, whose connections break as planned.
+    /// The same transport, with connections that break as planned.
     func around(_ transport: Transport) -> Transport {
         Transport(
             send: { request, deadline throws(TransportError) in
@@ -75,7 +76,7 @@ final class BrokenConnection {
     }
 }
 
-/// The first half of a body, after which nothing comes any more.
+/// The first half of a body; then the connection breaks.
 private final class HalfOfBody: ArrivingBytes {
     /// The connection is broken on purpose.
     struct Broken: Error {}

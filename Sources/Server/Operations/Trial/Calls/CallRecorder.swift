@@ -3,7 +3,7 @@ import Synchronization
 
 /// Records each call to a provider.
 final class CallRecorder: TransportDecorator, Sendable {
-    /// Of one step; an upload makes a few calls, a listing of a full folder many.
+    /// The limit for one step; an upload makes a few calls, a listing of a full folder many.
     private static let maximumCalls = 200
 
     private let recorded = Mutex<[TrialCall]>([])
@@ -11,7 +11,7 @@ final class CallRecorder: TransportDecorator, Sendable {
 
     init(_ interruption: Interruption) { self.interruption = interruption }
 
-    /// What has been recorded since the last time that it was asked for.
+    /// Returns and clears the calls recorded since the last call of this method.
     func take() -> [TrialCall] {
         recorded.withLock { recorded in
             defer { recorded = [] }
@@ -19,7 +19,7 @@ final class CallRecorder: TransportDecorator, Sendable {
         }
     }
 
-    /// What has been recorded so far.
+    /// The calls recorded so far.
     var calls: [TrialCall] { recorded.withLock { $0 } }
 
     /// The position of the call in the record, `nil` beyond its end.
@@ -41,7 +41,7 @@ final class CallRecorder: TransportDecorator, Sendable {
                 call.note(head)
                 if let body { call.note(body) }
             }
-        // Whoever receives a range ends a transfer that goes on behind it.
+        // The receiver of a range cancels a transfer that continues beyond it.
         case .failed(.cancelled, .some): break
         case .failed(let error, _): change(call) { $0.note(error) }
         }
@@ -61,12 +61,12 @@ public final class Interruption: Sendable {
 
     public init() {}
 
-    /// Ends the trial: no further call is made but those that clean up.
+    /// Ends the trial: only calls that clean up are still made.
     public func request() { state.withLock { $0.isRequested = true } }
 
     public var isRequested: Bool { state.withLock { $0.isRequested } }
 
-    /// Whether calls are not to be made any more.
+    /// Whether no further calls may be made.
     var isEffective: Bool { state.withLock { $0.isRequested && !$0.isCleaningUp } }
 
     func beginCleaningUp() { state.withLock { $0.isCleaningUp = true } }

@@ -4,21 +4,20 @@ import HTTPTypes
 import UntrustedInput
 import Vault
 
-/// One call to a provider, in the words that may be shown to anybody: no name, no identifier, no token, no content.
+/// One call to a provider, in a form that can be published: without names, identifiers, tokens and contents.
 public struct TrialCall: Encodable, Equatable, Sendable {
     public var method: String
-    /// The host if it is the company's for all, `*` for the part that may be a customer's, `-` for a server that people
-    /// name.
+    /// The host if it is the same for all customers, with `*` for a customer's part; `-` for a server that people name.
     public var host: String
     /// The path, with `…` for each segment that is not one of the provider's interface.
     public var path: String
-    /// `nil` if no reply came.
+    /// `nil` without a reply.
     public var status: Int?
     /// The provider's error code; never its text.
     public var code: String?
     /// The media type of the reply.
     public var mediaType: String?
-    /// `Content-Range` of the reply, which counts bytes.
+    /// `Content-Range` of the reply, in bytes.
     public var contentRange: String?
     /// Why the reply is missing or incomplete.
     public var failure: String?
@@ -30,17 +29,17 @@ public struct TrialCall: Encodable, Equatable, Sendable {
         path = Self.shape(ofPath: address?.path ?? "/…")
     }
 
-    /// What came, in a few words.
+    /// The result, as a short text.
     public var outcome: String {
         var words = [status.map { "status \($0)" } ?? "no reply"]
         words += [code, mediaType, failure].compactMap(\.self)
         return words.joined(separator: ", ")
     }
 
-    /// Whether nothing spoke against it: its reply was complete, and a success or one that leads on.
+    /// Whether it succeeded: its reply was complete, with a status of success or redirection.
     var isSmooth: Bool { failure == nil && status.map { $0 < 400 } ?? false }
 
-    /// Whether what came is a page for people.
+    /// Whether the reply is a web page.
     var isPage: Bool { mediaType == "text/html" }
 
     mutating func note(_ head: ReplyHead) {
@@ -58,7 +57,7 @@ public struct TrialCall: Encodable, Equatable, Sendable {
 
     // MARK: Shapes
 
-    /// The segments of paths that are the interfaces' own; whatever else a path contains may be a name or an identifier.
+    /// The path segments of the providers' interfaces; other segments may be names or identifiers.
     private static let segments: Set<Substring> = [
         "2", "about", "append_v2", "apppassword", "approot", "auth", "children", "common", "content", "continue",
         "core", "createUploadSession", "dav", "debug_token", "delete_v2", "discovery", "download", "drive", "files",
@@ -91,7 +90,7 @@ public struct TrialCall: Encodable, Equatable, Sendable {
         return isOne && type.count <= 64 ? type : nil
     }
 
-    /// `bytes 0-9/10`, if it is nothing else.
+    /// `bytes 0-9/10`, if the field has this form.
     private static func counts(_ field: String) -> String? {
         let isOne =
             field.utf8.count <= 64 && field.hasPrefix("bytes ")
@@ -119,7 +118,7 @@ public struct TrialCall: Encodable, Equatable, Sendable {
         var error: Content
     }
 
-    /// The code in an error body: a word of OAuth or of Graph, Google's reason, Dropbox's tag, Amazon's or Sabre's name.
+    /// The code in an error body: an OAuth or Graph code, Google's reason, Dropbox's tag, Amazon's or Sabre's name.
     private static func code(in reply: Reply) -> String? {
         guard reply.status >= 400, reply.body.count <= 16_384 else { return nil }
         let reason = (try? UntrustedJSON.decode(ReasonedBody.self, from: reply.body))?.error.errors?.first?.reason
@@ -127,7 +126,7 @@ public struct TrialCall: Encodable, Equatable, Sendable {
         let word =
             reason ?? tag ?? ProviderErrorCode(of: reply)?.description
             ?? element("Code", reply.body) ?? element("s:exception", reply.body)
-        // A code is a word or a few, so that nothing that is written for people passes.
+        // A code has only a few words, so that texts for people are rejected.
         return word.flatMap { word in
             let isCode =
                 word.utf8.count <= 96
@@ -143,7 +142,7 @@ public struct TrialCall: Encodable, Equatable, Sendable {
         }
     }
 
-    /// The text of the first XML element of that name, as far as it needs no parser.
+    /// The text of the first XML element of that name, found without a parser.
     private static func element(_ name: String, _ body: [UInt8]) -> String? {
         let text = String(decoding: body, as: UTF8.self)
         guard let start = text.firstRange(of: "<\(name)>"),

@@ -1,10 +1,10 @@
 extension TrialStep {
-    /// How many calls of a failed step are shown, the last ones.
+    /// The number of a failed step's last calls to show.
     static let shownCalls = 12
-    /// The step that is done whatever happened before.
+    /// The step that always runs.
     static let cleanUp = "cleanup"
 
-    /// All steps in their order, as far as they concern this kind of account and what is given of it.
+    /// All steps, in order, that apply to this kind of account and its credentials.
     static func all(for account: TrialAccount) -> [TrialStep] {
         let signIn =
             account.given.codeAlone == nil

@@ -1,31 +1,35 @@
 import Providers
 
-// What the server asks when somebody signs in.
+// The server's requests when a user signs in.
 extension TrialStep {
     static let registration = TrialStep(
-        "registration", expected: "the provider knows the server's client id and secret"
+        "registration", expected: "the provider accepts the server's client id and secret"
     ) { trial in
         guard trial.account.hasRegistration else { return .notOffered("nothing is registered with this provider") }
         try trial.account.checkRegistration(through: trial.client)
-        return .passed("it knows them")
+        return .passed("it accepts them")
     }
 
     static let codeAlone = TrialStep(
-        "code", expected: "the code brings an access token with the permission for the storage, and a refresh token"
+        "code",
+        expected:
+            "the provider exchanges the code for an access token with the storage permission, and a refresh token"
     ) { trial in
         guard let code = trial.given.codeAlone,
             let signIn = try trial.account.signIn(with: code, through: trial.client)
-        else { return .failed("the code cannot be exchanged without the redirect URI that it was requested with") }
+        else { return .failed("the code cannot be exchanged without its redirect URI") }
         trial.presented = signIn.presented
         trial.stored = trial.account.credentials(from: signIn.presented).updated(with: signIn.stored)
         guard signIn.stored.refreshToken != nil else {
-            return .failed("an access token came, but no refresh token: the server loses the storage within hours")
+            return .failed(
+                "the reply has an access token but no refresh token: the server would lose access to the "
+                    + "storage within hours")
         }
-        return .passed("both came")
+        return .passed("it returns both")
     }
 
     static let identity = TrialStep(
-        "identity", expected: "the provider says whose token it is", needs: ["code"]
+        "identity", expected: "the provider returns the token's user", needs: ["code"]
     ) { trial in
         do {
             let profile = try trial.account.verify(trial.presented, through: trial.client)
@@ -36,7 +40,7 @@ extension TrialStep {
             where error == .rejected && !trial.recorder.calls.isEmpty && trial.recorder.calls.allSatisfy(\.isSmooth)
         {
             trial.isOfAnotherApp = true
-            return .passed("it knows the token")
+            return .passed("it accepts the token")
         }
     }
 
@@ -47,34 +51,35 @@ extension TrialStep {
     ) { trial in
         if trial.isOfAnotherApp {
             return .failed(
-                "the provider knows the token, but it is another app's, another person's, or has expired: compare the "
-                    + "client ids in the configuration with those of the app")
+                "the provider recognizes the token, but it belongs to another app or person, or has expired: compare "
+                    + "the client ids in the configuration with the app's")
         }
         guard trial.guide.tokensNameTheirApp else {
             return trial.given.codeAlone == nil
-                ? .notOffered("nothing tells for which app a token was issued")
+                ? .notOffered("tokens do not identify their app")
                 : .passed("the server itself has exchanged the code")
         }
         return .passed("it was")
     }
 
     static let forgery = TrialStep(
-        "forgery", expected: "a token that nobody has issued is refused", needs: ["identity"]
+        "forgery", expected: "a forged token is rejected", needs: ["identity"]
     ) { trial in
         var forged = trial.presented
         forged.accessToken = altered(forged.accessToken)
         trial.confidential.append(forged.accessToken)
         do {
             _ = try trial.account.verify(forged, through: trial.client)
-            return .failed("the token with another letter in it is accepted")
+            return .failed("the token with one changed character is accepted")
         } catch let error as AccountError where error.isRejection {
-            return .passed("it is refused")
+            return .passed("it is rejected")
         } catch AccountError.rightMissing {
-            return .passed("it is refused")
+            return .passed("it is rejected")
         }
     }
 
-    /// The token with one character replaced, behind its middle: of a JSON Web Token that is in its claims or signature.
+    /// The token with one character replaced after its middle, which in a JSON Web Token is in the claims or the
+    /// signature.
     private static func altered(_ token: String) -> String {
         var characters = Array(token)
         guard !characters.isEmpty else { return "x" }
@@ -84,46 +89,51 @@ extension TrialStep {
     }
 
     static let exchange = TrialStep(
-        "exchange", expected: "the server gets tokens of its own for what the phone presents",
+        "exchange", expected: "the server gets its own tokens for the phone's credentials",
         needs: ["identity", "audience"]
     ) { trial in
-        guard let profile = trial.profile else { return .notTried("the provider did not say whose token it is") }
+        guard let profile = trial.profile else { return .notTried("the provider did not return the token's user") }
         var stored = trial.account.credentials(from: trial.presented)
         stored.refreshToken = trial.given.refreshToken ?? stored.refreshToken
         trial.stored = stored
         if let code = trial.presented.code {
             guard let own = try trial.account.exchange(code: code, of: profile, through: trial.client) else {
-                return .failed("the code cannot be exchanged without the redirect URI that it was requested with")
+                return .failed("the code cannot be exchanged without its redirect URI")
             }
             trial.stored = stored.updated(with: own)
             return own.refreshToken == nil
                 ? .failed(
-                    "no refresh token came for the code: the person had consented before, and was not asked again")
-                : .passed("they came for the code, with a refresh token")
+                    "the reply has no refresh token: the person had already consented, and was not asked again")
+                : .passed("it gets them for the code, with a refresh token")
         }
         if trial.account.exchangesTokens {
             guard let own = try trial.account.exchange(trial.presented, of: profile, through: trial.client) else {
-                return .failed("nothing came")
+                return .failed("it gets none")
             }
             trial.stored = stored.updated(with: own)
             return own.refreshToken == nil
-                ? .failed("an access token came, but no refresh token") : .passed("they came for the phone's token")
+                ? .failed("it gets an access token but no refresh token")
+                : .passed(
+                    "it gets them for the phone's token")
         }
-        if trial.guide.hasCodes { return .notTried("no authorization code is given: the server has the phone's token") }
+        if trial.guide.hasCodes {
+            return .notTried(
+                "there is no authorization code: the server uses the phone's token")
+        }
         if let token = try trial.account.replacementToken(for: trial.presented, through: trial.client) {
             trial.confidential.append(token)
-            return .passed("a token with a longer life came for the phone")
+            return .passed("the phone gets a longer-lived token")
         }
-        return .notOffered("the server keeps what the phone presents")
+        return .notOffered("the server stores the phone's credentials")
     }
 
     static let renewal = TrialStep(
         "renewal", expected: "the provider renews the access token, or confirms the refresh token"
     ) { trial in
-        guard let stored = trial.stored else { return .notTried("needs the tokens of a step before") }
+        guard let stored = trial.stored else { return .notTried("requires the tokens from an earlier step") }
         guard stored.refreshToken != nil else {
             return trial.guide.hasCodes || trial.account.exchangesTokens
-                ? .notTried("there is no refresh token") : .notOffered("nothing expires that could be renewed")
+                ? .notTried("there is no refresh token") : .notOffered("these tokens do not expire")
         }
         trial.confidential += [stored.accessToken, stored.refreshToken].compactMap(\.self)
         guard trial.guide.renews else {
@@ -132,7 +142,7 @@ extension TrialStep {
         }
         let fresh = try trial.account.refresh(stored, through: trial.client)
         trial.stored = stored.updated(with: fresh)
-        guard fresh.accessToken != nil, fresh.refusal == nil else { return .failed("no access token came") }
-        return .passed(fresh.refreshToken == nil ? "an access token came" : "both tokens came")
+        guard fresh.accessToken != nil, fresh.refusal == nil else { return .failed("it returns no access token") }
+        return .passed(fresh.refreshToken == nil ? "it returns an access token" : "it returns both tokens")
     }
 }
