@@ -173,6 +173,7 @@ class HostTests(unittest.TestCase):
     def diagnose(self) -> tuple[int, set[str]]:
         """The exit status of doctor, and what it finds; that the host has the sandbox is known."""
         done = self.inside("syncctl", "doctor", "--json", "--ignore", "sandboxInUse", check=False)
+        self.report = done.stdout
         return done.returncode, {
             diagnosis["code"] for diagnosis in json.loads(done.stdout)["diagnoses"]
             if diagnosis["verdict"] in ("warning", "bad") and not diagnosis["ignored"]}
@@ -228,7 +229,8 @@ class HostTests(unittest.TestCase):
             with self.subTest(harm):
                 self.inside("/bin/sh", "-c", harm)
                 try:
-                    self.assertEqual(self.diagnose(), (1, findings))
+                    found = self.diagnose()
+                    self.assertEqual(found, (1, findings), self.report)
                 finally:
                     self.inside("/bin/sh", "-c", cure)
         self.wait_until_active()

@@ -18,6 +18,10 @@ extension CurlError {
             CURLE_NOT_BUILT_IN:
             self = .invalidRequest(reason: "libcurl code \(code.rawValue)")
 
+        // OpenSSL found no fault: the connection broke during the handshake, as when a load balancer restarts.
+        case CURLE_SSL_CONNECT_ERROR where !message.contains("error:") || message.contains("unexpected eof"):
+            self = .notSent(code: code.rawValue, message: message)
+
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE,
             CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
