@@ -151,7 +151,7 @@ struct SetupPlanTests {
         #expect(try !SetupPlan(answers, on: state).actions.contains(.startBackups))
     }
 
-    @Test("An insufficient nginx limit is raised if the operator agrees, and otherwise reported", arguments: [768, 4_096])
+    @Test("A low nginx limit is raised if the operator agrees, and otherwise reported", arguments: [768, 4_096])
     func connections(number: Int) throws {
         var host = fresh
         host.nginxConnections = number
