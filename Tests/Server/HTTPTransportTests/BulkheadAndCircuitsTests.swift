@@ -185,7 +185,7 @@ struct BulkheadAndCircuitsTests {
             do throws(TransportError) {
                 _ = try transport.stream(
                     Self.google, by: .after(.seconds(40)), head: { _ in true }, body: { _ in true })
-                Issue.record("it was cut off")
+                Issue.record("the download was cut off")
             } catch {
                 #expect(error == .interrupted)
             }

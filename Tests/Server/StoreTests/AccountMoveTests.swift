@@ -37,7 +37,7 @@ struct AccountMoveTests {
         }
     }
 
-    @Test("A confirmation with 10,000 files soon records where they are, and the former account")
+    @Test("A confirmation with 10,000 files quickly records where they are, and the former account")
     func large() throws {
         let clock = ContinuousClock()
         var move: AccountMove?

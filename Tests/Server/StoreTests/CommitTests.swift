@@ -196,7 +196,7 @@ struct CommitTests {
         #expect(try owner.file(file)?.owningUser == storage)
     }
 
-    // MARK: Refusals
+    // MARK: Rejections
 
     /// Expects that a commit is rejected and changes nothing, not even the master version.
     private func expectRefusal(_ refusal: CommitRefusal, by member: Member? = nil) throws {

@@ -93,7 +93,7 @@ struct FileTests {
             entries.filter { $0["deleted"] as? Bool == true }.map { $0["fileUUID"] as? String } == [files[2].rawValue])
     }
 
-    @Test("A file's UUID keeps its letter case and is found in any")
+    @Test("A file's UUID keeps its letter case and is found in any letter case")
     func letterCase() throws {
         let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
         try owner.addFile(file)

@@ -6,9 +6,11 @@ import Testing
 @testable import Store
 
 /// Counts the rows that the server examines for each statement, in tables where a full scan would show.
-/// | The server's own session counters are used instead of `EXPLAIN`, so the repositories' real statements are measured
+///
+/// The server's own session counters are used instead of `EXPLAIN`, so the repositories' real statements are measured
 /// as they run (https://mariadb.com/kb/en/server-status-variables/, `Handler_read_…`).
-/// | Serialized, because statements that skip locked rows examine more of them while another session holds locks.
+///
+/// Serialized, because statements that skip locked rows examine more of them while another session holds locks.
 @Suite("Every statement of a request finds its rows by an index", .serialized)
 struct IndexUseTests {
     /// Fifty groups with a hundred files each, and as much of everything else.

@@ -198,7 +198,7 @@ struct OutboxTests {
         #expect(try fixture.count("SELECT CHAR_LENGTH(last_error) FROM outbox") == 255)
     }
 
-    @Test("Any number of concurrent workers do every row exactly once")
+    @Test("Any number of concurrent workers process every row exactly once")
     func manyWorkers() throws {
         for number in 0..<200 { try add("object \(number)") }
 

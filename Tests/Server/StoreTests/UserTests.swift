@@ -62,7 +62,7 @@ struct UserTests {
         #expect(try store.withSession { try $0.user(user)?.displayName } == String(repeating: "🦉", count: 255))
     }
 
-    @Test("Credentials can be replaced only with the version that was read last [334]")
+    @Test("Only a caller that has read the current credentials can replace them [334]")
     func compareAndSwap() throws {
         let user = try fixture.addUser()
         #expect(try store.withSession { try $0.credentials(of: user) } == nil)

@@ -217,7 +217,7 @@ struct UnaskedDownloadTests {
         #expect(isPassedOn(router, adding: [.accessToken: ""]))
     }
 
-    @Test("A sign-in is passed to the api role when its renewal is due, and never lasts longer than there")
+    @Test("A sign-in is passed to the api role when its renewal is due, and never outlasts the api role's")
     func settledTime() throws {
         let router = transferRole()
         try serveAdmitted(router)

@@ -118,7 +118,7 @@ struct GroupAdministrationTests {
         #expect(try server.count("SELECT MAX(master_version) FROM sharing_groups") == 1)
     }
 
-    @Test("A removed member no longer sees the group; files, changes and invitations change as after leaving [F34]")
+    @Test("A removal hides the group, and treats files, staged changes and invitations like a departure [F34]")
     func removal() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         _ = server.upload(someBytes(9), of: someFile(), master: 1, by: bob)

@@ -66,7 +66,7 @@ struct OfflineAccessTests {
         #expect(try hasRefreshToken() == [true, false])
     }
 
-    @Test("A redemption with the user's own storage also reports it")
+    @Test("A redemption with the user's own storage also reports a missing token")
     func redeemer() throws {
         let alice = try server.signUp()
         let code =

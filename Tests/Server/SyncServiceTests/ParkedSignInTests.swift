@@ -39,7 +39,7 @@ struct ParkedSignInTests {
         #expect(others.allSatisfy { $0.status == nil })
 
         server.exchanges.release()
-        try await eventually("all are answered") { hasEnded.wait(timeout: .now()) == .success }
+        try await eventually("all requests are answered") { hasEnded.wait(timeout: .now()) == .success }
         #expect(server.exchanges.tokens.count { $0 == token } == 1)
         return (first, others)
     }
@@ -58,7 +58,7 @@ struct ParkedSignInTests {
         #expect(server.log.lines("Request").count == 21)
     }
 
-    @Test("They share a rejection, even requests to admit a transfer")
+    @Test("Parked requests share a rejection, including requests to admit a transfer")
     func rejected() async throws {
         let server = try TestServer(signInsWaiting: 0)
         let token = "bad"
@@ -105,7 +105,7 @@ struct ParkedSignInTests {
         #expect(asked == 1 + 44 + 1)
     }
 
-    @Test("No request is parked at a call that no request started, because its thread continues no one")
+    @Test("No request is parked at a call that no request started, because its thread continues no requests")
     func background() throws {
         let cache = SignInCache(timeToLive: .seconds(60), maximumWaiting: 0, pause: { _ in })
         let presented = PresentedCredentials(accountType: .google, accessToken: "new")

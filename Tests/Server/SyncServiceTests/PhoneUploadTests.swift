@@ -121,7 +121,7 @@ struct PhoneUploadTests {
         readTime = .milliseconds(1)
         let second = try upload.nextPart(granularity: granularity)
         #expect(second.count == granularity && connection.readBytes == Int64(2 * granularity))
-        // The cloud needs as long as this phone for a MiB.
+        // The cloud's delay equals this phone's time for a MiB.
         time += .milliseconds(16)
         let third = try upload.nextPart(granularity: granularity)
         #expect(third.count > granularity && connection.readBytes == Int64(2 * granularity))

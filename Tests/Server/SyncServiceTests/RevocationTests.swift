@@ -170,7 +170,7 @@ struct RevocationTests {
 
         try work()
 
-        try await eventually("the reply is there") { arrived.load(ordering: .acquiring) }
+        try await eventually("the reply has arrived") { arrived.load(ordering: .acquiring) }
         #expect(reply.withLock { $0 } == 200)
         #expect(server.exchanges.revoked.map(\.refreshToken) == ["from one"])
         #expect(try stored().refreshToken == "from two")

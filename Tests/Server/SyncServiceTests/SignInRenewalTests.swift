@@ -32,7 +32,7 @@ struct SignInRenewalTests {
             #expect(status == 200)
             #expect(status == 200)
             server.exchanges.release()
-            try await eventually("the answer is there") { server.backgroundWork.count == round }
+            try await eventually("the answer has arrived") { server.backgroundWork.count == round }
             #expect(server.exchanges.tokens.count == round + 1)
             clock.advance(.seconds(45))
         }

@@ -29,7 +29,7 @@ struct TestServer: Sendable {
     let refusals = RefusalRecord()
     let unreadableRecords = Waits()
     let signInsWithoutOfflineAccess = Waits()
-    /// Work on background threads that has ended.
+    /// Counts finished work on background threads.
     let backgroundWork = Waits()
     let settings: ConnectionSettings?
     /// The replies of providers; without it no request to a provider is allowed.

@@ -61,7 +61,7 @@ struct TokenRenewalTests {
         RefreshLease(of: user.userID, store: server.store, backoff: Backoff(pause: { _ in sched_yield() }))
     }
 
-    @Test("Eight concurrent requests refresh once, and all get the new token; this can be repeated")
+    @Test("Each time, eight concurrent requests refresh once, and all get the new token")
     func once() async throws {
         for round in 1...5 {
             let waiting = WaitingThreads()

@@ -108,7 +108,7 @@ struct WritesCheckTests {
         _ = try? holder.executeScript("KILL \(number)")
         _ = await waiter.value
         // InnoDB's tables show the earlier state for another tenth of a second.
-        try await eventually("it is well again") { examine()?.verdict == .good }
+        try await eventually("the check succeeds again") { examine()?.verdict == .good }
     }
 
     @Test("An abandoned prepared XA transaction is found although it has no connection")
@@ -122,7 +122,7 @@ struct WritesCheckTests {
         }
         let waiter = waiting("DELETE FROM key_holders WHERE process_uuid = 'x'")
 
-        try await eventually("it is found", within: .seconds(60)) {
+        try await eventually("the transaction is found", within: .seconds(60)) {
             examine()?.finding.contains("prepared XA transaction") == true
         }
         let found = try #require(examine())
@@ -130,7 +130,7 @@ struct WritesCheckTests {
         #expect(found.fix?.contains("XA RECOVER") == true)
         try run("XA ROLLBACK 'lost'")
         _ = await waiter.value
-        try await eventually("it is well again") { examine()?.verdict == .good }
+        try await eventually("the check succeeds again") { examine()?.verdict == .good }
     }
 
     private static let insertion = """

@@ -82,7 +82,7 @@ struct ImportCommandTests {
             """)
         let process = try ChildProcess([Self.program.path] + arguments)
         defer { process.send(SIGTERM) }
-        try await eventually("it is halfway") {
+        try await eventually("the import is halfway") {
             try fixture.rows("SELECT COUNT(*) FROM imported_groups") == ["50"]
         }
         process.send(SIGKILL)

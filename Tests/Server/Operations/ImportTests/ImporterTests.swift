@@ -15,7 +15,7 @@ struct ImporterTests {
 
     init() throws { fixture = try ImportFixture() }
 
-    @Test("Users keep their ids, names and devices, and whatever cannot be imported is reported")
+    @Test("Users keep their ids, names and devices, and rows that cannot be imported are reported")
     func users() throws {
         let report = try fixture.run()
 
@@ -250,7 +250,7 @@ struct ImporterTests {
             objects == ["FFFFFFFF-0000-4000-8000-000000000001|-", "FFFFFFFF-0000-4000-8000-000000000007|found"])
     }
 
-    @Test("A group changed here is left unchanged and reported, whatever the source has")
+    @Test("A group changed here is left unchanged and reported, whatever the source contains")
     func changedHere() throws {
         try fixture.run()
         try fixture.here(

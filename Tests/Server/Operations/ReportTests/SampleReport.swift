@@ -42,7 +42,7 @@ enum SampleReport {
         try #require(MetricFigures(scrape: scrape + "\n" + more))
     }
 
-    /// Some of each kind of data.
+    /// Figures with some data of each kind.
     static func database(files: Int = 3) -> DatabaseFigures {
         func curve(_ made: [(day: Int, count: Int, madeInAll: Int)]) -> GrowthCurve {
             var curve = GrowthCurve()

@@ -121,7 +121,7 @@ struct SetupPlanTests {
         #expect(obstacles[1].hasPrefix("the database syncserver_notes is that of the app notes"))
     }
 
-    @Test("The trust in a trial is withdrawn once nginx has another certificate, or that of another trial")
+    @Test("Trust in a trial's authority ends once nginx has another certificate, or that of another trial")
     func formerTrials() throws {
         var host = fresh
         host.trials = [answers.host, "former.example.org"]

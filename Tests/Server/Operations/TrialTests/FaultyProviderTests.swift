@@ -87,7 +87,7 @@ extension PlantedFault {
             name: "any token is accepted", provider: .dropbox, step: "forgery", words: "is accepted",
             deceptions: Deceptions.acceptingAnybody),
         PlantedFault(
-            name: "the code is refused", provider: .google, step: "exchange",
+            name: "the code is rejected", provider: .google, step: "exchange",
             words: "the authorization code is rejected",
             prepare: { person, _ in person.credentials.authorizationCode = "4/0Aanother-code" }),
         PlantedFault(
@@ -108,7 +108,7 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "the renewal is refused", provider: .dropbox, step: "renewal", words: "the authorization is revoked",
+            name: "the renewal is rejected", provider: .dropbox, step: "renewal", words: "the authorization is revoked",
             deceptions: {
                 let first = Memory(true)
                 return Deceptions { request in
@@ -159,14 +159,14 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "bytes that change on the way", provider: .webdav, step: "storage", words: "its contents differ",
+            name: "bytes that change in transit", provider: .webdav, step: "storage", words: "its contents differ",
             prepare: { _, sandbox in
                 var fault = SandboxFault(host: "nextcloud.sandbox.test", method: "PUT")
                 fault.corruptAtByte = 100
                 try sandbox.inject(fault)
             }),
         PlantedFault(
-            name: "another size", provider: .microsoft, step: "description", words: "reported: 3001 bytes",
+            name: "a different size", provider: .microsoft, step: "description", words: "reported: 3001 bytes",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .metadata && request.method == .get && request.url.contains("/items/")
@@ -281,7 +281,7 @@ extension PlantedFault {
                 }
             }, leavesNothing: false),
         PlantedFault(
-            name: "a second deletion that is refused", provider: .microsoft, step: "repeatedDeletion",
+            name: "a second deletion that is rejected", provider: .microsoft, step: "repeatedDeletion",
             words: "accessDenied",
             deceptions: {
                 let deletions = Memory(0)
@@ -298,14 +298,14 @@ extension PlantedFault {
 
     private static let farewell = [
         PlantedFault(
-            name: "a revocation that is refused", provider: .google, step: "revocation", words: "replied not_allowed",
+            name: "a revocation that is rejected", provider: .google, step: "revocation", words: "replied not_allowed",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .revoke ? .saying(Reply(400, #"{"error": "not_allowed"}"#)) : .none
                 }
             }),
         PlantedFault(
-            name: "a revoked token that is refused in other words", provider: .google, step: "revoked",
+            name: "a revoked token rejected with another error", provider: .google, step: "revoked",
             words: "replied token_withdrawn",
             deceptions: {
                 let isRevoked = Memory(false)

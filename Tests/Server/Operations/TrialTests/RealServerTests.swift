@@ -42,7 +42,7 @@ extension FaultOfRealServer {
                 name: "a full storage", server: server, step: "smallUpload", words: "quota exceeded",
                 deceptions: { Deceptions { $0.sendsBytes ? .saying(Reply(507)) : .none } }),
             FaultOfRealServer(
-                name: "bytes that change on the way", server: server, step: "smallUpload",
+                name: "bytes that change in transit", server: server, step: "smallUpload",
                 words: "computed: 3000 bytes",
                 deceptions: { Deceptions { $0.sendsBytes ? .asking($0.changed) : .none } }),
             FaultOfRealServer(
@@ -64,7 +64,7 @@ extension FaultOfRealServer {
                 name: "a deletion that does not delete", server: server, step: "deletion", words: "is still there",
                 deceptions: { Deceptions { $0.deletesObject ? .saying(Reply(204)) : .none } }, leavesNothing: false),
             FaultOfRealServer(
-                name: "a second deletion that is refused", server: server, step: "repeatedDeletion", words: "403",
+                name: "a second deletion that is rejected", server: server, step: "repeatedDeletion", words: "403",
                 deceptions: {
                     let deletions = Memory(0)
                     return Deceptions { request in
@@ -80,7 +80,7 @@ extension FaultOfRealServer {
 
     private static let s3 = [
         FaultOfRealServer(
-            name: "a bucket that is not there", server: .s3Rclone, step: "identity", words: "does not exist",
+            name: "a missing bucket", server: .s3Rclone, step: "identity", words: "does not exist",
             prepare: { $0.bucket = "elsewhere" }),
         FaultOfRealServer(
             name: "a bucket's name that cannot be one", server: .s3Rclone, step: "identity",
@@ -105,7 +105,7 @@ extension FaultOfRealServer {
                 }
             }),
         FaultOfRealServer(
-            name: "another size", server: .s3Rclone, step: "description", words: "reported: 3001 bytes",
+            name: "a different size", server: .s3Rclone, step: "description", words: "reported: 3001 bytes",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .metadata && request.headers[.range] != nil
@@ -122,7 +122,7 @@ extension FaultOfRealServer {
                 }
             }),
         FaultOfRealServer(
-            name: "parts that make another object", server: .s3Rclone, step: "largeUpload", words: "computed: 11720327",
+            name: "parts that form another object", server: .s3Rclone, step: "largeUpload", words: "computed: 11720327",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .metadata && request.url.contains("large.bin")
@@ -149,7 +149,7 @@ extension FaultOfRealServer {
             name: "any password is accepted", server: .rcloneWebDAV, step: "forgery", words: "is accepted",
             deceptions: Deceptions.acceptingAnybody),
         FaultOfRealServer(
-            name: "another size", server: .rcloneWebDAV, step: "description", words: "reported: 3001 bytes",
+            name: "a different size", server: .rcloneWebDAV, step: "description", words: "reported: 3001 bytes",
             deceptions: {
                 let looks = Memory(0)
                 return Deceptions { request in

@@ -74,7 +74,7 @@ extension TrialTests {
             let report = folder.url.appending(path: "report.json")
             let trial = try OperatorTool(server).start(
                 "try", "dropbox", "--json", "--credentials", file.path, "--report", report.path)
-            try await eventually("something is stored") { try !server.sandbox.files(of: account).isEmpty }
+            try await eventually("a file is stored") { try !server.sandbox.files(of: account).isEmpty }
 
             trial.send(SIGINT)
             let status = try trial.wait()

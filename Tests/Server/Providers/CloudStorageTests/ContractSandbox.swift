@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 /// The sandbox that the contract tests share.
-/// | Always its own stack, even if the environment names one, because the faults of these tests affect every client.
+///
+/// Always its own stack, even if the environment names one, because the faults of these tests affect every client.
 enum ContractSandbox {
     private static let result = Result { () throws -> TestServer in
         CurlLibrary.initialize()

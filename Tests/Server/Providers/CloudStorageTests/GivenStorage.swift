@@ -7,7 +7,8 @@ import TestSupport
 
 /// A third-party server that is already running and described by the environment (`scripts/judges`). It is behind the
 /// sandbox like the others, so faults affect it as well.
-/// | The owner's view and actions use a separate adapter, directly to the server.
+///
+/// The owner's view and actions use a separate adapter, directly to the server.
 struct GivenStorage: RealStorage {
     private static let environment = ProcessInfo.processInfo.environment
     private static let lastPerson = Mutex(0)

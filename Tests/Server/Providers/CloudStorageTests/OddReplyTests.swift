@@ -36,7 +36,7 @@ struct OddReplyTests {
     func values(index: Int) {
         let good = Self.replies[index]
         guard case .success = Self.outcome(Self.providers[index], Array(good.utf8)) else {
-            Issue.record("the reply itself is good")
+            Issue.record("the unchanged reply is not accepted")
             return
         }
         let quote = index == 0 ? "\"" : ""

@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 /// The facts about a provider that ``CloudProviderContract`` needs besides its interface.
-/// | A new provider adds one of these in a separate file, and a line in ``all``.
+///
+/// A new provider adds one of these in a separate file, and a line in ``all``.
 struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
     /// Its name in test reports.
     let name: String

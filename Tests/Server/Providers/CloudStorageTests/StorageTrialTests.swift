@@ -73,7 +73,7 @@ extension CloudProviderTests {
             try account.sandbox.inject(account.kind.fault(status: status))
 
             guard case .notAsked = tryOut(account) else {
-                Issue.record("not to be tried again")
+                Issue.record("the error does not allow another try")
                 return
             }
             try account.sandbox.clearFaults()

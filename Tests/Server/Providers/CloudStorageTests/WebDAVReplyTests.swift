@@ -402,7 +402,7 @@ struct WebDAVReplyTests {
         }
     }
 
-    @Test("If a server stores a copy instead of overwriting, both the copy and the original file are deleted")
+    @Test("If a server stores a copy instead of overwriting, the copy and the file at the target are deleted")
     func misplacedBytes() throws {
         let asked = Mutex("")
         let replies = Mutex(
