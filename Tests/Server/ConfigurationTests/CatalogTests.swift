@@ -13,7 +13,7 @@ struct CatalogTests {
             contentsOf: ConfigurationFolder.repository.appending(path: "docs/operations.md"), encoding: .utf8)
     }
 
-    /// All names in quotation marks for code in the first column of the tables in section 3 of the operator's page.
+    /// All names formatted as code in the first column of the tables in section 3 of docs/operations.md.
     private func documented() throws -> Set<String> {
         let begin = try #require(operations.range(of: "\n## 3. Configuration"))
         let end = try #require(operations.range(of: "\n## 4.", range: begin.upperBound..<operations.endIndex))
@@ -36,13 +36,13 @@ struct CatalogTests {
         #expect(documented.subtracting(SettingCatalog.all).sorted() == [])
     }
 
-    /// The row of the operator's page about a setting.
+    /// The row of docs/operations.md that documents a setting.
     private func row(_ key: String) throws -> [String] {
         let line = operations.split(separator: "\n").first { $0.hasPrefix("| `\(key)` |") }
         return try #require(line, "\(key)").split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
     }
 
-    @Test("docs/operations.md gives the default of every number, and the range of threads and connections")
+    @Test("docs/operations.md gives the default of every number, and the allowed range of threads and connections")
     func numbers() throws {
         let configuration = try ConfigurationFolder().read(ConfigurationFolder.smallest)
         for setting in NumberSetting.all where setting.key != "maximumRequestsPerUser" {
@@ -59,7 +59,7 @@ struct CatalogTests {
         }
     }
 
-    /// A number as the page has it.
+    /// A number as docs/operations.md writes it.
     private static func written(_ number: Int) -> String {
         var digits = String(number)
         var groups: [String] = []
@@ -70,7 +70,7 @@ struct CatalogTests {
         return ([digits] + groups).joined(separator: ",")
     }
 
-    @Test("The public address has no slash at its end, and plain http is warned of")
+    @Test("A slash at the end of the public address is removed, and plain http causes a warning")
     func publicURL() throws {
         let folder = try ConfigurationFolder()
         func reading(_ url: String) throws -> ServerConfiguration {
@@ -86,7 +86,7 @@ struct CatalogTests {
         #expect(try folder.read(ConfigurationFolder.smallest).publicURL == nil)
     }
 
-    @Test("Every setting of the list is read")
+    @Test("Every listed setting is read")
     func read() throws {
         let everything = SettingCatalog.plain.map { "\"\($0)\": \"\"" }.joined(separator: ", ")
         let root = try LocatedJSONParser.parse(Array("{\(everything), \"fcm.serviceAccount\": \"\"}".utf8))

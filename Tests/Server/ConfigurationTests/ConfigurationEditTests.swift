@@ -2,7 +2,7 @@ import Testing
 
 @testable import Configuration
 
-@Suite("Changing single settings in a configuration's text")
+@Suite("Changing single settings in the text of a configuration")
 struct ConfigurationEditTests {
     private func edited(_ text: String, _ changes: (String, String)...) throws -> String {
         var edit = try ConfigurationEdit(of: text)
@@ -10,7 +10,7 @@ struct ConfigurationEditTests {
         return edit.text
     }
 
-    @Test("Values are replaced, members are added, and all else stays as it is written")
+    @Test("Values are replaced, members are added, and everything else stays as written")
     func replacement() throws {
         let text = """
             {
@@ -49,7 +49,7 @@ struct ConfigurationEditTests {
     }
 
     @Test(
-        "The setting is in the text afterwards, whatever the text looks like",
+        "After the change the text contains the setting, whatever its layout",
         arguments: [
             "{}", "{ }", #"{"a": 1}"#, "\u{FEFF}{\n\"a\": \"}{\"\n}", #"{"metrics": null}"#, #"{"metrics": {}}"#,
             #"{"metrics.directory": "/x"}"#, #"{"metrics": {"directory": null}}"#, "{\r\n  \"a\": 1\r\n}\r\n",
@@ -63,7 +63,7 @@ struct ConfigurationEditTests {
         #expect(try edited(edit.text, ("metrics.directory", #""/run/m\u0022""#)) == edit.text)
     }
 
-    @Test("A secret's file takes the place of the secret itself, and a key that of its older name")
+    @Test("A secret's file replaces an inline secret, and a new name replaces a key's older name")
     func names() throws {
         #expect(
             try edited(#"{"GoogleServerSecret": "s", "x": 1}"#, ("GoogleServerClientSecretFile", #""f""#))
@@ -76,7 +76,7 @@ struct ConfigurationEditTests {
                 == #"{"apns.privateKeyFile": "f"}"#)
     }
 
-    @Test("What is no object is left to the operator", arguments: ["[]", "{", #"{"apns": 3}"#])
+    @Test("Anything but an object is left for the operator to correct", arguments: ["[]", "{", #"{"apns": 3}"#])
     func unsuitable(text: String) {
         #expect(throws: ConfigurationEdit.Unsuitable.self) { try edited(text, ("apns.teamId", #""T""#)) }
     }

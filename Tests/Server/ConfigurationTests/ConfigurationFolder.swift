@@ -5,13 +5,13 @@ import TestSupport
 
 @testable import Configuration
 
-/// A configuration file and its secrets in a folder of their own, removed in the end.
+/// A configuration file and its secrets in their own folder, which is deleted at the end.
 final class ConfigurationFolder {
     static let fixtures = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures")
     static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().appending(path: "../../..").standardized
 
-    /// Nothing but what must be there.
+    /// Only the required settings.
     static let smallest = """
         {
             "database": {"socket": "/run/db.sock", "name": "n", "user": "u"},
@@ -45,7 +45,7 @@ final class ConfigurationFolder {
         return try ServerConfiguration(readingFrom: path, for: role)
     }
 
-    /// All problems of a file, as an operator reads them.
+    /// All problems of a file, as shown to the operator.
     func problems(_ text: String, mode: Int = 0o640, for role: ServerRole? = nil) -> [String] {
         do {
             _ = try read(text, mode: mode, for: role)
@@ -57,7 +57,7 @@ final class ConfigurationFolder {
 }
 
 extension SettingValues {
-    /// The text or secret of a company's setting, by its key; `nil` if there is none, or it is empty.
+    /// The text or secret of a company's setting, by its key; `nil` if it is missing or empty.
     func value(_ key: String) -> String? {
         (Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings)).first { $0.key == key }
             .flatMap(optionalText)

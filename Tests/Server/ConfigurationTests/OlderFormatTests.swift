@@ -51,7 +51,7 @@ struct OlderFormatTests {
         #expect(configuration.warningFile?.contents == "Please leave the files in this folder alone.\n")
     }
 
-    @Test("Settings without a meaning here are accepted with a note, and inline secrets with a warning")
+    @Test("Settings that have no meaning here are accepted with a note, and inline secrets with a warning")
     func notes() throws {
         let notes = try folder.read(fixture("Server-flat.json")).notes
 
@@ -68,7 +68,7 @@ struct OlderFormatTests {
     }
 
     @Test(
-        "Secrets in a file that others may read, or write, are a problem", arguments: [0o644, 0o604, 0o602, 0o641])
+        "Secrets in a file that others may read or write are a problem", arguments: [0o644, 0o604, 0o602, 0o641])
     func readableByOthers(mode: Int) throws {
         let text = try fixture("Server-nested.json")
         let octal = "0" + String(mode, radix: 8)
@@ -83,7 +83,7 @@ struct OlderFormatTests {
         for problem in problems { #expect(!problem.contains("an older password") && !problem.contains("aws secret")) }
     }
 
-    @Test("A missing setting is reported by its name in that format")
+    @Test("A missing setting is reported by its name in the older format")
     func missing() throws {
         let problems = folder.problems(#"{"mySQL.user": "u", "allowedSignInTypes.Google": "true"}"#)
 

@@ -10,7 +10,7 @@ struct ProblemTests {
 
     init() throws { folder = try ConfigurationFolder() }
 
-    /// The smallest file with more in it, in its second line.
+    /// The smallest file with additional members in its second line.
     private func problems(adding members: String) -> [String] {
         folder.problems(
             ConfigurationFolder.smallest.replacingOccurrences(
@@ -67,7 +67,7 @@ struct ProblemTests {
     }
 
     @Test(
-        "A misspelt name brings a suggestion where one is near",
+        "For a misspelt name, a similar name is suggested if one exists",
         arguments: [
             ("maximumUploadByte", "maximumUploadBytes"), ("ApiThreads", "apiThreads"),
             ("googleServerClientID", "GoogleServerClientId"), ("signInTokenTimeTolive", "signInTokenTimeToLive"),
@@ -81,13 +81,13 @@ struct ProblemTests {
         #expect(found == ["line 2, column 1: \(written) is not a setting of this server; did you mean \(meant)?"])
     }
 
-    @Test("Of names that are as near as each other, the one that was begun is suggested")
+    @Test("Of several equally similar names, one that starts like the misspelt name is suggested")
     func begun() {
         #expect(Spelling.suggestion(for: "of", among: ["on", "off"]) == "off")
         #expect(Spelling.suggestion(for: "om", among: ["on", "off"]) == "on")
     }
 
-    @Test("Without a similar key there is no suggestion")
+    @Test("Without a similar name nothing is suggested")
     func farFetched() {
         #expect(
             problems(adding: #""entirelyDifferent": {"a": {"b": 1}}"#)
@@ -95,7 +95,7 @@ struct ProblemTests {
     }
 
     @Test(
-        "Combinations that are impossible",
+        "Contradictory settings are reported",
         arguments: [
             (
                 #""database.host": "h""#,
@@ -170,7 +170,7 @@ struct ProblemTests {
     }
 
     @Test(
-        "A file that is no JSON: the place, and what is probably meant",
+        "For invalid JSON, the message gives the position and the probable cause",
         arguments: [
             ("", "line 1, column 1: the file is empty"),
             ("{\n  // the database\n}", "line 2, column 3: JSON does not allow comments"),
@@ -204,7 +204,7 @@ struct ProblemTests {
         #expect(error?.problems.map(\.place) == [TextPlace(line: 2, column: 4)])
     }
 
-    @Test("A secret file readable by others is a warning, and no message contains a secret")
+    @Test("A secret file that others can read causes a warning, and no message contains a secret")
     func openSecretFile() throws {
         try folder.write("google", "very secret", mode: 0o644)
 
@@ -215,7 +215,7 @@ struct ProblemTests {
         #expect(notes.first?.description.contains("very secret") == false)
     }
 
-    @Test("Escapes, and texts for numbers, are understood")
+    @Test("Escapes and numbers written as texts are understood")
     func values() throws {
         let text = ConfigurationFolder.smallest.replacingOccurrences(of: "\"n\"", with: #""\u00e4\uD83D\uDE00\n""#)
             .replacingOccurrences(of: "{\n", with: "{ \"apiThreads\": \"16\", \"maximumUploadBytes\": 1e9,\n")

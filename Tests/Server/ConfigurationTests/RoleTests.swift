@@ -6,7 +6,7 @@ import Testing
 
 @testable import Configuration
 
-@Suite("Configuration read by each role")
+@Suite("The configuration that each role reads")
 struct RoleTests {
     private static let configuration = """
         {
@@ -40,7 +40,7 @@ struct RoleTests {
         return folder
     }
 
-    /// Made by openssl genpkey for this test.
+    /// Created by `openssl genpkey` for this test.
     private static let key = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg2S/630QZd41xLl6a
@@ -55,7 +55,7 @@ struct RoleTests {
         .jobs: ["jobs-password", "key", "google-secret", "sns", "apns"],
     ]
 
-    @Test("Who makes backups needs the password of the database's owner alone; the secrets that are named are listed")
+    @Test("A backup requires only the password of the database's owner; the secrets of other accounts are listed")
     func databaseAlone() throws {
         let folder = try folder(["owner-password"])
         try folder.write("syncd.json", Self.configuration, mode: 0o640)
@@ -80,7 +80,7 @@ struct RoleTests {
         #expect(byDefault.secretFiles.contains { $0.name == "sealing-key" })
     }
 
-    @Test("A role starts with the secrets that it needs, and without any of the others", arguments: ServerRole.allCases)
+    @Test("A role starts with the secrets that it needs, without any of the others", arguments: ServerRole.allCases)
     func needed(role: ServerRole) throws {
         let needs = try #require(Self.needs[role])
         let folder = try folder(needs)
@@ -101,7 +101,7 @@ struct RoleTests {
         }
     }
 
-    @Test("The operator reads all secrets, and has the owner's account and those of the roles")
+    @Test("The operator reads all secrets, and has the accounts of the owner and of the roles")
     func operatorReadsAll() throws {
         let all = Set(Self.needs.values.joined()).union(["owner-password"])
         let configuration = try folder(Array(all)).read(Self.configuration)

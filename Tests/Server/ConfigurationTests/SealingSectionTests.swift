@@ -1,9 +1,9 @@
 import Configuration
 import Testing
 
-@Suite("The section of the sealing keys in a configuration's text")
+@Suite("The section for sealing keys in the text of a configuration")
 struct SealingSectionTests {
-    @Test("It is replaced, and all else stays as it is written")
+    @Test("The section is replaced, and everything else stays as written")
     func replacement() throws {
         let text = """
             {
@@ -39,7 +39,7 @@ struct SealingSectionTests {
     }
 
     @Test(
-        "What is replaced is read again as it was meant, whatever the file looks like",
+        "The replaced section is read back as intended, whatever the layout of the file",
         arguments: [
             "{}", #"{"apiThreads": 4}"#, "{\n    \"apiThreads\": 4\n}\n",
             #"{"sealing": {"keyFile": "é\"\\/k"}, "x": 1}"#,
@@ -58,7 +58,7 @@ struct SealingSectionTests {
     }
 
     @Test(
-        "A key in the file itself, and names with dots, are left to the operator",
+        "An inline key, and names with dots, are left for the operator to change",
         arguments: [
             #"{"sealing": {"key": "abc"}}"#, #"{"sealing.keyFile": "k"}"#, #"{"sealing": {"keyFile": 1}}"#, "[]", "{",
         ])

@@ -24,7 +24,7 @@ struct SecretFilesTests {
         try SecretFiles(configurationPath: folder + "/syncd.json", credentialsFolder: credentials).read(name).value
     }
 
-    @Test("For syncctl, secrets are in their folder beside the configuration, or beside it")
+    @Test("syncctl looks for secrets in their folder beside the configuration, then beside the configuration itself")
     func besideTheConfiguration() throws {
         try write("outer", to: "password")
         #expect(try secret("password") == "outer")
@@ -33,7 +33,7 @@ struct SecretFilesTests {
         #expect(try secret("password") == "inner")
     }
 
-    @Test("In a service, a secret is the credential that systemd provides, from the folder or by name")
+    @Test("A service reads a secret from systemd's credentials, by the folder or by name")
     func credentials() throws {
         try write("not readable for the service", to: "secrets/password")
         try write("of the name", to: "password")
@@ -44,7 +44,7 @@ struct SecretFilesTests {
     }
 
     @Test(
-        "A configuration that is not written yet is read with the secrets that will be beside it, and with those there")
+        "A configuration that is not yet written is read with planned secrets and with existing ones")
     func proposed() throws {
         try write(ConfigurationFolder.sealingKey, to: "secrets/sealing-key")
         func read(_ secrets: [String: Secret]) throws(ConfigurationError) -> ServerConfiguration {

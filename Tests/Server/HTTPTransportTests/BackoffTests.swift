@@ -18,7 +18,7 @@ struct BackoffTests {
         #expect(zip(record.pauses, ceilings).allSatisfy { (.zero...$1).contains($0) })
     }
 
-    @Test("The provider's delay is respected, plus up to a tenth")
+    @Test("The provider's requested delay is respected, plus up to a tenth")
     func retryAfter() {
         let record = PauseRecord()
 
@@ -27,7 +27,7 @@ struct BackoffTests {
         #expect(record.pauses.allSatisfy { (.seconds(10)...Duration.seconds(11)).contains($0) })
     }
 
-    @Test("A delay beyond the deadline is not waited for")
+    @Test("A delay beyond the deadline causes no wait")
     func deadline() {
         let record = PauseRecord()
 
@@ -37,7 +37,7 @@ struct BackoffTests {
         #expect(record.pauses.isEmpty)
     }
 
-    @Test("With a single attempt nobody waits for a provider, whatever it asks for")
+    @Test("With a single attempt no caller waits for a provider, whatever delay it requests")
     func singleAttempt() {
         let record = PauseRecord()
         let backoff = record.backoff(attempts: 1)
@@ -49,12 +49,12 @@ struct BackoffTests {
         #expect(record.pauses.isEmpty)
     }
 
-    @Test("Only so many threads wait at a time, and fewer for one service; each place is released")
+    @Test("The number of waiting threads is limited, in total and per service, and each place is released")
     func places() {
         let most = Atomic(0)
         let refused = Mutex<[String?]>([])
         let places = SleepingPlaces(3, perService: 2)
-        // Each wait begins while those before it are under way.
+        // Each wait begins while the earlier ones are in progress.
         @Sendable func wait(_ services: ArraySlice<String?>) {
             guard let service = services.first else { return }
             let backoff = Backoff(places: places) { _ in
@@ -77,7 +77,7 @@ struct BackoffTests {
         #expect(refused.withLock { $0 } == [nil])
     }
 
-    @Test("A deadline in the past has passed, and the earlier of two counts")
+    @Test("A deadline in the past counts as passed, and the earlier of two deadlines applies")
     func deadlines() {
         #expect(Deadline.after(.zero).hasPassed)
         #expect(Deadline.after(.seconds(-5)).remaining == .zero)

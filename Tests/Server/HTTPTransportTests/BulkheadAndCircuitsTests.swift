@@ -32,7 +32,7 @@ struct BulkheadAndCircuitsTests {
             circuits: Circuits(now: { clock.now }, observer: observer))
     }
 
-    /// A provider each of whose calls takes so long, by the clock that the test has, and ends in that way.
+    /// A provider whose calls each take `duration` of the test's clock and end with `outcome`.
     private func provider(
         taking duration: Duration, _ outcome: @escaping @Sendable () -> Result<Reply, TransportError>
     ) -> ScriptedTransport {
@@ -51,11 +51,11 @@ struct BulkheadAndCircuitsTests {
         }
     }
 
-    @Test("A service has its share of calls, others are not affected, and every slot is released")
+    @Test("Each service has its share of calls, other services are not affected, and every slot is released")
     func bulkhead() {
         let gate = gate(calls: 3, waiting: 0)
         let nested = Mutex<[TransportError?]>([])
-        // Each call is made while the ones before it are under way.
+        // Each call begins while the earlier ones are in progress.
         @Sendable func call(_ depth: Int) -> TransportError? {
             let provider = ScriptedTransport { _ throws(TransportError) in
                 let inner = depth < 5 ? call(depth + 1) : nil
@@ -77,14 +77,14 @@ struct BulkheadAndCircuitsTests {
         for _ in 0..<10 { #expect(refusal(gate.guarding(full.transport), Self.google) == nil) }
     }
 
-    @Test("An early call leaves half of the slots free, and does not wait for one")
+    @Test("An early call leaves half of the slots free, and does not wait for a slot")
     func early() {
         let gate = gate(calls: 4, waiting: 4)
         var early = Self.google
         early.isEarly = true
         let before = clock.now
         let nested = Mutex<[TransportError?]>([])
-        // Each call is made while the ones before it are under way, the early one last.
+        // Each call begins while the earlier ones are in progress, the early one last.
         @Sendable func call(after others: Int, _ early: OutgoingRequest) {
             let provider = ScriptedTransport { _ throws(TransportError) in
                 if others > 0 { call(after: others - 1, early) }
@@ -101,7 +101,7 @@ struct BulkheadAndCircuitsTests {
         #expect(clock.now == before)
     }
 
-    @Test("A caller waits for a slot up to the limit, and gets it when one is free")
+    @Test("A caller waits for a slot up to the limit, and obtains one as soon as it is free")
     func waiting() throws {
         let gate = gate(calls: 1, waiting: 1)
         let before = clock.now
@@ -114,7 +114,7 @@ struct BulkheadAndCircuitsTests {
         #expect(clock.now - before >= .seconds(1))
         #expect(clock.now - before < .milliseconds(1_100))
 
-        // Real threads, real time: all get through one after the other.
+        // Real threads and real time: all calls succeed, one after the other.
         let busy = Gate(
             bulkhead: Bulkhead(limits: .init(calls: 2, waiting: 6, patience: .seconds(20))) { Pause.sleep($0) },
             circuits: Circuits())
@@ -134,7 +134,7 @@ struct BulkheadAndCircuitsTests {
     }
 
     @Test(
-        "A host that fails for a while is not asked, its neighbour is, and it is asked again later",
+        "A host that keeps failing is not called for a while, unlike its neighbour, and is called again later",
         arguments: [TransportError.timedOut, .notSent, .interrupted])
     func circuit(error: TransportError) {
         let gate = gate(calls: 4, waiting: 1)
@@ -172,7 +172,7 @@ struct BulkheadAndCircuitsTests {
         }
     }
 
-    @Test("A download that fails after its head is no failure of the host, and releases its slot")
+    @Test("A download that fails after its head is not a failure of the host, and releases its slot")
     func streams() {
         let gate = gate(calls: 1, waiting: 0)
         let clock = clock
@@ -185,14 +185,14 @@ struct BulkheadAndCircuitsTests {
             do throws(TransportError) {
                 _ = try transport.stream(
                     Self.google, by: .after(.seconds(40)), head: { _ in true }, body: { _ in true })
-                Issue.record("it was cut off")
+                Issue.record("the download was cut off")
             } catch {
                 #expect(error == .interrupted)
             }
         }
     }
 
-    @Test("Without waiting slots, or with all of them taken, a caller is rejected at once")
+    @Test("Without waiting places, or with all of them taken, a caller is rejected at once")
     func line() {
         let (gate, clock) = (gate(calls: 1, waiting: 0), clock)
         let full = ScriptedTransport { _ throws(TransportError) in
@@ -205,14 +205,14 @@ struct BulkheadAndCircuitsTests {
         #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
     }
 
-    @Test("A caller that waited in vain releases its waiting slot")
+    @Test("A caller that waited in vain releases its waiting place")
     func waitingAgain() {
         let (gate, clock) = (gate(calls: 1, waiting: 1), clock)
         let full = ScriptedTransport { _ throws(TransportError) in
             for _ in 0..<3 {
                 let before = clock.now
                 #expect(self.refusal(gate.guarding(ScriptedTransport(replies: []).transport), Self.google) != nil)
-                #expect(clock.now - before >= .seconds(1), "it was refused without a wait")
+                #expect(clock.now - before >= .seconds(1), "it was rejected without a wait")
             }
             return Reply(200)
         }
@@ -227,7 +227,7 @@ struct BulkheadAndCircuitsTests {
             do throws(TransportError) {
                 _ = try gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport)
                     .send(Self.google, by: .after(.milliseconds(100)))
-                Issue.record("it was let through")
+                Issue.record("the call was admitted")
             } catch {
                 #expect(error == .withheld(.busy))
             }
@@ -237,7 +237,7 @@ struct BulkheadAndCircuitsTests {
         #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
     }
 
-    @Test("A timeout of a call with less than two seconds is no failure of the host")
+    @Test("A timeout of a call with less than two seconds is not a failure of the host")
     func shortTimeouts() {
         for (seconds, opens) in [(1.9, false), (2, true)] {
             let gate = gate(calls: 1, waiting: 0)
@@ -291,7 +291,7 @@ struct BulkheadAndCircuitsTests {
         #expect(isOpen.withLock { $0 } == [true, false])
     }
 
-    @Test("A service may hold only a part of a process's threads, and always at least one")
+    @Test("A service may use only part of a process's threads, but always at least one")
     func shares() {
         #expect(Bulkhead.Limits.ofShortRequests(threads: 16) == .init(calls: 8, waiting: 4))
         #expect(Bulkhead.Limits.ofShortRequests(threads: 1) == .init(calls: 1, waiting: 1))
@@ -303,7 +303,7 @@ struct BulkheadAndCircuitsTests {
     func manyStreams() {
         let (gate, clock) = (gate(calls: 20, waiting: 0), clock)
         let provider = provider(taking: .zero) { .success(Reply(200, "half", headers: [.contentLength: "8"])) }
-        // Each begins while those before it are under way.
+        // Each download begins while the earlier ones are in progress.
         @Sendable func fetch(_ depth: Int) {
             do throws(TransportError) {
                 _ = try gate.guarding(provider.transport).stream(
@@ -322,14 +322,14 @@ struct BulkheadAndCircuitsTests {
         #expect(refusal(gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport), Self.google) == nil)
     }
 
-    // MARK: Servers that people name
+    // MARK: Servers named by users
 
-    @Test("All servers nobody is known at have a small share together, beside that of the others; nobody waits for it")
+    @Test("All servers without known users share a few slots, apart from those of other servers, without waiting")
     func unprovedServers() {
         let gate = gate(calls: 8, waiting: 4)
         let before = clock.now
         let outcomes = Mutex<[TransportError?]>([])
-        // Each call is made while the ones before it are under way.
+        // Each call begins while the earlier ones are in progress.
         @Sendable func call(_ requests: ArraySlice<OutgoingRequest>) {
             guard let request = requests.first else { return }
             let provider = ScriptedTransport { _ throws(TransportError) in
@@ -360,7 +360,7 @@ struct BulkheadAndCircuitsTests {
         return request
     }
 
-    @Test("A server that a person names has a circuit of its own, of which the operator hears only if they list it")
+    @Test("A server named by a user has its own circuit, reported to the operator only if the server is listed")
     func circuitPerServer() {
         let heard = Mutex<[String]>([])
         let gate = gate(calls: 10, waiting: 0) { _, host, isOpen in
@@ -374,7 +374,7 @@ struct BulkheadAndCircuitsTests {
             for _ in 0..<8 { #expect(refusal(gate.guarding(dead.transport), request) == .notSent) }
 
             guard case .withheld(.circuitOpen) = refusal(gate.guarding(alive.transport), request) else {
-                Issue.record("a server that fails is still called")
+                Issue.record("a failing server is still called")
                 continue
             }
         }
@@ -383,7 +383,7 @@ struct BulkheadAndCircuitsTests {
         #expect(heard.withLock { $0 } == ["https://listed.example.com"])
     }
 
-    @Test("However many servers that people name fail, a company's host has its circuit")
+    @Test("However many servers named by users fail, a company's host keeps its circuit")
     func manyNames() {
         let gate = gate(calls: 10, waiting: 0)
         let dead = gate.guarding(provider(taking: .seconds(1)) { .failure(.notSent) }.transport)
@@ -392,15 +392,15 @@ struct BulkheadAndCircuitsTests {
         for _ in 0..<8 { _ = refusal(dead, Self.google) }
 
         guard case .withheld(.circuitOpen) = refusal(dead, Self.google) else {
-            Issue.record("a company's host that fails is still called")
+            Issue.record("a company's failing host is still called")
             return
         }
     }
 
-    @Test("Calls to one server that a person names leave room for calls of the same service to others")
+    @Test("Calls to one server that a user names leave room for the same service's calls to other servers")
     func sharePerServer() {
         let gate = gate(calls: 8, waiting: 0)
-        // Each call is made while the ones before it are under way.
+        // Each call begins while the earlier ones are in progress.
         @Sendable func calls(to server: String, depth: Int) -> Int {
             let counted = Mutex(0)
             let nested = ScriptedTransport { _ throws(TransportError) in
@@ -421,7 +421,7 @@ struct BulkheadAndCircuitsTests {
         }
         #expect(refusal(gate.guarding(slow.transport), Self.request(to: "https://slow.example.com", .named)) == nil)
         #expect(both.withLock { $0 } == 3)
-        // Every slot was released.
+        // Every slot has been released.
         #expect(calls(to: "https://slow.example.com", depth: 5) == 2)
     }
 }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HTTPTransport
 
-@Suite("A provider's certificate that does not verify")
+@Suite("Provider certificates that fail verification")
 struct CertificateTests {
-    @Test("One that has expired is called so")
+    @Test("An expired certificate is reported as expired")
     func expired() {
         let reasons = ["SSL certificate problem: certificate has expired", "SSL certificate problem: self-signed"]
             .map { TransportError(CurlError.tls(code: 60, message: $0)) }

@@ -6,7 +6,7 @@ import Testing
 struct CircuitBreakerTests {
     private let start = ContinuousClock.now
 
-    /// A circuit that failed `count` times, each call taking `duration`, one after the other.
+    /// A circuit after `count` consecutive failures, each of a call that took `duration`.
     private func failing(_ count: Int, each duration: Duration) -> (CircuitBreaker, ContinuousClock.Instant) {
         var circuit = CircuitBreaker()
         var now = start
@@ -18,7 +18,7 @@ struct CircuitBreakerTests {
         return (circuit, now)
     }
 
-    @Test("It opens after consecutive failures over some time, and returns the remaining time")
+    @Test("A circuit opens after consecutive failures over some time, and returns the remaining time")
     func opens() {
         var (circuit, now) = failing(CircuitBreaker.failuresToOpen - 1, each: .seconds(1))
         #expect(circuit.isClosed)
@@ -27,7 +27,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(at: now + .seconds(3)) == .refused(retryAfter: .seconds(2)))
     }
 
-    @Test("It does not open for a burst at one moment, nor for failures with a success between them")
+    @Test("A circuit opens neither for a burst of failures at one moment nor for failures with a success between them")
     func staysClosed() {
         var (circuit, now) = failing(100, each: .milliseconds(10))
         #expect(circuit.isClosed)
@@ -37,7 +37,7 @@ struct CircuitBreakerTests {
         #expect(circuit.isClosed)
     }
 
-    @Test("Calls that began together and hung count from their start")
+    @Test("Calls that began together and hung are timed from their start")
     func parallel() {
         var circuit = CircuitBreaker()
         for _ in 0..<CircuitBreaker.failuresToOpen { circuit.failed(.go, began: start, at: start + .seconds(9)) }
@@ -52,7 +52,7 @@ struct CircuitBreakerTests {
             now += pause
             #expect(circuit.admit(at: now) == .probe)
             #expect(circuit.admit(at: now) == .refused(retryAfter: CircuitBreaker.pauseWhileTrying))
-            // What had begun earlier does not decide.
+            // Calls that began earlier do not decide.
             circuit.failed(.go, began: start, at: now)
             #expect(circuit.admit(at: now) == .refused(retryAfter: CircuitBreaker.pauseWhileTrying))
             circuit.failed(.probe, began: now, at: now)

@@ -4,7 +4,7 @@ import Testing
 @Suite("URLs from provider replies")
 struct HTTPSAddressTests {
     @Test(
-        "Host and path are read",
+        "Host and path are parsed",
         arguments: [
             ("https://www.googleapis.com/drive/v3/files?fields=id", "www.googleapis.com", "/drive/v3/files"),
             ("https://WWW.GoogleAPIs.com", "www.googleapis.com", ""),
@@ -18,7 +18,7 @@ struct HTTPSAddressTests {
     }
 
     @Test(
-        "What readers could disagree about is no address",
+        "A URL that parsers could interpret differently is rejected",
         arguments: [
             "", "https://", "https:///path", "http://www.googleapis.com/", "HTTPS://www.googleapis.com/",
             "//www.googleapis.com/",

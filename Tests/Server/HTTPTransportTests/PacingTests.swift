@@ -22,7 +22,7 @@ struct PacingTests {
             "https://www.googleapis.com/drive/v3/files", headers: headers)
     }
 
-    /// Makes a call, and returns how long it waited.
+    /// Sends a request, and returns how long it waited.
     @discardableResult
     private func call(
         _ authorization: String? = "Bearer one", reply status: Int = 200, by deadline: Duration = .seconds(40)
@@ -34,12 +34,12 @@ struct PacingTests {
         return clock.now - before
     }
 
-    @Test("Nobody waits before a provider has said that it is too much")
+    @Test("Calls do not wait before a provider has reported too many requests")
     func unpaced() throws {
         for status in [200, 401, 403, 404, 500, 503] { #expect(try call(reply: status) == .zero) }
     }
 
-    @Test("Each 429 doubles the distance of the token's calls up to a second, and others are not affected")
+    @Test("Each 429 doubles the interval between the token's calls, up to a second, and other tokens are not affected")
     func slower() throws {
         var waits: [Duration] = []
         for _ in 0..<6 { waits.append(try call(reply: 429)) }
@@ -52,7 +52,7 @@ struct PacingTests {
         #expect(try call() == .seconds(1))
     }
 
-    @Test("Successes shorten the distance until it is forgotten; other refusals do not")
+    @Test("Successes shorten the interval until it disappears; other rejections do not")
     func faster() throws {
         try call(reply: 429)
         #expect(try call(reply: 404) == .milliseconds(100))
@@ -60,15 +60,15 @@ struct PacingTests {
         var waits: [Duration] = []
         for _ in 0..<8 { waits.append(try call()) }
 
-        #expect(waits.first == .milliseconds(100), "begun with the distance before the success")
+        #expect(waits.first == .milliseconds(100), "begun with the interval before the success")
         #expect(zip(waits, waits.dropFirst()).allSatisfy { $0 >= $1 })
         #expect(waits.suffix(2) == [.zero, .zero])
     }
 
-    @Test("Refusals of calls that were in progress at the same time count once")
+    @Test("Rejections of simultaneous calls count once")
     func burst() throws {
         let refusing = ScriptedTransport { [self] _ throws(TransportError) in
-            // While this call is in progress, another one is made and refused.
+            // During this call, another call is sent and rejected.
             _ = try ScriptedTransport(replies: [Reply(429)]).transport.decorated(by: pacing)
                 .send(request("Bearer one"), by: .after(.seconds(40)))
             clock.advance(.milliseconds(10))
@@ -76,16 +76,16 @@ struct PacingTests {
         }
         _ = try refusing.transport.decorated(by: pacing).send(request("Bearer one"), by: .after(.seconds(40)))
 
-        #expect(try call() == .milliseconds(90), "100 ms after the refusal that came first")
+        #expect(try call() == .milliseconds(90), "100 ms after the first rejection")
     }
 
-    @Test("Calls of one token at the same time are spaced; none waits more than two seconds, nor in vain")
+    @Test("Simultaneous calls of one token are spaced; none waits more than two seconds, or in vain")
     func bounded() throws {
         for _ in 0..<5 { try call(reply: 429) }
         let waits = Mutex<[Duration]>([])
         let clock = clock
         clock.advance(.seconds(2))
-        // The clock stands still: all calls begin at once.
+        // The clock does not move: all calls begin at once.
         let pacing = Pacing(
             maximumWaiting: 4, pause: { wait in waits.withLock { $0.append(wait) } }, now: { clock.now })
         func begin(by deadline: Duration = .seconds(40)) throws {
@@ -102,10 +102,10 @@ struct PacingTests {
 
         waits.withLock { $0 = [] }
         try begin(by: .milliseconds(300))
-        #expect(waits.withLock { $0 } == [], "the call could not be made after the wait")
+        #expect(waits.withLock { $0 } == [], "the call could not be sent after the wait")
     }
 
-    @Test("Only so many calls wait at a time; the others are made at once")
+    @Test("The number of waiting calls is limited; further calls are sent at once")
     func waiters() throws {
         let waits = Mutex(0)
         let clock = clock
@@ -114,7 +114,7 @@ struct PacingTests {
             maximumWaiting: 2,
             pause: { [self] _ in
                 waits.withLock { $0 += 1 }
-                // While this thread waits, another one begins a call.
+                // While this thread waits, another thread begins a call.
                 guard let pacing = inner.withLock({ $0 }) else { return }
                 _ = try? ScriptedTransport(replies: [Reply(404)]).transport.decorated(by: pacing)
                     .send(request("Bearer one"), by: .after(.seconds(40)))
@@ -129,7 +129,7 @@ struct PacingTests {
         #expect(waits.withLock { $0 } == 2)
     }
 
-    @Test("Requests without a bearer token are not paced: nobody knows whose limit they count against")
+    @Test("Requests without a bearer token are not paced, because their limit is unknown")
     func anonymous() throws {
         for authorization in [nil, "Basic eDp5", "AWS4-HMAC-SHA256 Credential=x"] {
             for _ in 0..<3 { #expect(try call(authorization, reply: 429) == .zero) }

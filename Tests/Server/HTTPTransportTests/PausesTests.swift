@@ -3,7 +3,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
-@Suite("Pauses that sign-in services ask for")
+@Suite("Pauses that sign-in services request")
 struct PausesTests {
     private let clock = SteppedClock()
     private let pauses: Pauses
@@ -24,7 +24,7 @@ struct PausesTests {
             headers: [.authorization: "Bearer \(token)"])
     }
 
-    /// What a call ends with, and whether it was made.
+    /// The result of a call, and whether it was sent.
     private func call(
         _ request: OutgoingRequest, _ answer: @escaping @Sendable () -> Result<Reply, TransportError>
     ) -> (error: TransportError?, isMade: Bool) {
@@ -51,7 +51,7 @@ struct PausesTests {
     }
 
     @Test(
-        "A token that was refused is not tried again before that time, without a call; others are",
+        "A rejected token is not tried again before the given time; other tokens are",
         arguments: [429, 503])
     func ownToken(status: Int) {
         refuse(question(), status)
@@ -64,7 +64,7 @@ struct PausesTests {
         #expect(withheld(question()) == nil)
     }
 
-    @Test("A service that refuses three people in a row is left alone, for all; then it is asked again")
+    @Test("After three consecutive refusals for different users, a service gets no calls until the pause ends")
     func everybody() {
         for token in ["one", "two", "three"] { refuse(question(of: token)) }
 
@@ -75,7 +75,7 @@ struct PausesTests {
         #expect(withheld(question(of: "four")) == nil)
     }
 
-    @Test("As long as others are served, refusals of some concern nobody else")
+    @Test("While the service accepts some users, refusals of other users affect only those users")
     func somebody() {
         for number in 0..<20 {
             refuse(question(of: "refused \(number)"))
@@ -84,7 +84,7 @@ struct PausesTests {
         #expect(withheld(question(of: "refused 1")) == .seconds(6))
     }
 
-    @Test("A single person who is refused again and again shuts out nobody else")
+    @Test("One user who is repeatedly refused does not block others")
     func oneProvoker() {
         for _ in 0..<10 {
             refuse(question())
@@ -93,7 +93,7 @@ struct PausesTests {
         #expect(withheld(question(of: "two")) == nil)
     }
 
-    @Test("Pauses are bounded, also the default for a service that does not say how long")
+    @Test("Pauses are bounded, as is the default for a service that gives no time")
     func bounds() {
         refuse(question(), after: 86_400)
         #expect(withheld(question()) == .seconds(60))
@@ -105,10 +105,10 @@ struct PausesTests {
         #expect(withheld(question(service: dropbox)) == .seconds(2))
         let facebook = ExternalService("facebook", hosts: [])
         refuse(question(service: facebook), 503, after: nil)
-        #expect(withheld(question(service: facebook)) == nil, "it asks for no pause")
+        #expect(withheld(question(service: facebook)) == nil, "it requests no pause")
     }
 
-    @Test("Requests to storages are not withheld: their limits are a person's")
+    @Test("Requests to storage are not withheld, because their limits apply per user")
     func storage() {
         for _ in 0..<5 { refuse(question(.upload)) }
     }
@@ -116,7 +116,7 @@ struct PausesTests {
     private func question(_ operation: ProviderCall.Operation) -> OutgoingRequest { question(of: "one", operation) }
 
     @Test(
-        "A server nobody is known at that cannot be reached is left alone; one at which somebody is known is asked",
+        "An unreachable server without known users gets no more calls for a while; one with known users does",
         arguments: [TransportError.notSent, .timedOut, .interrupted])
     func unreachable(error: TransportError) {
         var request = OutgoingRequest(

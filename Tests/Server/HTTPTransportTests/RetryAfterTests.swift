@@ -10,7 +10,7 @@ struct RetryAfterTests {
         return ReplyHead(status: 503, headers: headers).retryAfter
     }
 
-    @Test("Seconds are used as given, but never more than a day")
+    @Test("Seconds are used as given, up to a day")
     func seconds() {
         #expect(retryAfter("0") == .zero)
         #expect(retryAfter("120") == .seconds(120))
@@ -18,7 +18,7 @@ struct RetryAfterTests {
         #expect(retryAfter("99999999") == .seconds(86_400))
     }
 
-    @Test("A date is relative to the reply's own date, not to our clock")
+    @Test("A date is relative to the reply's own date, not to the local clock")
     func dates() {
         let sent = "Tue, 29 Feb 2028 23:59:30 GMT"
 
@@ -29,7 +29,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "What cannot be read counts as absent",
+        "An unreadable value counts as absent",
         arguments: [
             "", "soon", "1.5", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
             "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT",
@@ -38,7 +38,7 @@ struct RetryAfterTests {
         #expect(retryAfter(value) == nil)
     }
 
-    @Test("No header, no delay")
+    @Test("Without the header there is no delay")
     func absent() {
         #expect(ReplyHead(status: 503, headers: [:]).retryAfter == nil)
     }

@@ -1,7 +1,7 @@
 import HTTPTransport
 import Testing
 
-@Suite("Addresses of servers that people name")
+@Suite("Addresses of servers named by users")
 struct ServerAddressTests {
     @Test(
         "An address has one spelling",
@@ -23,7 +23,7 @@ struct ServerAddressTests {
     }
 
     @Test(
-        "What parsers could take for different hosts, or what is no server's address, is none",
+        "A text that parsers could assign to different hosts, or that is not a server's address, is rejected",
         arguments: [
             "", "cloud.example.com", "//cloud.example.com/", "ftp://cloud.example.com/", "file:///etc/passwd",
             "gopher://cloud.example.com/", "https:/cloud.example.com/", "https:cloud.example.com", "https://",
@@ -55,7 +55,7 @@ struct ServerAddressTests {
     func refused(text: String) { #expect(ServerAddress(text) == nil) }
 
     @Test(
-        "A name, a local name and a number are told apart",
+        "Public names, local names and numeric addresses are distinguished",
         arguments: [
             ("https://cloud.example.com", ServerAddress.HostKind.domainName), ("https://localhost", .localName),
             ("https://a.localhost", .localName), ("https://nas", .localName), ("https://10.0.0.1", .literal),
@@ -65,7 +65,7 @@ struct ServerAddressTests {
         #expect(try #require(ServerAddress(text)).hostKind == kind)
     }
 
-    @Test("An address is within another only on the same server, and behind a whole segment")
+    @Test("An address contains another only on the same server, and at a segment boundary")
     func within() throws {
         let root = try #require(ServerAddress("https://cloud.example.com/dav"))
         for (text, isWithin) in [

@@ -13,7 +13,7 @@ struct SteadyPaceTests {
         pace = SteadyPace(callsPerSecond: 4, pause: { clock.advance($0) }, now: { clock.now })
     }
 
-    /// Makes a call, and returns how long it waited.
+    /// Sends a request, and returns how long it waited.
     private func call(by deadline: Duration = .seconds(40)) throws -> Duration {
         let before = clock.now
         let transport = ScriptedTransport(replies: [Reply(200)]).transport.decorated(by: pace)
@@ -24,12 +24,12 @@ struct SteadyPaceTests {
         return clock.now - before
     }
 
-    @Test("Calls begin a fixed time apart, and the first one at once")
+    @Test("Calls begin at a fixed interval, the first one at once")
     func spaced() throws {
         #expect(try (0..<4).map { _ in try call() } == [.zero] + Array(repeating: .milliseconds(250), count: 3))
     }
 
-    @Test("Time in which nothing is called is not made up for")
+    @Test("Idle time is not made up for")
     func idle() throws {
         _ = try call()
         clock.advance(.seconds(10))

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock that only moves when somebody pauses or the test says so.
+/// A clock that moves only when a caller pauses or the test advances it.
 final class SteppedClock: Sendable {
     private let offset = Mutex(Duration.zero)
     private let start = ContinuousClock.now

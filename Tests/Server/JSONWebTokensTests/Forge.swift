@@ -2,7 +2,7 @@ import OpenSSLCrypto
 
 @testable import JSONWebTokens
 
-/// Makes tokens, right and wrong ones, without the code under test.
+/// Creates valid and invalid tokens without the code under test.
 struct Forge {
     static let payload = #"{"iss":"https://issuer.example","sub":"001","aud":"app","exp":4000000000}"#
     let kind: SignatureKind
@@ -13,7 +13,7 @@ struct Forge {
         key = try PrivateKey(generating: kind)
     }
 
-    /// A token; every part may be replaced.
+    /// A token; every part can be replaced.
     func token(
         header: String? = nil, payload: String = Self.payload, signature: (([UInt8]) throws -> [UInt8])? = nil
     ) throws -> String {
@@ -24,7 +24,7 @@ struct Forge {
     }
 }
 
-/// A key set in JSON as issuers publish it.
+/// A JSON key set as issuers publish it.
 func keySet(_ keys: [(name: String, key: PrivateKey)]) throws -> JSONWebKeySet {
     try JSONWebKeySet(json: keySetJSON(keys.map { ($0.name, try $0.key.publicKey) }))
 }

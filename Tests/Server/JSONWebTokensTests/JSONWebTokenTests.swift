@@ -25,7 +25,7 @@ struct JSONWebTokenTests {
             String(decoding: header, as: UTF8.self) == #"{"alg":"\#(kind.rawValue)","kid":"K1","typ":"JWT"}"#)
     }
 
-    @Test("A token signed with OpenSSL verifies, with the right one of several keys", arguments: SignatureKind.allCases)
+    @Test("A token signed with OpenSSL verifies with the right one of several keys", arguments: SignatureKind.allCases)
     func foreignSignature(kind: SignatureKind) throws {
         let forge = try Forge(kind)
         let other = try PrivateKey(generating: .rs256)
@@ -36,7 +36,7 @@ struct JSONWebTokenTests {
         #expect(payload == Array(Forge.payload.utf8))
     }
 
-    @Test("Published vector: RFC 7515, appendix A.3, an ES256 signature")
+    @Test("An ES256 signature published in RFC 7515, appendix A.3, verifies")
     func publishedVector() throws {
         let keys = try JSONWebKeySet(
             json: Array(
@@ -45,7 +45,7 @@ struct JSONWebTokenTests {
                  "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
                  "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}
                 """#.utf8))
-        // The appendix's token names no key, and a key without a name is never used.
+        // The appendix's token names no key, and keys without a name are never used.
         let token =
             "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"
         #expect(throws: JSONWebTokenError.unknownKey) {
@@ -59,7 +59,8 @@ struct JSONWebTokenTests {
         #expect(members.contains("x=f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"))
     }
 
-    /// The appendix's key, put into PEM by hand: the fixed SubjectPublicKeyInfo prefix of P-256 and both coordinates.
+    /// The appendix's key as PEM, assembled by hand: the fixed SubjectPublicKeyInfo prefix of P-256 and both
+    /// coordinates.
     private static var appendixA3PEM: String {
         let prefix = [UInt8](hexadecimal: "3059301306072a8648ce3d020106082a8648ce3d03010703420004") ?? []
         let x = [UInt8](base64URL: "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU") ?? []
@@ -84,7 +85,7 @@ struct JSONWebTokenTests {
         }
     }
 
-    @Test("Many at once, from threads that block and from tasks")
+    @Test("Many tokens verify at once, on blocking threads and in tasks")
     func manyAtOnce() async throws {
         let pem = try PrivateKey(generating: .es256).pem
         let tokens = try await withThrowingTaskGroup(of: String.self) { group in

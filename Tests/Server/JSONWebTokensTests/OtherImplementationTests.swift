@@ -4,7 +4,7 @@ import JWTKit
 import OpenSSLCrypto
 import Testing
 
-/// Tokens and keys beside jwt-kit, another implementation.
+/// Tokens and keys compared with jwt-kit, another implementation.
 @Suite("Compatibility with another implementation")
 struct OtherImplementationTests {
     private struct Claims: JWTPayload, Equatable {
@@ -18,7 +18,7 @@ struct OtherImplementationTests {
         try key.kind == .rs256 ? SigningKey(rs256PEM: key.pem) : SigningKey(es256PEM: key.pem)
     }
 
-    /// The other implementation with that key, private or as it is published.
+    /// The other implementation with that key, private or as published.
     private static func others(_ key: PrivateKey, isPublished: Bool) async throws -> JWTKeyCollection {
         let keys = JWTKeyCollection()
         switch (key.kind, isPublished) {
@@ -32,7 +32,7 @@ struct OtherImplementationTests {
         return keys
     }
 
-    @Test("It verifies our tokens, with the key as published by us", arguments: SignatureKind.allCases)
+    @Test("jwt-kit verifies our tokens with the key that we publish", arguments: SignatureKind.allCases)
     func theirsVerify(kind: SignatureKind) async throws {
         let key = try PrivateKey(generating: kind)
         let keys = try await Self.others(key, isPublished: true)
@@ -43,7 +43,7 @@ struct OtherImplementationTests {
         }
     }
 
-    @Test("We verify its tokens", arguments: SignatureKind.allCases)
+    @Test("We verify tokens of jwt-kit", arguments: SignatureKind.allCases)
     func oursVerify(kind: SignatureKind) async throws {
         let key = try PrivateKey(generating: kind)
         let keys = try await Self.others(key, isPublished: false)

@@ -2,7 +2,7 @@ import JSONWebTokens
 import OpenSSLCrypto
 import Testing
 
-/// Tokens that must never pass, each with the reason that is given.
+/// Tokens that must never be accepted, each with the expected reason.
 @Suite("Refused tokens")
 struct RefusedTokenTests {
     private static let all: Set<JSONWebToken.Algorithm> = [.rs256, .es256]
@@ -13,7 +13,7 @@ struct RefusedTokenTests {
         #expect(throws: Never.self) { try verify(forge.token(), forge) }
     }
 
-    @Test("No signature: alg none in every spelling")
+    @Test("alg none is rejected in every spelling")
     func unsigned() throws {
         let forge = try Forge(.rs256)
         for alg in ["none", "None", "NONE", "nOnE", ""] {
@@ -27,7 +27,7 @@ struct RefusedTokenTests {
         #expect(throws: JSONWebTokenError.badSignature) { try verify(forge.token { _ in [] }, forge) }
     }
 
-    @Test("A shared secret: HS256 with the public key as the secret")
+    @Test("HS256 with the public key as the shared secret is rejected")
     func sharedSecret() throws {
         let forge = try Forge(.rs256)
         let publicPEM = try forge.key.publicKey.pem
@@ -42,7 +42,7 @@ struct RefusedTokenTests {
         }
     }
 
-    @Test("Other algorithms, and algorithms that do not fit the key")
+    @Test("Other algorithms, and algorithms that do not fit the key, are rejected")
     func otherAlgorithms() throws {
         let forge = try Forge(.rs256)
         for alg in ["RS384", "RS512", "PS256", "ES384", "EdDSA", "rs256", "RS256 ", "HS512"] {
@@ -57,7 +57,7 @@ struct RefusedTokenTests {
         }
     }
 
-    @Test("Another key, an unknown key, no key named", arguments: SignatureKind.allCases)
+    @Test("A token is rejected if its key is different, unknown or not named", arguments: SignatureKind.allCases)
     func wrongKeys(kind: SignatureKind) throws {
         let forge = try Forge(kind)
         let impostor = try Forge(kind)
@@ -81,7 +81,7 @@ struct RefusedTokenTests {
         #expect(throws: JSONWebTokenError.badSignature) { try verify(token, forge) }
     }
 
-    @Test("Changed bytes anywhere", arguments: SignatureKind.allCases)
+    @Test("A changed byte anywhere invalidates the token", arguments: SignatureKind.allCases)
     func tampered(kind: SignatureKind) throws {
         let forge = try Forge(kind)
         let token = try forge.token()
@@ -99,7 +99,7 @@ struct RefusedTokenTests {
         }
     }
 
-    @Test("Signatures in other forms: DER, zeros, too short, too long")
+    @Test("Signatures in other forms are rejected: DER, zeros, too short, too long")
     func otherForms() throws {
         let forge = try Forge(.es256)
         let der = try forge.token { message in
@@ -121,7 +121,7 @@ struct RefusedTokenTests {
         }
     }
 
-    @Test("Strings that are not tokens")
+    @Test("Strings that are not tokens are rejected")
     func malformed() throws {
         let forge = try Forge(.es256)
         let token = try forge.token()
@@ -233,7 +233,7 @@ struct RefusedTokenTests {
     }
 
     @Test(
-        "Names of keys are names, whatever is in them; of two equal members of a header the token is refused or means one"
+        "Any text can be a key's name; a header with duplicate members is rejected or has one meaning"
     )
     func oddHeaders() throws {
         let forge = try Forge(.es256)

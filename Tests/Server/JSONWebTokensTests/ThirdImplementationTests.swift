@@ -4,7 +4,7 @@ import OpenSSLCrypto
 import TestSupport
 import Testing
 
-/// Tokens and keys beside PyJWT, a third implementation.
+/// Tokens and keys compared with PyJWT, a third implementation.
 @Suite("Compatibility with a third implementation")
 struct ThirdImplementationTests {
     private struct Claims: Codable, Equatable {
@@ -40,7 +40,7 @@ struct ThirdImplementationTests {
 
     init() throws { forge = try Forge(.rs256) }
 
-    @Test("It verifies our tokens, and we verify its tokens", arguments: SignatureKind.allCases)
+    @Test("PyJWT verifies our tokens, and we verify its tokens", arguments: SignatureKind.allCases)
     func bothWays(kind: SignatureKind) throws {
         let key = try PrivateKey(generating: kind)
         let signing = try key.kind == .rs256 ? SigningKey(rs256PEM: key.pem) : SigningKey(es256PEM: key.pem)
@@ -59,7 +59,7 @@ struct ThirdImplementationTests {
     }
 
     @Test(
-        "It refuses what is refused here: no signature, a shared secret, other algorithms, other keys (RFC 8725, section 2)"
+        "PyJWT rejects what we reject: no signature, shared secrets, other algorithms, other keys (RFC 8725, section 2)"
     )
     func refused() throws {
         let payload = #"{"sub":"001","number":1}"#

@@ -18,7 +18,7 @@ final class ExpositionTests {
             directory: path, role: role, processID: UUID().uuidString, startedAt: 1_800_000_000, version: "1.2.3")
     }
 
-    @Test("All samples of an added app have its name, and those of the package's app none")
+    @Test("All samples of an added app carry its name; those of the package's app carry none")
     func app() throws {
         func samples(_ app: String?) throws -> [Substring] {
             let metrics = try ServerMetrics(
@@ -58,7 +58,7 @@ final class ExpositionTests {
         }
     }
 
-    @Test("The times of the last backup and of its copy are there, and 0 as long as there is none")
+    @Test("The times of the last backup and of its copy are exported, and are 0 without a backup")
     func backups() throws {
         let metrics = try metrics()
         func lines(_ backups: BackupReading) throws -> [String] {
@@ -75,7 +75,7 @@ final class ExpositionTests {
             ])
     }
 
-    @Test("It says since when the counters count: a process that starts later does not change that")
+    @Test("The start time of the counters is exported; a process that starts later does not change it")
     func start() throws {
         let metrics = try metrics()
         let name = "syncd_counters_start_time_seconds"
@@ -144,7 +144,7 @@ final class ExpositionTests {
         #expect(shown.contains(#"syncd_quota_refusals_total{quota="devices"} 0"#))
     }
 
-    @Test("Errors are counted by their code, and those without a complete reply by why; no error is lost")
+    @Test("Errors are counted by code, and incomplete replies by reason; no error is lost")
     func errors() throws {
         let metrics = try metrics()
         for code in ErrorCode.allCases { metrics.failed(with: code.rawValue) }
@@ -203,7 +203,7 @@ final class ExpositionTests {
         #expect(try lines(metrics, "syncd_build_info") == [#"syncd_build_info{version="1.2.3"} 1"#])
     }
 
-    @Test("Every metric has one line of help and one of its type, before its samples")
+    @Test("Every metric has one help line and one type line before its samples")
     func heads() throws {
         let metrics = try metrics()
         metrics.requestBegan(.index)

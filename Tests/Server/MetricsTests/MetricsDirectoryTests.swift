@@ -4,7 +4,7 @@ import Testing
 
 @testable import Metrics
 
-@Suite("Sums of the processes' metrics")
+@Suite("Sums over the metrics of all processes")
 final class MetricsDirectoryTests: Sendable {
     private let path = FileManager.default.temporaryDirectory
         .appending(path: "metrics-tests-\(UUID().uuidString)").path
@@ -14,7 +14,7 @@ final class MetricsDirectoryTests: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Two counters and a gauge; `more` come first, so that all positions are others.
+    /// Two counters and a gauge; `more` come first, which shifts all positions.
     private static func layout(_ more: [MetricFamily] = []) -> MetricsLayout {
         MetricsLayout(
             more + [
@@ -30,7 +30,7 @@ final class MetricsDirectoryTests: Sendable {
     private func values() throws -> [UInt64] { try directory.sum().values }
     private var head: Int { MetricsDirectory.headCount }
 
-    @Test("Metrics of live processes are summed; each reports its start time")
+    @Test("Metrics of live processes are summed; each process reports its start time")
     func living() throws {
         let one = try process(start: 1)
         let two = try process(start: 2)
@@ -45,7 +45,7 @@ final class MetricsDirectoryTests: Sendable {
         #expect(sum.processes.map(\.start).sorted() == [1, 2])
     }
 
-    @Test("Counters of an ended process are kept, its gauges are dropped, and its file is removed")
+    @Test("Counters of an ended process are kept, its gauges are dropped, and its file is deleted")
     func dead() throws {
         var one: SharedNumbers? = try process()
         let two = try process()
@@ -62,7 +62,7 @@ final class MetricsDirectoryTests: Sendable {
         withExtendedLifetime(two) {}
     }
 
-    @Test("A starting process cleans up after ended ones, even if nobody scrapes")
+    @Test("A starting process cleans up after ended ones, even without a scrape")
     func restarts() throws {
         for _ in 0..<200 { try process().add(1, at: head) }
 
@@ -70,7 +70,7 @@ final class MetricsDirectoryTests: Sendable {
         #expect(try values() == [200, 0, 0])
     }
 
-    @Test("A crash between adding to the totals and removing the file counts nothing twice")
+    @Test("A crash between the update of the totals and the deletion of the file counts nothing twice")
     func crash() throws {
         try process().add(3, at: head)
         let name = try #require(try Directory.names(in: path).first { $0.hasPrefix("process-") })
@@ -84,7 +84,7 @@ final class MetricsDirectoryTests: Sendable {
         #expect(try !Directory.names(in: path).contains(name))
     }
 
-    @Test("Files of other server versions are understood, of live and dead processes, and so are their totals")
+    @Test("Files and totals of other server versions are understood, of live and ended processes")
     func versions() throws {
         let other = MetricsDirectory(
             path: path, layout: Self.layout([MetricFamily("b_total", .counter, "B.")]))

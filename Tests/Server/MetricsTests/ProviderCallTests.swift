@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Calls to providers")
 struct ProviderCallTests {
-    @Test("Each status and each failure has its word")
+    @Test("Each status and each failure has its own word")
     func outcomes() {
         let words: [(Int, ProviderCall.Outcome)] = [
             (200, .ok), (308, .ok), (400, .rejected), (401, .denied), (403, .denied), (404, .missing), (409, .conflict),
@@ -36,7 +36,7 @@ struct ProviderCallTests {
         #expect(record.words == ["facebook failed", "facebook ok", "facebook unreachable"])
     }
 
-    @Test("A call that was withheld is reported, unless it was early and can follow")
+    @Test("A withheld call is reported, unless it was early and can follow")
     func withheld() {
         let script = ScriptedTransport { _ throws(TransportError) in throw .withheld(.busy) }
         let record = Record()
@@ -52,7 +52,7 @@ struct ProviderCallTests {
     }
 }
 
-/// What a measured transport reported, in words.
+/// The reports of a measured transport as text.
 private final class Record: Sendable {
     private let noted = Mutex<[String]>([])
     func add(_ words: String) { noted.withLock { $0.append(words) } }

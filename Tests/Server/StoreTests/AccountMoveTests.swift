@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Moves of contents in the database")
+@Suite("Content moves in the database")
 struct AccountMoveTests {
     private let switches: SwitchFixture
     private var fixture: StoreFixture { switches.fixture }
@@ -13,7 +13,7 @@ struct AccountMoveTests {
 
     init() throws { switches = try SwitchFixture() }
 
-    /// Switches Alice's account, out of which `files` are to be moved.
+    /// Switches Alice's account, leaving `files` files to be moved.
     private func begin(files: Int) throws -> AccountMove {
         try switches.addFiles(files)
         let id = try switches.propose()
@@ -37,7 +37,7 @@ struct AccountMoveTests {
         }
     }
 
-    @Test("A confirmation with 10,000 files keeps where they are, and the account that was left, in a short time")
+    @Test("A confirmation with 10,000 files quickly records where they are, and the former account")
     func large() throws {
         let clock = ContinuousClock()
         var move: AccountMove?
@@ -56,7 +56,7 @@ struct AccountMoveTests {
         #expect(former.contentState == .stored && former.objectID == content.objectID)
     }
 
-    @Test("Tokens that were renewed while the former account was tried are not kept in their old state")
+    @Test("Tokens renewed while the former account was tried do not return to their old state")
     func renewed() throws {
         try switches.addFiles(1)
         let id = try switches.propose()
@@ -69,7 +69,7 @@ struct AccountMoveTests {
         #expect(try switches.user.accountEpoch == AccountEpoch(0))
     }
 
-    @Test("A move is leased by one at a time, until the lease ends; whoever lost it is told")
+    @Test("One process at a time leases a move, until the lease ends; a process that lost its lease is informed")
     func lease() throws {
         let move = try begin(files: 2)
 
@@ -89,7 +89,7 @@ struct AccountMoveTests {
         #expect(free?.attempts == 0 && free?.lastError == nil)
     }
 
-    @Test("Files that do not wait any more, or for another version, leave the move; the next one that waits comes up")
+    @Test("Files that no longer wait, or wait for another version, leave the move, and the next waiting file comes up")
     func superseded() throws {
         let move = try begin(files: 4)
         try fixture.store.withSession { session in
@@ -108,7 +108,7 @@ struct AccountMoveTests {
     }
 
     @Test(
-        "A file that is put off comes after the others, one that is given up does not come again, and both are counted")
+        "A postponed file comes after the others, an abandoned one does not come again, and both are counted")
     func setbacks() throws {
         let move = try begin(files: 3)
         let first = try #require(try next(move)).content
@@ -125,7 +125,7 @@ struct AccountMoveTests {
         #expect(try fixture.store.withSession { try $0.failedCount(of: move.switchID) } == 2)
     }
 
-    @Test("What a device uploads again, or a move, leaves the move; downloads find the former object until then")
+    @Test("A file that a device or a move uploads again leaves the move; until then downloads find the former object")
     func restored() throws {
         _ = try begin(files: 1)
         let (file, group) = (try file(1), alice.area.groupID)
@@ -146,7 +146,7 @@ struct AccountMoveTests {
     }
 
     @Test(
-        "Whoever returns to the account that they left has the files that were not moved at once, in the same folder only"
+        "A user who returns to the former account has the unmoved files at once, but only in the same folder"
     )
     func back() throws {
         for (folder, isBack) in [("another", false), ("folder", true)] {
@@ -177,7 +177,7 @@ struct AccountMoveTests {
         }
     }
 
-    @Test("Moves that ended long ago are forgotten, with the files that nobody could move")
+    @Test("Moves that ended long ago are deleted, with the files that could not be moved")
     func forgotten() throws {
         let move = try begin(files: 2)
         let content = try #require(try next(move)).content

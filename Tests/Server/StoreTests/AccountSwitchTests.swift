@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Switches of accounts in the database")
+@Suite("Account switches in the database")
 struct AccountSwitchTests {
     private let switches: SwitchFixture
     private var fixture: StoreFixture { switches.fixture }
@@ -22,7 +22,7 @@ struct AccountSwitchTests {
 
     private func addFiles(_ count: Int) throws { try switches.addFiles(count) }
 
-    @Test("The confirmation of a switch with 10,000 files takes a short time, and a bounded number of statements")
+    @Test("Confirming a switch with 10,000 files takes a short time and a bounded number of statements")
     func large() throws {
         try addFiles(10_000)
         let id = try propose()
@@ -32,7 +32,8 @@ struct AccountSwitchTests {
         let took = try clock.measure { confirmed = try confirm(id) }
 
         #expect(confirmed?.filesTotal == 10_000)
-        // Half a second on an idle machine with two cores; far below what a phone or another writer waits for.
+        // Half a second on an idle machine with two cores; much less than the time that a phone or another writer
+        // waits.
         #expect(took < .seconds(10), "\(took)")
         print("10,000 files: \(took)")
         #expect(try fixture.count("SELECT COUNT(*) FROM files WHERE content_state = 'awaiting'") == 10_000)
@@ -40,7 +41,7 @@ struct AccountSwitchTests {
         #expect(try fixture.count("SELECT COUNT(DISTINCT check_sum) FROM files") == 10_000)
     }
 
-    @Test("A file that is committed while a switch is confirmed waits as well, or is refused: none keeps its object")
+    @Test("A file committed during the confirmation of a switch also waits, or is rejected: none keeps its object")
     func simultaneousCommit() async throws {
         for round in 0..<8 {
             try addFiles(50)
@@ -75,7 +76,7 @@ struct AccountSwitchTests {
         }
     }
 
-    @Test("Of a file that waits there is nothing to be deleted, by identifier or name, and its name protects no object")
+    @Test("A waiting file has nothing to delete, by identifier or name, and its name protects no object")
     func nothingToDelete() throws {
         try addFiles(1)
         _ = try confirm(try propose())
@@ -93,7 +94,7 @@ struct AccountSwitchTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("Work in the former storage is dropped, other work of the user is not; intents end only at their own epoch")
+    @Test("Only the user's work in the former storage is dropped; intents end only at their own epoch")
     func outbox() throws {
         let former = OwningUser(userID: alice.user, storageType: .google)
         let intent = try fixture.store.transaction { session in
@@ -121,7 +122,7 @@ struct AccountSwitchTests {
         }
     }
 
-    @Test("A user's own devices are notified, each once; a user without a group is not")
+    @Test("A user's own devices are notified, each once; a user without a group gets no notification")
     func push() throws {
         let loner = try fixture.addUser()
         try fixture.store.withSession { session in
@@ -143,7 +144,7 @@ struct AccountSwitchTests {
     }
 
     @Test(
-        "A proposal that has expired is no proposal, and is forgotten with its tokens; a finished switch is kept for long"
+        "An expired proposal is invalid, and is deleted with its tokens; a finished switch is kept for long"
     )
     func forgetting() throws {
         let id = try propose()
@@ -154,7 +155,7 @@ struct AccountSwitchTests {
         #expect(try fixture.store.transaction { try $0.forgetExpiredSwitches(at: noon(plus: 86_401), limit: 9) } == 1)
 
         let confirmed = try confirm(try propose())
-        #expect(confirmed.state == .finished, "nobody waits for anything")
+        #expect(confirmed.state == .finished, "nothing waits any more")
         #expect(try fixture.count("SELECT COUNT(*) FROM account_switches WHERE credentials IS NOT NULL") == 0)
         #expect(try fixture.store.transaction { try $0.forgetFinishedSwitches(before: noon, limit: 9) } == 0)
         #expect(

@@ -18,7 +18,7 @@ struct BacklogTests {
         #expect(try backlog(at: noon) == Backlog())
     }
 
-    @Test("Work is counted by kind, with the due rows, since when, and the oldest attempted row")
+    @Test("Work is counted by kind, with the due rows, their age, and the oldest attempted row")
     func outbox() throws {
         try store.transaction { session in
             for (object, time) in [("a", noon(plus: -5)), ("b", noon), ("c", noon(plus: 1))] {

@@ -68,7 +68,7 @@ struct BatchTests {
         #expect(try join(ticket(batch, count: 3)) == .complete(pushMessage: "second"))
     }
 
-    @Test("Another count, or more files than were announced, are a mismatch")
+    @Test("A different count, or more files than announced, is a mismatch")
     func mismatch() throws {
         let batch = someBatch()
         try join(ticket(batch, count: 2))
@@ -80,7 +80,7 @@ struct BatchTests {
         #expect(try join(ticket(small, count: 1)) == .mismatch)
     }
 
-    @Test("A plain commit does not touch batches, and a batch's commit touches nothing else")
+    @Test("A plain commit does not change batches, and a batch's commit changes nothing else")
     func separate() throws {
         let (batch, other) = (someBatch(), someBatch())
         let (plain, first, second, foreign) = (someFile(), someFile(), someFile(), someFile())
@@ -101,7 +101,7 @@ struct BatchTests {
         #expect(try owner.objectsToDelete() == [])
     }
 
-    @Test("A batch restarts with another master version: members not sent again neither count nor survive")
+    @Test("A batch restarts with another master version: members that are not sent again neither count nor survive")
     func anew() throws {
         let (batch, dropped, kept) = (someBatch(), someFile(), someFile())
         try join(ticket(batch, from: 0), dropped, object: "dropped")
@@ -118,7 +118,7 @@ struct BatchTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM commit_members") == 2)
     }
 
-    @Test("A change that is staged again without a batch leaves the batch")
+    @Test("A change staged again without a batch leaves the batch")
     func leaving() throws {
         let (batch, file) = (someBatch(), someFile())
         try join(ticket(batch), file)
@@ -144,7 +144,7 @@ struct BatchTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM batches") == 0)
     }
 
-    @Test("Discarding removes all, some files, or a batch, adds the objects to the outbox, and is idempotent")
+    @Test("A discard removes all changes, some files, or a batch, adds the objects to the outbox, and is idempotent")
     func discarding() throws {
         let (batch, plain, first, second) = (someBatch(), someFile(), someFile(), someFile())
         let neighbour = try fixture.member(owner.user, of: owner.group)

@@ -28,7 +28,7 @@ struct CommitTests {
 
     private var masterVersion: Int64 { get throws { try fixture.masterVersion(of: owner.area.groupID) } }
 
-    // MARK: What each kind does
+    // MARK: Effects of each kind
 
     @Test("A new file is committed with everything that was staged, and belongs to its effective owner [328]")
     func newFile() throws {
@@ -50,7 +50,7 @@ struct CommitTests {
         #expect(try fixture.count("SELECT changed_at_master_version FROM files") == 1)
     }
 
-    /// A record without what this test does not look at, so that the record may have more fields.
+    /// A record without the properties that this test ignores, so that the record may gain fields.
     private func fields(of file: FileRecord?) -> [String] {
         guard let file else { return [] }
         return [
@@ -62,7 +62,7 @@ struct CommitTests {
         ]
     }
 
-    @Test("The next version replaces contents, device and object, keeps the rest, and has the old object deleted [328]")
+    @Test("The next version replaces contents, device and object, keeps the rest, and deletes the old object [328]")
     func nextVersion() throws {
         let file = someFile()
         try upload(file, 0, "o1", metaData: (0, "old"))
@@ -92,7 +92,7 @@ struct CommitTests {
         #expect(try owner.objectsToDelete() == [])
     }
 
-    @Test("The next version may include the next metadata, or empty them")
+    @Test("The next version may change the metadata to the next version, or empty them")
     func nextVersionWithMetaData() throws {
         let file = try owner.addFile()
         try upload(file, 1, metaData: (0, "first"))
@@ -105,7 +105,7 @@ struct CommitTests {
         #expect(try owner.file(file)?.appMetaDataVersion == AppMetaDataVersion(1))
     }
 
-    @Test("A change of metadata changes nothing else")
+    @Test("A metadata change changes nothing else")
     func metaData() throws {
         let file = try owner.addFile(object: "o1")
         let before = try #require(try owner.file(file))
@@ -121,7 +121,7 @@ struct CommitTests {
         #expect(try owner.objectsToDelete() == [])
     }
 
-    @Test("A deletion keeps the row and has the object deleted; deleting again is accepted and does nothing [F52]")
+    @Test("A deletion keeps the row and deletes the object; a second one is accepted and does nothing [F52]")
     func deletion() throws {
         let file = try owner.addFile(object: "o1")
         try owner.stage(.deletion(of: file, version: 0))
@@ -156,7 +156,7 @@ struct CommitTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 1)
     }
 
-    @Test("All changes of one commit are counted, those of others stay staged")
+    @Test("All changes of one commit are counted, and the changes of other commits stay staged")
     func mixed() throws {
         let files = try (0..<3).map { _ in try owner.addFile() }
         let otherDevice = try fixture.member(owner.user, of: owner.group)
@@ -173,7 +173,7 @@ struct CommitTests {
         #expect(try masterVersion == 4)
     }
 
-    @Test("With nothing staged a commit counts 0, and the master version is incremented nevertheless")
+    @Test("A commit without staged changes counts 0, and the master version is incremented nevertheless")
     func nothingStaged() throws {
         #expect(try owner.commit() == 0)
         #expect(try masterVersion == 1)
@@ -196,9 +196,9 @@ struct CommitTests {
         #expect(try owner.file(file)?.owningUser == storage)
     }
 
-    // MARK: Refusals
+    // MARK: Rejections
 
-    /// Expects that a commit is refused and that it changes nothing, not even the master version.
+    /// Expects that a commit is rejected and changes nothing, not even the master version.
     private func expectRefusal(_ refusal: CommitRefusal, by member: Member? = nil) throws {
         let before = try fixture.contents()
         #expect(throws: refusal) { try (member ?? owner).commit() }
@@ -260,7 +260,7 @@ struct CommitTests {
         try expectRefusal(.outdated(file))
     }
 
-    @Test("A file that is live in another group is refused, and accepted once it is deleted there")
+    @Test("A file that is live in another group is rejected, and accepted once it is deleted there")
     func otherGroup() throws {
         let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
         let file = try otherGroup.addFile()
@@ -284,7 +284,7 @@ struct CommitTests {
         #expect(try owner.commit() == 3)
     }
 
-    @Test("Metadata of a file that an older server has in two groups are committed together with new files")
+    @Test("Metadata of a file that an older server keeps in two groups are committed together with new files")
     func fileInTwoGroups() throws {
         let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
         let shared = try owner.addFile()
@@ -304,7 +304,7 @@ struct CommitTests {
         #expect(try owner.file(shared)?.appMetaData == "new")
     }
 
-    @Test("The same two files committed to two groups at once: one gets both, the other is rejected")
+    @Test("If the same two files are committed to two groups at once, one gets both, and the other is rejected")
     func sameFilesAtOnce() throws {
         for _ in 0..<5 {
             let groups = try (0..<2).map { _ in try fixture.member(owner.user, of: fixture.addGroup(of: owner.user)) }
@@ -320,7 +320,7 @@ struct CommitTests {
         }
     }
 
-    @Test("A new file without an effective owner, or in the storage of another one, is refused")
+    @Test("A new file without an effective owner, or in another owner's storage, is rejected")
     func ownerGone() throws {
         let guest = try fixture.addGuest(of: owner)
         let successor = try fixture.addUser()
@@ -336,7 +336,7 @@ struct CommitTests {
         try expectRefusal(.ownerGone, by: guest)
     }
 
-    @Test("The next version of a file whose owner has left is refused")
+    @Test("The next version of a file whose owner has left is rejected")
     func ownerOfFileGone() throws {
         let other = try fixture.addUser()
         let file = try owner.addFile()
@@ -349,7 +349,7 @@ struct CommitTests {
         try expectRefusal(.ownerGone)
     }
 
-    @Test("The next version of a file stays in its owner's storage: one in another member's is rejected")
+    @Test("The next version of a file stays in its owner's storage; one in another member's is rejected")
     func otherOwner() throws {
         let other = try fixture.addUser()
         try store.transaction { session in
@@ -378,13 +378,13 @@ struct CommitTests {
         #expect(try owner.staged().count == 4)
     }
 
-    // MARK: Together with others
+    // MARK: Concurrency
 
-    @Test("A change that was staged after the commit's first read is part of the commit")
+    @Test("A change staged after the commit's first read is part of the commit")
     func stagedDuringCommit() throws {
         let file = someFile()
         let count = try store.transaction { session in
-            // The first read fixes what plain reads see.
+            // The first read determines what plain reads see.
             let membership = try session.membership(of: owner.user, in: owner.group)
             if try owner.staged().isEmpty { try upload(file, 0) }
             _ = try session.advanceMasterVersion(of: owner.area.groupID, from: MasterVersion(0))
@@ -396,7 +396,7 @@ struct CommitTests {
         #expect(try owner.file(file) != nil)
     }
 
-    @Test("Of devices that commit next versions of the same file at once exactly one wins, and nothing is lost")
+    @Test("If devices commit next versions of the same file at once, exactly one succeeds, and nothing is lost")
     func commitRace() throws {
         let file = try owner.addFile(object: "v0")
         let devices = try (0..<6).map { _ in try fixture.member(owner.user, of: owner.group) }
@@ -426,7 +426,7 @@ struct CommitTests {
     @Test("A stale reply never contains the master version of the request")
     func namedVersionComesWhileWaiting() throws {
         for version in stride(from: Int64(0), to: 400, by: 2) {
-            // The second names the version that the first is about to make.
+            // The second names the version that the first is about to create.
             let outcomes = concurrently(2) { number in
                 try store.transaction { session in
                     try session.advanceMasterVersion(
@@ -462,7 +462,7 @@ struct CommitTests {
         #expect(try masterVersion == 20)
     }
 
-    // MARK: The remembered commit
+    // MARK: The stored commit
 
     private func remember(_ version: Int64, hash: UInt8 = 1) throws {
         try store.transaction { session in
@@ -491,7 +491,7 @@ struct CommitTests {
                     requestHash: [UInt8](repeating: 1, count: 32), masterVersion: MasterVersion(1), transferred: 3))
     }
 
-    @Test("A stored commit is invalid as soon as anything else has incremented the master version")
+    @Test("A stored commit becomes invalid as soon as another change has incremented the master version")
     func rememberedCommitVoid() throws {
         try owner.commit()
         try remember(1)
@@ -505,7 +505,7 @@ struct CommitTests {
     @Test("A request that waited for an identical commit finds that commit")
     func rememberedDuringTransaction() throws {
         let found = try store.transaction { session in
-            // The first read fixes what plain reads see.
+            // The first read determines what plain reads see.
             _ = try session.membership(of: owner.user, in: owner.group)
             if try masterVersion == 0 {
                 try owner.commit()

@@ -14,7 +14,7 @@ struct ContentHashTests {
 
     init() throws { fixture = try StoreFixture() }
 
-    @Test("A hash is valid until it is replaced, for that object of that owner only")
+    @Test("A hash is valid until it is replaced, only for that object of that owner")
     func remembered() throws {
         let first = KnownContent(providerHash: "quick1=", checkSum: sha1)
         let second = KnownContent(
@@ -31,7 +31,7 @@ struct ContentHashTests {
         #expect(try store.withSession { try $0.knownContent(of: "D!1", in: owner) } == nil)
     }
 
-    @Test("An object is hashed once, however often that is requested, and is not deleted by it")
+    @Test("An object is hashed once, however often that is requested, and the hashing does not delete it")
     func hashing() throws {
         for _ in 0..<3 {
             try store.transaction { session in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-@Suite("The time that hosts share")
+@Suite("The time shared by hosts")
 struct DatabaseClockTests {
     /// The clocks of one host.
     private final class Host: Sendable {
@@ -47,7 +47,7 @@ struct DatabaseClockTests {
         let clock = host.clock
         #expect(clock.isDue)
         try clock.read {
-            // The question takes two seconds; the answer is of the time in the middle.
+            // The query takes two seconds; the result is the time in the middle.
             host.advance(by: .seconds(2))
             return 100_000
         }
@@ -63,12 +63,13 @@ struct DatabaseClockTests {
         #expect(clock.now.secondsSince1970 == 50)
     }
 
-    @Test("Of two concurrent readings the later one counts, whichever thread stores its own first")
+    @Test("The later of two concurrent readings counts, whichever thread stores its own first")
     func overtaken() throws {
         let host = Host(wall: .zero)
         let clock = host.clock
 
-        // Answered one second from now; noted only when another thread has noted an answer of three seconds from now.
+        // Answered one second from now; stored only after another thread has stored an answer from three seconds from
+        // now.
         try clock.read { () throws(StoreError) -> Int64 in
             host.advance(by: .seconds(3))
             try clock.read { () throws(StoreError) -> Int64 in 200_000 }
@@ -123,11 +124,11 @@ struct DatabaseClockTests {
                     toStore: "in progress", named: ["n"], in: owner, at: AccountEpoch(0), leaseOwner: "upload",
                     until: present(store, plus: 90), at: present(store))
             }
-            for other in stores { #expect(try leased(other) == 0, "an upload in progress is taken over") }
+            for other in stores { #expect(try leased(other) == 0, "an upload in progress was taken over") }
             try store.transaction { session in
                 try session.releaseLease(of: intent, by: "upload", at: present(store))
             }
-            // What is due now on one host is due now on each.
+            // Work that is due on one host is due on each.
             let worker = try #require(stores.filter { try leased($0) == 1 }.first)
             #expect(try stores.allSatisfy { try leased($0) == 0 })
             let isDone = try worker.transaction { try $0.complete(intent, by: "w") }
@@ -135,7 +136,7 @@ struct DatabaseClockTests {
         }
     }
 
-    @Test("The time is the database's from the first use of the store on")
+    @Test("From its first use, the store has the database's time")
     func firstUse() throws {
         let fixture = try StoreFixture()
         let store = MetadataStore(

@@ -36,7 +36,7 @@ struct DepartedUserTests {
         #expect(try workInStorage() == 0)
     }
 
-    /// The revocation of what they had granted is no work in a storage.
+    /// Excludes the revocation of their grants, which is not work in a storage.
     private func workInStorage() throws -> Int {
         try fixture.count("SELECT COUNT(*) FROM outbox WHERE kind <> 'revokeGrant'")
     }
@@ -81,7 +81,7 @@ struct DepartedUserTests {
         #expect(try departed() == nil)
     }
 
-    @Test("After an hour the tokens are removed, and with them the work that needed them")
+    @Test("After an hour the tokens are removed, together with the work that needed them")
     func timeIsOver() throws {
         try owner.stage(.upload(of: someFile(), version: 0, object: "staged", owner: storage))
         try removeUser()
@@ -108,7 +108,7 @@ struct DepartedUserTests {
     }
 
     @Test(
-        "Who signs up again with the same account takes over what is to be cleared, so that it is protected as theirs")
+        "A user who signs up again with the same account takes over the objects to be cleared, and thus protects them")
     func backAgain() throws {
         try owner.stage(.upload(of: someFile(), version: 0, object: "staged", owner: storage))
         let account = try #require(try fixture.store.withSession { try $0.user(owner.user) })

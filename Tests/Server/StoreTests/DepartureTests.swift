@@ -11,7 +11,7 @@ struct DepartureTests {
 
     init() throws { fixture = try StoreFixture() }
 
-    /// A group of an owner, a second owner, and a guest of the first; each owner has a file.
+    /// A group with an owner, a second owner, and a guest of the first; each owner has a file.
     private struct Scene {
         let owner: Member
         let second: Member
@@ -47,7 +47,7 @@ struct DepartureTests {
             "SELECT changed_at_master_version FROM files WHERE file_uuid = ?", [.text(file.rawValue)])
     }
 
-    @Test("A leaving owner's files are marked deleted at that master version, and their object ids removed")
+    @Test("A leaving owner's files are marked deleted at that master version, and their object ids are removed")
     func leavingOwner() throws {
         let scene = try Scene(fixture)
         let before = try fixture.masterVersion(of: scene.owner.area.groupID)
@@ -66,7 +66,7 @@ struct DepartureTests {
         #expect(try fixture.membership(of: scene.owner.user, in: scene.owner.group) == nil)
     }
 
-    @Test("Files that were deleted before keep the version they were deleted at")
+    @Test("Files that were deleted before keep the version of their deletion")
     func deletedBefore() throws {
         let scene = try Scene(fixture)
         try scene.owner.stage(.deletion(of: scene.ownersFile, version: 0))
@@ -246,7 +246,7 @@ struct DepartureTests {
         #expect(try fixture.membership(of: other.user, in: other.group) != nil)
     }
 
-    @Test("A removed user leaves nothing but files that are marked deleted [62] [69]")
+    @Test("A removed user leaves nothing but files marked deleted [62] [69]")
     func removedUser() throws {
         let scene = try Scene(fixture)
         let user = scene.owner.user
@@ -312,10 +312,10 @@ struct DepartureTests {
         #expect(try fixture.contents() == before)
     }
 
-    @Test("Live files in groups that a removed user had left long ago are marked deleted too")
+    @Test("Live files in groups that a removed user left long ago are also marked deleted")
     func strayFiles() throws {
         let scene = try Scene(fixture)
-        // As a database that was taken over may have it.
+        // As may occur in a database taken over from an older server.
         var connection = try Connection(fixture.settings)
         try connection.execute(
             "DELETE FROM memberships WHERE user_id = ?", [.int(scene.second.user.rawValue)])
@@ -328,7 +328,7 @@ struct DepartureTests {
         #expect(try changedAt(scene.secondsFile) == Int(version + 1))
     }
 
-    @Test("Users of the same groups are removed at once, in any order: no deadlock, all succeed")
+    @Test("Users of the same groups are removed at once, in any order: without a deadlock, all succeed")
     func removedTogether() throws {
         let owner = try fixture.addOwner()
         let users = try (0..<4).map { _ in try fixture.addUser(.google) }

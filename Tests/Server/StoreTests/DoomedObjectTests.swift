@@ -46,9 +46,9 @@ struct DoomedObjectTests {
         #expect(try !hasOlderUpload(than: before))
         #expect(try hasOlderUpload(than: after))
         #expect(try hasOlderUpload(than: after, at: noon(plus: 89)))
-        #expect(try !hasOlderUpload(than: after, at: noon(plus: 90)), "its lease has run out")
+        #expect(try !hasOlderUpload(than: after, at: noon(plus: 90)), "its lease has expired")
         try store.transaction { try $0.releaseLease(of: upload, by: "upload", at: noon) }
-        #expect(try !hasOlderUpload(than: after), "it has given up")
+        #expect(try !hasOlderUpload(than: after), "the upload has given up")
     }
 
     private let upload = UploadUUID("0b5e2a1c-9d5c-4d3a-8f4e-0a1b2c3d4e5f")!
@@ -70,7 +70,7 @@ struct DoomedObjectTests {
         }
     }
 
-    @Test("An upload in pieces is waited for only while a request sends them, not while its object is to be staged")
+    @Test("An upload in pieces delays a deletion only while a request sends them, not until its object is staged")
     func uploadInPieces() throws {
         try beginUploadInPieces()
         let deletion = try addDeletion(of: "a")
@@ -84,7 +84,7 @@ struct DoomedObjectTests {
         #expect(try !hasOlderUpload(than: deletion), "its client may never stage it")
     }
 
-    @Test("A client's address for an upload is not waited for")
+    @Test("A client's upload address does not delay a deletion")
     func addressOfUpload() throws {
         try beginUploadInPieces()
         try store.transaction { session in
@@ -117,7 +117,7 @@ struct DoomedObjectTests {
         #expect(try store.withSession { try $0.isWriter("writer", of: upload) })
     }
 
-    @Test("Uploads whose object has an id from the start, and those to other owners, are not waited for")
+    @Test("Uploads whose object has an id from the start, and uploads to other owners, delay no deletion")
     func otherUploads() throws {
         _ = try addUpload("chosen")
         _ = try addUpload(in: OwningUser(userID: fixture.addUser(), storageType: .google))
@@ -142,7 +142,7 @@ struct DoomedObjectTests {
         #expect(isDoomed == [true, true, false])
     }
 
-    /// A file of an older server, known by its name only.
+    /// A file from an older server, known only by its name.
     private func fileWithoutObject() throws -> FileRecord {
         let file = someFile()
         var change = StagedChange.upload(of: file, version: 0, object: "", owner: storage)
@@ -156,7 +156,7 @@ struct DoomedObjectTests {
         try store.transaction { try $0.adopt(objectID: object, revision: nil, as: file, in: owner.area.groupID) }
     }
 
-    /// What the jobs role does before it deletes, in one transaction.
+    /// The decision of the jobs role before a deletion, in one transaction.
     private func decideToDelete(_ object: String) throws -> Bool {
         try addDeletion(of: object)
         return try store.transaction { try !$0.isReferenced(object, of: storage) }
@@ -172,7 +172,7 @@ struct DoomedObjectTests {
         #expect(try !decideToDelete("kept"))
     }
 
-    @Test("Concurrently never both succeed: an object is adopted, or it is deleted")
+    @Test("Concurrent adoption and deletion never both succeed")
     func race() throws {
         for round in 0..<25 {
             let file = try fileWithoutObject()

@@ -39,7 +39,7 @@ struct ExchangedCodeTests {
         #expect(try !end("one", nil))
     }
 
-    @Test("Of many at once exactly one gets it")
+    @Test("Of many concurrent requests exactly one obtains the code")
     func race() async throws {
         let results = try await Threads.run(8) { number in try reserve("\(number)") }
 
@@ -57,7 +57,7 @@ struct ExchangedCodeTests {
         #expect(try reserve("dead", seconds: 1) == .reserved)
         try await eventually("the lease ends", within: .seconds(10)) { try reserve("two") != .underWay }
         #expect(try reserve("two") == .spent)
-        // Not dead, only slow: what it brings is welcome.
+        // Not dead, only slow: its result is welcome.
         #expect(try end("dead", [7]))
         #expect(try reserve("two") == .exchanged([7]))
     }
@@ -83,7 +83,7 @@ struct ExchangedCodeTests {
         #expect(try store.withSession { try $0.exchangedCode(hash) } == nil)
     }
 
-    @Test("Removing a user removes the results of their codes, finished or not, and nobody else's")
+    @Test("Removing a user removes the results of their codes, finished or not, and no others")
     func removedUser() throws {
         func user(_ type: AccountType, _ name: String) throws -> UserID {
             try store.transaction { session in

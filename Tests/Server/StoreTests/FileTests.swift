@@ -32,7 +32,7 @@ struct FileTests {
         return (object?["fileIndex"] as? [[String: any Sendable]]) ?? []
     }
 
-    @Test("A membership with a file is what both are by themselves, in any letter case")
+    @Test("A membership read together with a file matches both read separately, in any letter case")
     func membershipWithFile() throws {
         let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
         try owner.addFile(file)
@@ -93,7 +93,7 @@ struct FileTests {
             entries.filter { $0["deleted"] as? Bool == true }.map { $0["fileUUID"] as? String } == [files[2].rawValue])
     }
 
-    @Test("A file's UUID keeps its letter case and is found in any")
+    @Test("A file's UUID keeps its letter case and is found in any letter case")
     func letterCase() throws {
         let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
         try owner.addFile(file)
@@ -105,7 +105,7 @@ struct FileTests {
         #expect(try !store.withSession { try $0.isLiveElsewhere(inOtherCase, otherThan: owner.area.groupID) })
     }
 
-    @Test("A snapshot does not see what is committed after its beginning")
+    @Test("A snapshot does not see later commits")
     func snapshot() throws {
         try store.snapshot { session in
             let before = try session.membership(of: owner.user, in: owner.group)
@@ -130,7 +130,7 @@ struct FileTests {
         }
     }
 
-    @Test("An object that was found again is adopted only while the file still has that version")
+    @Test("A rediscovered object is adopted only while the file still has that version")
     func adoption() throws {
         let file = try owner.addFile(object: "o1")
         let record = try #require(try owner.file(file))
@@ -143,13 +143,13 @@ struct FileTests {
         #expect(try owner.file(file)?.objectID == "o2")
     }
 
-    @Test("An object is not adopted for a deleted file, nor while the outbox is to delete it")
+    @Test("An object is not adopted for a deleted file, nor while the outbox is due to delete it")
     func adoptionRefused() throws {
         let file = try owner.addFile(object: "o1")
         let record = try #require(try owner.file(file))
         try store.transaction { session in
             _ = try session.addDeletion(of: "doomed", in: record.owningUser, availableAt: noon, at: noon)
-            // Another person's object of the same name is another object.
+            // Another user's object with the same name is a different object.
             let other = OwningUser(userID: UserID(record.owningUser.userID.rawValue + 1), storageType: .google)
             _ = try session.addDeletion(of: "found", in: other, availableAt: noon, at: noon)
         }

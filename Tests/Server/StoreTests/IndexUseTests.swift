@@ -5,17 +5,17 @@ import Testing
 
 @testable import Store
 
-/// Counts the rows that statements make the server look at, in tables where a full scan would show.
+/// Counts the rows that the server examines for each statement, in tables where a full scan would show.
 ///
-/// The server's own session counters are asked instead of `EXPLAIN`, so the very statements of the repositories are
-/// measured, as they run (https://mariadb.com/kb/en/server-status-variables/, `Handler_read_…`).
+/// The server's own session counters are used instead of `EXPLAIN`, so the repositories' real statements are measured
+/// as they run (https://mariadb.com/kb/en/server-status-variables/, `Handler_read_…`).
 ///
-/// One at a time: statements that skip locked rows look at more of them beside somebody who holds some.
+/// Serialized, because statements that skip locked rows examine more of them while another session holds locks.
 @Suite("Every statement of a request finds its rows by an index", .serialized)
 struct IndexUseTests {
     /// Fifty groups with a hundred files each, and as much of everything else.
     private struct Crowd: Sendable {
-        /// One for all tests, since each undoes what it does.
+        /// Shared by all tests, since each rolls back its changes.
         static let shared = Result { try Crowd() }
 
         let fixture: StoreFixture
@@ -92,8 +92,9 @@ struct IndexUseTests {
                 """)
         }
 
-        /// Rows that the server looks at for `body`, which is undone: the least of three times, since the server counts in
-        /// what it reads to open a table that it has closed for lack of room, beside many other tests.
+        /// Rows that the server examines for `body`, which is rolled back: the smallest of three results, because the
+        /// counters include the reads that reopen a table that the server closed for lack of room, beside many other
+        /// tests.
         func rowsRead(_ body: (inout StoreSession) throws -> Void) throws -> Int {
             var least = Int.max
             for _ in 0..<3 { least = min(least, try rowsReadOnce(body)) }
@@ -203,7 +204,7 @@ struct IndexUseTests {
             requestHash: hash)
         let commit = ticket.batch.batchUUID.commitID
         let recorded = IdentifiedCommit(requestHash: hash, masterVersion: MasterVersion(1), transferred: 1)
-        // Counting the members looks at what the device has staged in the group: 100 here.
+        // Counting the members examines the device's staged changes in the group: 100 here.
         try expect("join batch", 110) { _ = try $0.joinBatch(ticket, with: crowd.file, in: crowd.area, at: noon) }
         try expect("leave batch", 3) { try $0.leaveBatch(with: crowd.file, in: crowd.area) }
         try expect("record commit", 3) { try $0.record(recorded, as: commit, in: crowd.area, at: noon) }
@@ -295,7 +296,7 @@ struct IndexUseTests {
         let crowd = try Crowd.shared.get()
         let version = MasterVersion(1)
 
-        // 100 files and 100 staged changes, each looked at a few times; every table has 2,000 rows or more.
+        // 100 files and 100 staged changes, each examined a few times; every table has 2,000 rows or more.
         let counts = [
             try crowd.rowsRead { try $0.removeMember(crowd.user, from: crowd.groupID, as: version, at: noon) },
             try crowd.rowsRead { try $0.endGroup(crowd.groupID, as: version, at: noon) },
@@ -305,7 +306,7 @@ struct IndexUseTests {
         for count in counts { #expect(count < 1_800, "\(counts)") }
     }
 
-    @Test("Leaving a large group with other members examines the group's rows only")
+    @Test("Leaving a large group with other members examines only the group's rows")
     func departureOfOneOfMany() throws {
         let crowd = try Crowd.shared.get()
 
@@ -318,7 +319,7 @@ struct IndexUseTests {
         #expect(count < 1_800)
     }
 
-    @Test("Batches examine as many rows as they commit, each looked up a second time")
+    @Test("Batches examine as many rows as they commit, each of them twice")
     func batches() throws {
         let crowd = try Crowd.shared.get()
         let late = noon(plus: 10_000_000)

@@ -40,7 +40,7 @@ struct InvitationTests {
     }
 
     @Test(
-        "An invitation is read back with everything that was given, in any letter case [332]",
+        "An invitation is read back completely, in any letter case [332]",
         arguments: Permission.allCases)
     func readBack(permission: Permission) throws {
         let invitation = try invite(acceptors: 7, social: permission == .read, permission)
@@ -84,7 +84,7 @@ struct InvitationTests {
         #expect(try find(valid) != nil)
     }
 
-    @Test("Using one of two acceptances leaves one; the last one removes the invitation; a third is refused [332]")
+    @Test("The first of two acceptances leaves one, the last one removes the invitation, and a third is rejected [332]")
     func acceptances() throws {
         let invitation = try invite(acceptors: 2)
 
@@ -117,7 +117,7 @@ struct InvitationTests {
         #expect(try find(invitation) == nil)
     }
 
-    @Test("Of concurrent threads exactly one gets the last acceptance")
+    @Test("Exactly one of several concurrent threads gets the last acceptance")
     func lastAcceptanceRace() throws {
         for _ in 0..<5 {
             let invitation = try invite()
@@ -129,7 +129,7 @@ struct InvitationTests {
         }
     }
 
-    @Test("Even without the group's lock no more acceptances are used than there are")
+    @Test("Even without the group's lock, no more acceptances are used than exist")
     func acceptancesRaceUnlocked() throws {
         let invitation = try invite(acceptors: 3)
 
@@ -139,7 +139,7 @@ struct InvitationTests {
         #expect(outcomes.successes().filter { $0 }.count == 3)
     }
 
-    @Test("A group joined through an invitation is found again, until the member has left")
+    @Test("A group joined through an invitation is found again until the member has left")
     func joinedThrough() throws {
         let invitation = try invite()
         let guest = try fixture.addUser(.facebook)

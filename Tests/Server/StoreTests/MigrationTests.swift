@@ -54,7 +54,7 @@ struct MigrationTests {
         #expect(try migrate(as: "a third") == [])
     }
 
-    @Test("A migration that was applied with another text is detected by both commands")
+    @Test("Both commands detect that the text of an applied migration has changed")
     func alteredChecksum() throws {
         _ = try migrate()
         try execute("UPDATE schema_migrations SET checksum = REPEAT('x', 32) WHERE version = 1")
@@ -72,7 +72,7 @@ struct MigrationTests {
         #expect(throws: MigrationError.altered("initial")) { try migrate(as: "two") }
     }
 
-    @Test("A database that is newer than the program is refused")
+    @Test("A database newer than the program is rejected")
     func newerSchema() throws {
         _ = try migrate()
         try execute("INSERT INTO schema_migrations VALUES (4711, 'future', REPEAT('x', 32), UTC_TIMESTAMP())")
@@ -83,7 +83,7 @@ struct MigrationTests {
     @Test("A migration interrupted by a crash is completed by the next run")
     func crashInTheMiddle() throws {
         _ = try migrate()
-        // As if the process had died before the last tables and before it could record the step.
+        // As if the process had ended before it created the last tables and recorded the step.
         try execute("DROP TABLE outbox; DROP TABLE exchanged_codes; DELETE FROM schema_migrations")
         let names = Migration.all.map(\.name)
         #expect(throws: MigrationError.outdated(missing: names)) { try verify() }
@@ -93,7 +93,7 @@ struct MigrationTests {
         try execute("SELECT 1 FROM outbox, exchanged_codes")
     }
 
-    @Test("Of several processes that migrate at once one applies the migrations, and the result is correct")
+    @Test("If several processes migrate at once, one applies the migrations, and the result is correct")
     func race() throws {
         let outcomes = concurrently(4) { number in try migrate(as: "process \(number)") }
 
@@ -116,7 +116,7 @@ struct MigrationTests {
         "ascii_general_nopad_ci", "ascii_nopad_bin", "utf8mb4_general_nopad_ci", "utf8mb4_nopad_bin",
     ]
 
-    @Test("What the migrations' text says of columns is what the database has, and each text names its collation")
+    @Test("The database's columns match the text of the migrations, and each text column names its collation")
     func columns() throws {
         _ = try migrate()
         let actual = try schema()
@@ -147,12 +147,12 @@ struct MigrationTests {
     }
 
     @Test(
-        "A schema that a newer MariaDB made, or an older release of ours, is equalized; a second time changes nothing")
+        "A schema from a newer MariaDB, or from an older release of ours, is equalized; a second time changes nothing")
     func equalized() throws {
         var runner = try MigrationRunner(settings, leaseOwner: "me")
         _ = try runner.migrate(through: 22)
         let earlier = try schema()
-        // What MariaDB 11.8 takes where no collation is named.
+        // The default of MariaDB 11.8 if no collation is named.
         for (name, column) in earlier.columns where column.collation == "utf8mb4_general_ci" {
             let parts = name.split(separator: ".")
             let null = column.isNullable ? "NULL" : "NOT NULL"
@@ -186,7 +186,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("Columns that are missing, or other ones than expected, are named")
+    @Test("Columns that are missing or different are named")
     func differences() throws {
         _ = try migrate()
         try execute(

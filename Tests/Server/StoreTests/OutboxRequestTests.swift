@@ -57,7 +57,7 @@ struct OutboxRequestTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox WHERE request_id IS NULL") == 0)
     }
 
-    @Test("An id that is not nginx's is not stored, and does not fail the request", arguments: ["", "é", "a\u{7}"])
+    @Test("An id not in nginx's form is not stored, and does not fail the request", arguments: ["", "é", "a\u{7}"])
     func unusable(id: String) throws {
         let longest = String(repeating: "x", count: MetadataStore.maximumRequestIDLength)
         for id in [id, longest + "x", longest] {

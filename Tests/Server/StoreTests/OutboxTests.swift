@@ -14,7 +14,7 @@ struct OutboxTests {
 
     init() throws {
         fixture = try StoreFixture()
-        // The first user of an empty database.
+        // The first user in an empty database.
         #expect(try fixture.addUser() == owner.userID)
     }
 
@@ -30,7 +30,7 @@ struct OutboxTests {
         try store.transaction { try $0.leaseDue(by: worker, limit: limit, until: until, at: time) }
     }
 
-    @Test("Work is leased when it is due, the oldest first, with everything about it")
+    @Test("Due work is leased completely, the oldest first")
     func lease() throws {
         let late = try add("late", at: noon(plus: 1))
         let second = try add("second", at: noon)
@@ -50,7 +50,7 @@ struct OutboxTests {
         #expect(later.map(\.kind) == [.deleteObject, .writeWarningFile])
     }
 
-    @Test("Work that lacks what its kind needs is leased as such, and does not keep other work waiting")
+    @Test("Work that lacks data of its kind is leased as such, and does not delay other work")
     func incomplete() throws {
         var connection = try Connection(fixture.settings)
         try connection.executeScript(
@@ -74,7 +74,7 @@ struct OutboxTests {
         #expect(items.last?.work == .inStorage(.deleteObject(ObjectReference(objectID: "o")), of: owner))
     }
 
-    @Test("A lease excludes others until it expires; then the work is due again, with its attempts counted")
+    @Test("A lease excludes other workers until it expires; then the work is due again, with its attempts counted")
     func leaseRunsOut() throws {
         try add("o")
         let item = try #require(try lease(by: "one", until: noon(plus: 60)).first)
@@ -83,7 +83,7 @@ struct OutboxTests {
         let again = try #require(try lease(by: "two", at: noon(plus: 60)).first)
         #expect(again.id == item.id)
         #expect(again.attempts == 1)
-        // The first worker has lost it.
+        // The first worker has lost its lease.
         #expect(try !store.transaction { try $0.complete(item.id, by: "one") })
         #expect(try !store.transaction { try $0.renewLease(of: item.id, by: "one", until: noon(plus: 999)) })
         #expect(try store.transaction { try $0.complete(item.id, by: "two") })
@@ -116,13 +116,13 @@ struct OutboxTests {
         let third = try #require(try lease(by: "w", at: noon(plus: 6)).first)
         let lost = try store.transaction { try $0.complete(third, by: "another", at: noon(plus: 7)) }
         #expect(lost == .lostBefore)
-        #expect(try lease(by: "w", at: noon(plus: 8)).isEmpty, "the lease is not the other worker's to end")
+        #expect(try lease(by: "w", at: noon(plus: 8)).isEmpty, "another worker cannot end the lease")
         let end = try store.transaction { try $0.complete(third, by: "w", at: noon(plus: 8)) }
         #expect(end == .asAsked)
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("An upload waits for the removal of its owner, and then fails")
+    @Test("An upload waits while its owner is removed, and then fails")
     func intentOfNobody() throws {
         let gone = OwningUser(userID: UserID(4_711), storageType: .google)
 
@@ -138,7 +138,7 @@ struct OutboxTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("A lease is renewed by its holder only, also twice within a second")
+    @Test("Only its holder can renew a lease, even twice within a second")
     func renewal() throws {
         let item = try store.transaction { session in
             try session.addIntent(
@@ -156,7 +156,7 @@ struct OutboxTests {
         let leased = try lease(by: "w", at: noon(plus: 100))
         #expect(leased.map(\.objectID) == ["o"])
         #expect(leased.map(\.objectNames) == [["n"]])
-        #expect(try !renew("upload"), "the work was taken over")
+        #expect(try !renew("upload"), "another worker has taken over the work")
     }
 
     @Test("An abandoned intent is due at once; a completed one is removed")
@@ -181,7 +181,7 @@ struct OutboxTests {
         #expect(due.map(\.objectID) == [nil])
     }
 
-    @Test("Postponed work is due at its time, and an overlong reason does not prevent that")
+    @Test("Postponed work is due at its time, even if its reason is too long")
     func postponed() throws {
         try add("o")
         let item = try #require(try lease(by: "w").first)
@@ -198,7 +198,7 @@ struct OutboxTests {
         #expect(try fixture.count("SELECT CHAR_LENGTH(last_error) FROM outbox") == 255)
     }
 
-    @Test("However many workers lease at once, every row is done exactly once")
+    @Test("Any number of concurrent workers process every row exactly once")
     func manyWorkers() throws {
         for number in 0..<200 { try add("object \(number)") }
 
@@ -231,7 +231,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("The statistics count due work, and since when it is due")
+    @Test("The statistics count due work, and report since when it has been due")
     func statistics() throws {
         #expect(try store.withSession { try $0.outboxStatistics(at: noon) } == (due: 0, oldest: nil))
         try add("a")
@@ -242,9 +242,9 @@ struct OutboxTests {
         #expect(statistics.oldest == noon)
     }
 
-    // MARK: Objects that somebody refers to
+    // MARK: Referenced objects
 
-    @Test("An object is referred to by a committed file, by a staged change, and by nothing else")
+    @Test("Only a committed file or a staged change refers to an object")
     func isReferenced() throws {
         let member = try fixture.addOwner()
         let storage = try #require(try member.owningUser())
@@ -263,10 +263,10 @@ struct OutboxTests {
         try member.stage(.deletion(of: file, version: 0))
         try member.commit()
         #expect(try !isReferenced("committed", storage))
-        #expect(try isReferenced("staged", storage), "it was committed with the rest")
+        #expect(try isReferenced("staged", storage), "it was committed with the other changes")
     }
 
-    @Test("While a deletion checks an object it cannot be adopted, in either order")
+    @Test("An object cannot be adopted while a deletion checks it, whichever comes first")
     func decisionAndAdoptionExclude() throws {
         let member = try fixture.addOwner()
         let storage = try #require(try member.owningUser())
@@ -286,7 +286,7 @@ struct OutboxTests {
                 }
                 return try store.transaction { try !$0.isReferenced(object, of: storage) }
             }
-            // Both is the only outcome that loses data.
+            // Only success of both would lose data.
             #expect(outcomes.failures().map { "\($0)" } == [])
             #expect(outcomes.successes() != [true, true])
         }

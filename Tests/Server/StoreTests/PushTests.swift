@@ -30,7 +30,7 @@ struct PushTests {
     private static let device = DeviceUUID("0A0A0A0A-0000-4000-8000-000000000001")!
     private static let other = DeviceUUID("0A0A0A0A-0000-4000-8000-000000000002")!
 
-    @Test("A token belongs to one device, and a device has one token: the last registration counts")
+    @Test("A token belongs to one device, and a device has one token: the latest registration counts")
     func unique() throws {
         let (alice, bob) = (try fixture.addUser(), try fixture.addUser())
         try register("a", of: alice, on: Self.device)
@@ -66,7 +66,7 @@ struct PushTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM push_registrations") == 0)
     }
 
-    @Test("Removing a user removes the registrations and leaves the topic to be removed")
+    @Test("Removing a user deletes the registrations, and schedules the topic's deletion")
     func removedUser() throws {
         let alice = try fixture.addUser()
         try store.transaction { try $0.storePushTopic("arn:t", of: alice) }
@@ -97,7 +97,7 @@ struct PushTests {
 
 extension PushTests {
     @Test(
-        "A push for a group becomes one row per device and topic of the others, once, and is whoever's it was no more")
+        "A group push yields one row per device and topic of the other members, once; changes of ownership count")
     func fanOut() throws {
         let (alice, bob, carol) = (try fixture.addUser(), try fixture.addUser(), try fixture.addUser())
         let group = try fixture.addGroup(of: alice, name: "G")
@@ -122,21 +122,21 @@ extension PushTests {
         #expect(parts.filter { $0.userID == bob }.count == 2)
         #expect(parts.filter { $0.userID == carol }.map(\.push?.target) == [.topic])
         guard case .device(let id)? = parts.first(where: { $0.userID == bob })?.push?.target else {
-            Issue.record("no device of Bob's")
+            Issue.record("not a device of Bob")
             return
         }
         let found: (UserID) throws -> PushRegistration? = { user in
             try store.withSession { try $0.pushRegistration(id, of: user, memberOf: groupID) }
         }
         #expect(try found(bob)?.token.hasPrefix("b") == true)
-        #expect(try found(carol) == nil, "the device is somebody else's")
+        #expect(try found(carol) == nil, "the device belongs to another user")
         try execute("DELETE FROM memberships WHERE user_id = \(bob.rawValue)")
         #expect(try found(bob) == nil, "Bob has left")
         let topic: () throws -> String? = { try store.withSession { try $0.pushTopic(of: carol, memberOf: groupID) } }
         #expect(try topic() == "arn:c")
         try execute("DELETE FROM memberships WHERE user_id = \(carol.rawValue)")
         #expect(try topic() == nil, "Carol has left")
-        // Whoever is in another group with the sender has still left this one.
+        // A member of another group with the sender has still left this one.
         let other = try #require(
             try fixture.membership(of: alice, in: try fixture.addGroup(of: alice, name: "H"))
         ).groupID

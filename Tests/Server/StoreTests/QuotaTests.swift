@@ -34,7 +34,7 @@ struct QuotaTests {
         #expect(try use("alice", .invitationsPerHour) == .granted)
     }
 
-    @Test("After the hour the next use begins a new one, and housekeeping removes expired ones")
+    @Test("After the hour the next use begins a new one, and housekeeping deletes expired ones")
     func nextHour() throws {
         for _ in 1...4 { _ = try use() }
         _ = try use("bob")
@@ -74,7 +74,7 @@ struct QuotaTests {
         #expect(try outcomes.filter { try $0.get() }.count == 3)
     }
 
-    @Test("Staged changes are counted with the bytes of their metadata, also when staged again")
+    @Test("Staged changes are counted with the bytes of their metadata, even if they are staged again")
     func staged() throws {
         let alice = try fixture.addOwner()
         var change = StagedChange(fileUUID: FileUUID("F0F0F0F0-0000-4000-8000-000000000001")!, kind: .deletion)
@@ -91,7 +91,7 @@ struct QuotaTests {
         #expect(try size() == (0, 0))
     }
 
-    @Test("Invitations count until they expire, those of others do not")
+    @Test("Invitations count until they expire, and those of others do not count")
     func openInvitations() throws {
         let alice = try fixture.addOwner()
         let bob = try fixture.addOwner()

@@ -35,7 +35,7 @@ struct RefreshLeaseTests {
         #expect(try !take("one", UserID(4_711)))
     }
 
-    @Test("Of many at once exactly one gets it")
+    @Test("Exactly one of many concurrent requests obtains the lease")
     func race() async throws {
         for _ in 0..<5 {
             let bob = try fixture.addUser()
@@ -54,12 +54,12 @@ struct RefreshLeaseTests {
 
         try await eventually("the lease has ended", within: .seconds(10)) { try take("next") }
 
-        // The dead one, back again, does not end what is no longer its own.
+        // The dead holder returns, and must not end another holder's lease.
         try store.transaction { try $0.endRefreshLease(of: alice, for: "dead") }
         #expect(try !take("third"))
     }
 
-    @Test("A notification is new once, and its id is removed in the end")
+    @Test("A notification is new once, and its id is eventually deleted")
     func notices() throws {
         let hash = [UInt8](repeating: 7, count: 32)
         #expect(try store.transaction { try $0.noteAppleNotice(hash, at: noon) })

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Replaced versions whose objects wait for their deletion")
+@Suite("Replaced versions whose objects await deletion")
 struct ReplacedVersionTests {
     private let fixture: StoreFixture
     private let owner: Member
@@ -34,14 +34,14 @@ struct ReplacedVersionTests {
         try store.transaction { try $0.leaseDue(by: "jobs", limit: 8, until: noon(plus: 600), at: time) }
     }
 
-    @Test("An earlier version is found with its contents, until its deletion is done")
+    @Test("An earlier version is found with its contents until its deletion is done")
     func found() throws {
         let found = try #require(try replaced(0))
 
         #expect(found.fileVersion == .first && found.objectID == "old")
         #expect(found.owningUser == storage && found.fileUUID == file)
         #expect(found.checkSum == CheckSum("b10a8db164e0754105b7a99be72e3fe5") && found.sizeBytes == 11)
-        #expect(try replaced(1) == nil && replaced(2) == nil, "these wait for nothing")
+        #expect(try replaced(1) == nil && replaced(2) == nil, "these await no deletion")
         #expect(try replaced(0, in: SharingGroupID(owner.area.groupID.rawValue + 1)) == nil)
         #expect(try leased(at: noon(plus: 59)).isEmpty)
         let deletion = try #require(try leased(at: noon(plus: 60)).first)
@@ -50,7 +50,7 @@ struct ReplacedVersionTests {
         #expect(try replaced(0) == nil)
     }
 
-    @Test("An upload of the same version does not get the name of an object that waits; others do")
+    @Test("An upload of the same version does not get the name of an object that awaits deletion; others do")
     func names() throws {
         func isTaken(_ version: Int) throws -> Bool {
             try store.withSession { session in

@@ -15,7 +15,7 @@ struct ResumableUploadTests {
         owner = try fixture.addOwner()
     }
 
-    /// Begins the same upload, which then lasts for a hundred seconds.
+    /// Begins the same upload, which is then valid for a hundred seconds.
     private func begin(_ upload: UploadUUID, at time: WireDate) throws -> UploadUUID {
         try store.transaction { session in
             try session.beginUpload(
@@ -26,7 +26,7 @@ struct ResumableUploadTests {
         }
     }
 
-    @Test("An upload that is begun twice is the same one, unless the first has expired")
+    @Test("An upload begun twice is the same one, unless the first has expired")
     func begunTwice() throws {
         let uploads = ["0b5e2a1c-9d5c-4d3a-8f4e-0a1b2c3d4e51", "0b5e2a1c-9d5c-4d3a-8f4e-0a1b2c3d4e52"].map {
             UploadUUID($0)!
@@ -37,7 +37,7 @@ struct ResumableUploadTests {
         #expect(try begin(uploads[1], at: noon(plus: 100)) == uploads[1])
     }
 
-    /// Begins an upload of which a storage has something, by its session, until `end`.
+    /// Begins an upload whose session has left data in a storage, and continues until `end`.
     /// - Returns: the record of it in the outbox.
     private func beginInStorage(_ upload: UploadUUID, of owner: Member) throws -> OutboxID {
         let storage = try owner.owningUser()!
@@ -72,7 +72,7 @@ struct ResumableUploadTests {
     }
 
     @Test(
-        "What is begun at S3 is known until it has been ended there, and out of sight of the client",
+        "An upload begun at S3 stays on record until it has been ended there, but hidden from the client",
         arguments: End.allCases)
     private func begunAtS3(end: End) throws {
         let owner = try fixture.addOwner(.s3)
@@ -90,11 +90,11 @@ struct ResumableUploadTests {
 
         #expect(try remains(of: intent, in: owner)?.progress.session == [7])
         if end != .expired {
-            #expect(try !store.transaction { try $0.record(.none, of: first, by: "writer") }, "a request that goes on")
+            #expect(try !store.transaction { try $0.record(.none, of: first, by: "writer") }, "a request still runs")
         }
         let isVisible = try store.withSession { try $0.resumableUpload(first, of: owner.user, on: device, at: later) }
         #expect(isVisible == nil)
-        // The same upload can begin anew meanwhile.
+        // Meanwhile the same upload can begin again.
         if end != .ownerRemoved {
             let again = try store.transaction { session in
                 try session.beginUpload(
@@ -108,7 +108,7 @@ struct ResumableUploadTests {
         #expect(try remains(of: intent, in: owner) == nil)
     }
 
-    @Test("Elsewhere an upload that was abandoned is forgotten at once")
+    @Test("At other providers an abandoned upload is forgotten at once")
     func begunElsewhere() throws {
         let intent = try beginInStorage(first, of: owner)
         #expect(try store.transaction { try $0.abandonUpload(first, of: owner.user, on: device, at: noon) })

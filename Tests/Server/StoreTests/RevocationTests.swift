@@ -104,12 +104,12 @@ struct RevocationTests {
         #expect(try #require(try lease(at: noon(plus: 60)).first).attempts == 1)
         #expect(try begin(item))
         #expect(try store.transaction { try $0.complete(item.id, by: "w") })
-        // Told: whoever meant to keep the grant learns that it is gone, whoever did not need not care.
+        // Users who wanted to keep the grant learn that it is gone; for others this makes no difference.
         #expect(try !cancel(keeping: true))
         #expect(try cancel(keeping: false))
     }
 
-    @Test("A worker that dies during the call delays a returning account, but not for ever")
+    @Test("A worker that dies during the call delays a returning account, but not indefinitely")
     func deadWorker() async throws {
         let alice = try addUser()
         try remove(alice)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Privileges of each role in the database")
 struct RoleRightsTests {
-    /// A database with an account for each role, which has the rights of ``RoleRights``.
+    /// A database with an account for each role, which has the rights in ``RoleRights``.
     private struct Accounts {
         let fixture: StoreFixture
         let settings: [ServerRole: ConnectionSettings]
@@ -43,7 +43,7 @@ struct RoleRightsTests {
         }
     }
 
-    /// Of tables that have no user.
+    /// For tables without a user column.
     private static let columns = [
         "schema_migrations": "name", "schema_lease": "owner", "sharing_groups": "name", "memberships": "permission",
         "invitations": "permission", "files": "mime_type", "exchanged_codes": "lease_owner", "quota_windows": "uses",
@@ -57,13 +57,13 @@ struct RoleRightsTests {
         } catch .accessDenied {
             return true
         } catch {
-            // Another mistake of the statement is found only by whoever may run it.
+            // Other mistakes of the statement are found only if the account may run it.
             return false
         }
         return false
     }
 
-    @Test("Every table of the schema has its row")
+    @Test("Every table of the schema has a row")
     func tables() throws {
         let fixture = try StoreFixture(connections: 1)
         var connection = try Connection(fixture.settings)
@@ -76,7 +76,7 @@ struct RoleRightsTests {
         #expect(RoleRights.tables.count == tables.count)
     }
 
-    @Test("An account gets its role's privileges and loses others; then nothing is left to do")
+    @Test("An account gets its role's privileges and loses others; then nothing remains to be done")
     func settle() throws {
         let accounts = try Accounts()
         var administrator = try Connection(accounts.fixture.settings)
@@ -91,14 +91,14 @@ struct RoleRightsTests {
 
             #expect(try accounts.rights(role).areExact)
             #expect(try !accounts.rights(role).settle(as: accounts.fixture.settings))
-            // Where only something is too much, too.
+            // Also where only an excess exists.
             try administrator.executeScript("GRANT DELETE ON schema_lease TO \(user)@localhost")
             #expect(try accounts.rights(role).settle(as: accounts.fixture.settings))
             #expect(try accounts.rights(role).areExact)
         }
     }
 
-    @Test("Privileges beyond the database's tables are reported and kept: somebody else granted them")
+    @Test("Privileges outside the database's tables are reported and kept, because others granted them")
     func wider() throws {
         let accounts = try Accounts()
         let settings = try #require(accounts.settings[.jobs])
@@ -123,7 +123,7 @@ struct RoleRightsTests {
         #expect(try !rights.settle(as: accounts.fixture.settings))
     }
 
-    @Test("Each role is allowed what the table says, and denied everything else", arguments: ServerRole.allCases)
+    @Test("Each role has exactly the rights in the table", arguments: ServerRole.allCases)
     func enforced(role: ServerRole) throws {
         let accounts = try Accounts()
         let settings = try #require(accounts.settings[role])
@@ -133,7 +133,7 @@ struct RoleRightsTests {
         for table in RoleRights.tables {
             let allowed = RoleRights.rights(of: role, to: table)
             for right in TableRight.allCases {
-                // Statements that change rows read them, too.
+                // Statements that change rows also read them.
                 let isAllowed = allowed.contains(right) && allowed.contains(.select)
                 #expect(
                     try isDenied(Self.statement(right, table), to: &connection) == !isAllowed,
@@ -143,7 +143,7 @@ struct RoleRightsTests {
     }
 
     @Test(
-        "What no role of a hostile process could do",
+        "Actions that no role of a hostile process can perform",
         arguments: [
             (ServerRole.jobs, "INSERT INTO invitations SELECT * FROM invitations WHERE FALSE"),
             (.jobs, "UPDATE memberships SET permission = 'admin'"),

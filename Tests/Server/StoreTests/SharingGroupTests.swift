@@ -30,7 +30,7 @@ struct SharingGroupTests {
         #expect(try fixture.membership(of: fixture.addUser(), in: group) == nil)
     }
 
-    @Test("A group is found in any letter case and keeps its creator's; a second one of that UUID is rejected [331]")
+    @Test("A group is found in any letter case and keeps its creator's; a second one with that UUID is rejected [331]")
     func letterCase() throws {
         let user = try fixture.addUser()
         try store.transaction { session in
@@ -47,7 +47,7 @@ struct SharingGroupTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM memberships") == 1)
     }
 
-    @Test("A deleted group has no members any more")
+    @Test("A deleted group no longer has members")
     func deletedGroup() throws {
         let owner = try fixture.addOwner()
         var connection = try Connection(fixture.settings)
@@ -77,13 +77,13 @@ struct SharingGroupTests {
         #expect(try fixture.membership(of: guest.user, in: owner.group)?.permission == .write)
     }
 
-    @Test("New files go to a member's own storage, or to the inviter's owner's, or nowhere once that has left")
+    @Test("New files go to a member's own storage, or to the inviter's owner's, or nowhere after the owner has left")
     func effectiveOwner() throws {
         let owner = try fixture.addOwner(.dropbox)
         let guest = try fixture.addGuest(of: owner)
         let fellow = try fixture.addUser(.google)
         try store.transaction { session in
-            // Even if another owner stands in the row, an owning account uses its own storage.
+            // An owning account uses its own storage, even if the row names another owner.
             try session.addMember(
                 fellow, to: owner.area.groupID, permission: .write, owningUserID: owner.user, invitation: nil, at: noon)
         }
@@ -162,7 +162,7 @@ struct SharingGroupTests {
     }
 
     @Test(
-        "An advance from any other version than the current one is refused and changes nothing [327]",
+        "An advance from any version but the current one is rejected and changes nothing [327]",
         arguments: [-1, 1, 99])
     func staleMasterVersion(version: Int64) throws {
         let group = try fixture.addOwner().area.groupID
@@ -171,14 +171,14 @@ struct SharingGroupTests {
         #expect(try fixture.masterVersion(of: group) == 0)
     }
 
-    @Test("Of threads that advance from the same version exactly one wins, and the others learn the new version")
+    @Test("If threads advance from the same version, exactly one succeeds, and the others learn the new version")
     func advanceRace() throws {
         let owner = try fixture.addOwner()
         let group = owner.area.groupID
 
         let outcomes = concurrently(8) { _ in
             try store.transaction { session in
-                // An earlier read must not make anybody believe in the version of its snapshot.
+                // The version in the snapshot of an earlier read must not count.
                 _ = try session.membership(of: owner.user, in: owner.group)
                 return try session.advanceMasterVersion(of: group, from: MasterVersion(0))
             }
@@ -208,7 +208,7 @@ struct SharingGroupTests {
         #expect(outcomes.successes().flatMap { $0 }.sorted() == Array(1...60))
     }
 
-    @Test("While a version is locked shared it cannot be advanced, but others may lock it, too")
+    @Test("While a version is locked shared it cannot be advanced, but others may also lock it")
     func lockMasterVersionShared() throws {
         let group = try fixture.addOwner().area.groupID
         var impatient = fixture.settings

@@ -18,7 +18,7 @@ struct StagingTests {
         storage = OwningUser(userID: owner.user, storageType: .google)
     }
 
-    @Test("A staged upload is read back with every field, given or not [333] [335]")
+    @Test("A staged upload is read back with every field, present or absent [333] [335]")
     func everyField() throws {
         let file = someFile()
         var change = StagedChange.upload(of: file, version: 0, object: "o1", owner: storage, metaData: (0, "{\"ü\":1}"))
@@ -27,7 +27,7 @@ struct StagingTests {
         #expect(try owner.staged() == [change])
         #expect(try store.withSession { try $0.stagedChange(of: file, in: owner.area) } == change)
 
-        // Cleared again, field by field that may be absent.
+        // Without each optional field, one at a time.
         change.appMetaData = nil
         change.appMetaDataVersion = nil
         change.fileGroupUUID = nil
@@ -40,7 +40,7 @@ struct StagingTests {
         #expect(try owner.staged() == [change])
     }
 
-    @Test("Changes of metadata and deletions have no content [333]")
+    @Test("Metadata changes and deletions have no content [333]")
     func withoutContent() throws {
         let changes = [StagedChange.metaData(of: someFile(), version: 3), .deletion(of: someFile(), version: 2)]
         for change in changes { try owner.stage(change) }
@@ -76,7 +76,7 @@ struct StagingTests {
         }
     }
 
-    @Test("A listing contains one user's changes on one device in one group only [333]")
+    @Test("A listing contains only one user's changes on one device in one group [333]")
     func areas() throws {
         let otherDevice = try fixture.member(owner.user, of: owner.group)
         let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
@@ -99,7 +99,7 @@ struct StagingTests {
         #expect(try areas.map { try $0.staged().count } == [1, 2, 2, 2])
     }
 
-    @Test("Claiming returns the previously staged change; a claim that is rolled back leaves no trace")
+    @Test("A claim returns the previously staged change; a claim that is rolled back leaves no trace")
     func claim() throws {
         let file = someFile()
         let first = StagedChange.upload(of: file, version: 0, object: "first", owner: storage)
@@ -118,7 +118,7 @@ struct StagingTests {
         #expect(try owner.staged().map(\.kind) == [.deletion])
     }
 
-    @Test("Of requests that stage the same file at once, each sees what the previous one staged")
+    @Test("If several requests stage the same file at once, each sees what the previous one staged")
     func twins() throws {
         for _ in 0..<5 {
             let file = someFile()
@@ -129,7 +129,7 @@ struct StagingTests {
             }
 
             #expect(outcomes.failures().isEmpty)
-            // A chain: one begins, and everybody else replaces another's object.
+            // A chain: one begins, and each of the others replaces another's object.
             let replaced = outcomes.successes()
             #expect(replaced.filter { $0 == nil }.count == 1)
             #expect(Set(replaced).count == 6)
@@ -138,7 +138,7 @@ struct StagingTests {
         }
     }
 
-    @Test("The first staging writes only where nothing was staged, in any letter case of the file's UUID")
+    @Test("The first staging writes only if nothing is staged, in any letter case of the file's UUID")
     func stageFirst() throws {
         let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
         let first = StagedChange.upload(of: file, version: 0, object: "first", owner: storage)
@@ -154,7 +154,7 @@ struct StagingTests {
     func differentFiles() throws {
         var settings = fixture.settings
         settings.lockWaitTimeout = .seconds(3)
-        // Without a second attempt: any deadlock or lock timeout is an error here.
+        // Without retries: any deadlock or lock timeout is an error here.
         let pool = ConnectionPool(settings: settings, maximumConnections: 8, leaseTimeout: .seconds(10))
         let single = MetadataStore(pool: pool, pause: { _ in Issue.record("an attempt was repeated") })
         single.open()
@@ -187,7 +187,7 @@ struct StagingTests {
         try store.transaction { session in
             _ = try session.lockMasterVersionShared(of: owner.area.groupID)
             _ = try session.claimStaging(of: someFile(), in: owner.area, at: noon)
-            // On another connection; it would wait here for its lock timeout.
+            // Uses another connection; blocking would end in its lock timeout.
             for _ in 0..<10 {
                 try owner.stage(.upload(of: someFile(), version: 0, object: "o", owner: storage))
             }
@@ -201,7 +201,7 @@ struct StagingTests {
         try store.transaction { try $0.withdrawAbandoned(stagedBefore: time, limit: limit, at: noon(plus: 500)) }
     }
 
-    @Test("Changes without a commit are withdrawn once they are old, and their objects are deleted")
+    @Test("Uncommitted changes are withdrawn once they are old, and their objects are deleted")
     func abandoned() throws {
         try owner.stage(.upload(of: someFile(), version: 0, object: "old", owner: storage), at: noon)
         try owner.stage(.metaData(of: someFile(), version: 0), at: noon)
@@ -215,7 +215,7 @@ struct StagingTests {
         #expect(try owner.objectsToDelete() == ["old"])
     }
 
-    @Test("Withdrawing processes a bounded number of changes, and skips those that are being staged")
+    @Test("A withdrawal processes a bounded number of changes, and skips those that are being staged")
     func abandonedBounds() throws {
         let files = (0..<4).map { _ in someFile() }
         for file in files { try owner.stage(.metaData(of: file, version: 0)) }
@@ -241,7 +241,7 @@ struct StagingTests {
         }
         #expect(try withdraw() == 0)
 
-        // As the other node's transaction leaves it: what was staged meanwhile is not part of it.
+        // The result of the other node's transaction, which excludes changes staged meanwhile.
         _ = try store.transaction { session in
             try session.execute("DELETE FROM memberships WHERE user_id = ?", [.int(guest.area.userID.rawValue)])
         }

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Store
 
-/// An empty, migrated database of a test's own, with a store over it, and short words for what tests need.
+/// The test's own empty, migrated database, with a store over it, and shortcuts for common steps.
 struct StoreFixture: Sendable {
     let settings: ConnectionSettings
     let store: MetadataStore
@@ -22,7 +22,7 @@ struct StoreFixture: Sendable {
         store.open()
     }
 
-    /// Every row of every table that holds users' data, as one comparable value.
+    /// Every row of every table with users' data, as one comparable value.
     func contents() throws -> [String: Int64] {
         var connection = try Connection(settings)
         var sums: [String: Int64] = [:]
@@ -35,7 +35,7 @@ struct StoreFixture: Sendable {
         return sums
     }
 
-    /// Number of rows that a query counts.
+    /// The number of rows that a query counts.
     func count(_ sql: StaticString, _ values: [Value] = []) throws -> Int {
         var connection = try Connection(settings)
         var count = -1
@@ -45,7 +45,7 @@ struct StoreFixture: Sendable {
         return count
     }
 
-    // MARK: People and groups
+    // MARK: Users and groups
 
     func addUser(_ type: AccountType = .google, _ name: String = "Somebody") throws -> UserID {
         try store.transaction { session in
@@ -105,7 +105,7 @@ struct Member: Sendable {
 
     func owningUser() throws -> OwningUser? { try fixture.membership(of: user, in: group)?.owningUser }
 
-    /// Stages `change` the way UploadFile does; what it replaces is returned.
+    /// Stages `change` as UploadFile does, and returns the replaced change.
     @discardableResult
     func stage(_ change: StagedChange, at time: WireDate = noon) throws -> StagedChange? {
         try store.transaction { session in
@@ -117,7 +117,7 @@ struct Member: Sendable {
         }
     }
 
-    /// Commits everything staged, from the current master version.
+    /// Commits everything that is staged, from the current master version.
     @discardableResult
     func commit(keepingReplacedFor graceSeconds: Int64 = 0) throws -> Int32 {
         try store.transaction { session in
@@ -144,7 +144,7 @@ struct Member: Sendable {
 
     func staged() throws -> [StagedChange] { try store.withSession { try $0.stagedChanges(in: area) } }
 
-    /// Objects that the outbox is to delete.
+    /// Objects that the outbox is due to delete.
     func objectsToDelete() throws -> Set<String> {
         var connection = try Connection(fixture.settings)
         var objects: Set<String> = []
@@ -156,7 +156,7 @@ struct Member: Sendable {
 }
 
 extension StagedChange {
-    /// A staged file version with everything that one has.
+    /// A staged file version with all properties.
     static func upload(
         of file: FileUUID, version: Int32, object: String, owner: OwningUser, kind: Kind = .upload,
         metaData: (version: Int32, contents: String)? = nil
@@ -192,13 +192,13 @@ extension StagedChange {
 
 func someFile() -> FileUUID { FileUUID(UUID().uuidString)! }
 
-/// An arbitrary moment at which tests happen.
+/// The fixed time of all tests.
 let noon = WireDate(secondsSince1970: 1_800_000_000)
 
-/// The moment so many seconds after noon.
+/// The time `seconds` after noon.
 func noon(plus seconds: Int64) -> WireDate { WireDate(secondsSince1970: noon.secondsSince1970 + seconds) }
 
-/// What leased work of one kind or another is about.
+/// The subject of leased work, by kind.
 extension OutboxItem {
     var objectID: String? {
         switch work {

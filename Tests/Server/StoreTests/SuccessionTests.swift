@@ -3,7 +3,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Promotion when a group has lost its admin")
+@Suite("Promotion after a group has lost its admin")
 struct SuccessionTests {
     private func member(
         _ number: Int64, _ type: AccountType = .google, _ permission: Permission = .read, joined: Int64 = 0
@@ -16,7 +16,7 @@ struct SuccessionTests {
         #expect(Succession.among([]) == .groupEnds)
     }
 
-    @Test("While there is an admin, with storage or without, nothing happens")
+    @Test("While the group has an admin, with storage or without, nothing happens")
     func admin() {
         #expect(Succession.among([member(1), member(2, .google, .admin)]) == .unnecessary)
         #expect(Succession.among([member(1), member(2, .facebook, .admin)]) == .unnecessary)
@@ -37,7 +37,7 @@ struct SuccessionTests {
         }
     }
 
-    @Test("Among those without storage only the time of membership counts")
+    @Test("Among members without storage only the time of membership counts")
     func nobodyWithStorage() {
         let members = [
             member(1, .facebook, .write, joined: 2), member(2, .appleSignIn, .read, joined: 1),

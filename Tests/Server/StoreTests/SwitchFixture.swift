@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-/// A person in a database of their own who switches accounts.
+/// A user in a separate database who switches accounts.
 struct SwitchFixture {
     let fixture: StoreFixture
     let alice: Member
@@ -19,7 +19,7 @@ struct SwitchFixture {
         get throws { try #require(try fixture.store.withSession { try $0.user(alice.user) }) }
     }
 
-    /// Proposes a switch to a new account, of Dropbox unless given.
+    /// Proposes a switch to a new account, by default at Dropbox.
     func propose(to id: String = "next", _ accountType: AccountType = .dropbox, folder: String? = nil) throws
         -> AccountSwitchID
     {
@@ -40,13 +40,13 @@ struct SwitchFixture {
         }
     }
 
-    /// The way into Alice's present account, as a confirmation gets it.
+    /// Access to Alice's present account, as a confirmation receives it.
     func formerAccount() throws -> RequestedMove {
         let row = try #require(try fixture.store.withSession { try $0.credentialRow(of: alice.user) })
         return RequestedMove(former: FormerAccount(credentials: [9], version: row.version))
     }
 
-    /// Adds `count` files of Alice's to her group, each with an object.
+    /// Adds `count` of Alice's files to her group, each with an object.
     func addFiles(_ count: Int) throws {
         var connection = try Connection(fixture.settings)
         _ = try connection.execute(

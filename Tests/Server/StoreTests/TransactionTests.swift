@@ -25,14 +25,14 @@ struct TransactionTests {
         try store.check()
     }
 
-    @Test("A refused change is one that the server does not take, and no connection that has ended")
+    @Test("Only a change that the server rejects counts as refused, not a lost connection")
     func refusals() throws {
         func isRefusal(_ code: UInt32) -> Bool {
             WriteRecord.isRefusal(.unavailable(code: code, message: ""))
         }
         for code: UInt32 in [1_290, 1_792, 1_036, 1_836, 1_874, 1_021, 1_114, 1_026, 1_030] {
             #expect(isRefusal(code), "\(code)")
-            // As the server really answers, though for no reason.
+            // The server's real reply, although without its cause.
             let fixture = try StoreFixture(connections: 1)
             #expect(throws: StoreError.self) {
                 try fixture.store.repeatedStatement { session in
@@ -67,7 +67,7 @@ struct TransactionTests {
         let fixture = try StoreFixture()
         let users = [try fixture.addUser(), try fixture.addUser()]
         let counts = Counters()
-        // Both hold one row before either asks for the other: a deadlock, in the first attempt of both.
+        // Each locks one row before it requests the other one: both first attempts meet in a deadlock.
         let meeting = [DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)]
 
         let outcomes = concurrently(2) { number in
@@ -87,8 +87,8 @@ struct TransactionTests {
         #expect(outcomes.failures().isEmpty)
         #expect(counts.value >= 3)
         let credentials = try users.map { user in try fixture.store.withSession { try $0.credentials(of: user) } }
-        #expect(credentials[0]?.record == credentials[1]?.record, "one ran after the other")
-        #expect(credentials.map { $0?.version } == [2, 2], "what was undone left nothing")
+        #expect(credentials[0]?.record == credentials[1]?.record, "they ran one after the other")
+        #expect(credentials.map { $0?.version } == [2, 2], "the rolled back attempt left nothing")
     }
 
     @Test("A transaction that always conflicts fails with contention after a bounded number of attempts")
@@ -140,7 +140,7 @@ struct TransactionTests {
         #expect(attempts.value == 1)
     }
 
-    @Test("When all connections stay in use the store is busy, and nothing was done")
+    @Test("If all connections stay in use, the store is busy, and nothing is changed")
     func busy() throws {
         let fixture = try StoreFixture()
         let pool = ConnectionPool(settings: fixture.settings, maximumConnections: 1, leaseTimeout: .milliseconds(20))
@@ -166,7 +166,7 @@ struct TransactionTests {
             try session.addUser(.google, "me", displayName: "", cloudFolderName: nil, at: noon)
         }
 
-        // In the middle of a transaction: whoever holds the session learns of it, and nothing was changed.
+        // In the middle of a transaction: the holder of the session gets the error, and nothing is changed.
         #expect {
             try store.transaction { session in
                 _ = try session.storeCredentials([1], of: user)
@@ -206,7 +206,7 @@ private final class Counters: Sendable {
 }
 
 extension Error {
-    /// Whether this says that the database cannot be reached.
+    /// Whether the error means that the database cannot be reached.
     fileprivate var isUnavailable: Bool {
         guard case .unavailable? = self as? StoreError else { return false }
         return true

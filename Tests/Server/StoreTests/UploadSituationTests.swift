@@ -27,7 +27,7 @@ struct UploadSituationTests {
         }
     }
 
-    @Test("For a new file there is only the membership, the same as queried by itself")
+    @Test("For a new file only the membership exists, the same as if queried separately")
     func newFile() throws {
         let guest = try fixture.addGuest(of: owner)
 
@@ -41,7 +41,7 @@ struct UploadSituationTests {
         }
     }
 
-    @Test("A sharing user whose owner has left has none")
+    @Test("A sharing user whose owner has left has no storage")
     func ownerGone() throws {
         let guest = try fixture.addGuest(of: owner)
         var connection = try Connection(fixture.settings)
@@ -51,7 +51,7 @@ struct UploadSituationTests {
         #expect(try situation(of: someFile())?.membership.owningUser == storage)
     }
 
-    @Test("Committed file and staged change are the same as queried separately, in any letter case")
+    @Test("Committed file and staged change are the same as if queried separately, in any letter case")
     func fileAndStaged() throws {
         let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
         try owner.addFile(file)
@@ -80,7 +80,7 @@ struct UploadSituationTests {
         #expect(try situation(of: file, for: other)?.current?.isDeleted == true)
     }
 
-    @Test("Non-members get nothing, and so does everybody once the group is deleted")
+    @Test("Non-members get nothing, and after the group's deletion nobody does")
     func noMember() throws {
         var stranger = try fixture.addOwner()
         stranger.group = owner.group

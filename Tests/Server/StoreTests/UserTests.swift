@@ -13,7 +13,7 @@ struct UserTests {
     init() throws { fixture = try StoreFixture() }
 
     @Test(
-        "A user is found by number and by account, with everything that was given [334]",
+        "A user is found by number and by account, with all properties [334]",
         arguments: [(AccountType.google, "Folder" as String?), (.facebook, nil), (.dropbox, nil)])
     func addAndFind(type: AccountType, folder: String?) throws {
         let user = try store.transaction { session in
@@ -27,7 +27,7 @@ struct UserTests {
         #expect(try store.withSession { try $0.user(type, "p-4711", device: nil)?.user } == expected)
     }
 
-    @Test("Provider ids are compared exactly, and an account has one user only [334]")
+    @Test("Provider ids are compared exactly, and an account has only one user [334]")
     func accountIsUnique() throws {
         let add: (String) throws -> UserID = { id in
             try store.transaction { session in
@@ -43,7 +43,7 @@ struct UserTests {
         #expect(try store.withSession { try $0.user(.dropbox, "abc", device: nil) == nil })
     }
 
-    @Test("Of threads that add the same account at once exactly one succeeds")
+    @Test("If several threads add the same account at once, exactly one succeeds")
     func addRace() throws {
         let outcomes = concurrently(6) { _ in
             try store.transaction { session in
@@ -62,7 +62,7 @@ struct UserTests {
         #expect(try store.withSession { try $0.user(user)?.displayName } == String(repeating: "🦉", count: 255))
     }
 
-    @Test("Credentials are replaced only by those who read the current ones [334]")
+    @Test("Only a caller that has read the current credentials can replace them [334]")
     func compareAndSwap() throws {
         let user = try fixture.addUser()
         #expect(try store.withSession { try $0.credentials(of: user) } == nil)
@@ -73,7 +73,7 @@ struct UserTests {
         #expect(try store.transaction { try $0.storeCredentials([2], of: user, ifVersion: first.version) })
         #expect(try !store.transaction { try $0.storeCredentials([3], of: user, ifVersion: first.version) })
         #expect(try store.withSession { try $0.credentials(of: user)?.record } == [2])
-        // Also when the bytes are the same the version rises.
+        // The version rises even if the bytes are the same.
         #expect(try store.transaction { try $0.storeCredentials([2], of: user) })
         #expect(try store.withSession { try $0.credentials(of: user)?.version } == first.version + 2)
     }
@@ -109,7 +109,7 @@ struct UserTests {
         #expect(try fixture.count("SELECT has_refresh_token FROM users") == 1)
     }
 
-    @Test("Of threads that refresh the same tokens, the result of one is stored")
+    @Test("If several threads refresh the same tokens, only one result is stored")
     func compareAndSwapRace() throws {
         let user = try fixture.addUser()
         try store.transaction { _ = try $0.storeCredentials([0], of: user) }
@@ -125,7 +125,7 @@ struct UserTests {
         #expect(try store.withSession { try $0.credentials(of: user)?.record } == [UInt8(winner)])
     }
 
-    @Test("The folder that was found first is stored; later callers get it")
+    @Test("The first folder found is stored, and later callers get it")
     func folder() throws {
         let user = try fixture.addUser()
         let replace: @Sendable (String?, String) throws -> String? = { old, new in
@@ -146,7 +146,7 @@ struct UserTests {
         try store.transaction { try $0.register(device, of: user, maximum: maximum, at: noon) }
     }
 
-    @Test("A device is registered once, is then known, and belongs to its user only [329] [F21]")
+    @Test("A device is registered once, is then known, and belongs only to its user [329] [F21]")
     func device() throws {
         let user = try store.transaction { session in
             try session.addUser(.google, "me", displayName: "", cloudFolderName: nil, at: noon)
@@ -158,11 +158,11 @@ struct UserTests {
         #expect(try register(DeviceUUID(device.rawValue.uppercased())!, of: user, maximum: 1) == .registered)
         #expect(try store.withSession { try $0.user(.google, "me", device: device)?.isDeviceKnown } == true)
         #expect(try fixture.count("SELECT COUNT(*) FROM devices") == 1)
-        // Somebody else may sign in on the same phone.
+        // Another user may sign in on the same phone.
         #expect(try register(device, of: fixture.addUser(), maximum: 1) == .registered)
     }
 
-    @Test("Beyond the maximum a device is rejected; without a maximum never [329]")
+    @Test("A device beyond the maximum is rejected; without a maximum none is [329]")
     func maximumDevices() throws {
         let user = try fixture.addUser()
         let devices = (0..<5).map { _ in DeviceUUID(someFile().rawValue)! }
@@ -170,7 +170,7 @@ struct UserTests {
         #expect(try register(devices[0], of: user, maximum: 2) == .registered)
         #expect(try register(devices[1], of: user, maximum: 2) == .registered)
         #expect(try register(devices[2], of: user, maximum: 2) == .tooMany)
-        #expect(try register(devices[1], of: user, maximum: 2) == .registered, "known ones go on")
+        #expect(try register(devices[1], of: user, maximum: 2) == .registered, "known devices continue")
         #expect(try fixture.count("SELECT COUNT(*) FROM devices") == 2)
         for device in devices { #expect(try register(device, of: user, maximum: nil) == .registered) }
     }
@@ -190,7 +190,7 @@ struct UserTests {
 }
 
 extension Error {
-    /// Whether this says that a row with the same key exists.
+    /// Whether the error means that a row with the same key exists.
     func isDuplicate(of key: String) -> Bool {
         guard case .alreadyExists(let name)? = self as? StoreError else { return false }
         return name == key

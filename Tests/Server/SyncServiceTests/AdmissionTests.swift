@@ -46,7 +46,7 @@ struct AdmissionTests {
             sharingGroupUUID: group)
     }
 
-    @Test("A member is admitted with 204, and nothing of the body is read")
+    @Test("A member is admitted with 204, and the body is not read")
     func admitted() {
         for head in [
             head(upload(in: alice.group), of: alice, length: 10), head(download(in: alice.group), of: alice),
@@ -112,10 +112,10 @@ struct AdmissionTests {
         #expect(ask(head(IndexRequest(), of: alice)).header("syncserver-error-code") == "endpoint_unknown")
     }
 
-    @Test("The ticket saves the transfer role the sign-in; it is valid for exactly these credentials")
+    @Test("The ticket saves the transfer role the sign-in, and is valid for exactly these credentials")
     func ticket() throws {
         let ticket = try #require(ask(head(download(in: alice.group), of: alice)).header("syncd-signed-in"))
-        // A token that nobody knows: without a ticket it is refused.
+        // An unknown token, which is rejected without a ticket.
         let unknown = [RequestHeader.accessToken: "bad token"]
         let withoutTicket = FakeConnection()
         server.router.handle(
@@ -139,7 +139,7 @@ struct UnaskedDownloadTests {
     private let server: TestServer
     private let alice: Phone
     private let request: DownloadFileRequest
-    /// The clock of the role for transfers.
+    /// The clock of the transfer role.
     private let clock = SteppedClock()
 
     init() throws {
@@ -150,7 +150,7 @@ struct UnaskedDownloadTests {
             sharingGroupUUID: alice.group)
     }
 
-    /// The role for transfers: another process, which does not know what the role api remembers.
+    /// The transfer role: another process, without the api role's memory.
     private func transferRole(_ maintenance: MaintenanceWatch? = nil) -> Router {
         var services = server.services
         services.signInCache = SignInCache(timeToLive: .seconds(60), pause: { _ in }, now: { [clock] in clock.now })
@@ -168,7 +168,7 @@ struct UnaskedDownloadTests {
             admissionLocation: location)
     }
 
-    /// Admits the download in the role api, and lets the other role serve it.
+    /// Admits the download in the api role, and serves it in the transfer role.
     private func serveAdmitted(_ router: Router) throws {
         let admission = FakeConnection()
         server.router.admit(head(), on: admission, transport: .unused)
@@ -191,11 +191,11 @@ struct UnaskedDownloadTests {
         #expect(connection.status == 200)
         #expect(connection.body == [])
         #expect(connection.end == .finished)
-        #expect(server.log.lines("Request").count == lines, "it is logged when it comes again")
+        #expect(server.log.lines("Request").count == lines, "it is logged when it returns")
         return true
     }
 
-    @Test("The first download with a token is admitted by the role api, the following ones are not")
+    @Test("The api role admits the first download with a token; the following ones need no admission")
     func known() throws {
         let router = transferRole()
         #expect(isPassedOn(router))
@@ -206,7 +206,7 @@ struct UnaskedDownloadTests {
         #expect(code(router, head(location: Self.location)) == "file_unknown")
     }
 
-    @Test("Other credentials than those that were admitted are asked about")
+    @Test("Credentials that were not admitted are passed to the api role")
     func others() throws {
         let router = transferRole()
         try serveAdmitted(router)
@@ -217,19 +217,19 @@ struct UnaskedDownloadTests {
         #expect(isPassedOn(router, adding: [.accessToken: ""]))
     }
 
-    @Test("A sign-in is asked about again when the role api is to renew it, and never lasts longer for being passed on")
+    @Test("A sign-in is passed to the api role when its renewal is due, and never outlasts the api role's")
     func settledTime() throws {
         let router = transferRole()
         try serveAdmitted(router)
 
-        // The role api renews it after three quarters of its minute, which has begun before.
+        // The api role renews it after three quarters of its minute, which has already begun.
         clock.advance(.seconds(43))
         #expect(!isPassedOn(router))
         clock.advance(.seconds(2))
         #expect(isPassedOn(router))
     }
 
-    @Test("What the role api does not remember is not remembered either")
+    @Test("A sign-in that the api role does not remember is not remembered in the transfer role")
     func notRemembered() throws {
         let router = transferRole()
         let ticket = try #require(
@@ -242,7 +242,7 @@ struct UnaskedDownloadTests {
         #expect(isPassedOn(router))
     }
 
-    @Test("While the server is closed, the role api is asked, and what it has admitted is finished")
+    @Test("While the server is closed, downloads are passed to the api role, and admitted ones are finished")
     func maintenance() throws {
         let watch = MaintenanceWatch(store: server.store, logger: Logger(label: "maintenance"))
         let router = transferRole(watch)
@@ -270,7 +270,7 @@ struct SignInTicketTests {
         tickets = SignInTickets(keys: server.keys)
     }
 
-    @Test("A ticket is valid for two minutes, for the same credentials only")
+    @Test("A ticket is valid for two minutes, and only for the same credentials")
     func lifetime() throws {
         let ticket = try #require(tickets.issue(profile, for: presented, settledTime: nil, at: 1_000))
 
@@ -283,7 +283,7 @@ struct SignInTicketTests {
         ] { #expect(tickets.contents(of: ticket, for: other, at: 1_000) == nil) }
     }
 
-    @Test("Whatever an identifier contains, a ticket tells the same one")
+    @Test("Whatever characters an identifier contains, a ticket preserves it")
     func oddIdentifier() throws {
         let odd = SignInProfile(providerUserID: "sha256:ab\nx@evil/\"\\", displayName: "A")
         let ticket = try #require(tickets.issue(odd, for: presented, settledTime: nil, at: 1_000))
@@ -291,7 +291,7 @@ struct SignInTicketTests {
         #expect(tickets.contents(of: ticket, for: presented, at: 1_000)?.profile == odd)
     }
 
-    @Test("It says for how long the sign-in may be remembered, less its own age")
+    @Test("A ticket gives the time for which the sign-in may be remembered, minus its own age")
     func settledTime() throws {
         let cases: [(given: Int, age: Int64, left: Int)] = [
             (90, 0, 90), (90, 60, 30), (90, -60, 30), (90, 100, 0), (0, 0, 0),
@@ -304,7 +304,7 @@ struct SignInTicketTests {
         }
     }
 
-    @Test("A sign-in with an identity token gets none: each role verifies the token itself")
+    @Test("A sign-in with an identity token gets no ticket: each role verifies the token itself")
     func identityToken() {
         var profile = profile
         profile.identityToken = IdentityToken(hash: "h", isExpired: false, issuedAt: 1_000, clientID: "")
@@ -312,7 +312,7 @@ struct SignInTicketTests {
         #expect(tickets.issue(profile, for: presented, settledTime: nil, at: 1_000) == nil)
     }
 
-    @Test("A ticket that is not ours is ignored", arguments: ["", "x", "AAAA", "good alice", "...."])
+    @Test("A ticket that the server did not issue is ignored", arguments: ["", "x", "AAAA", "good alice", "...."])
     func foreign(text: String) throws {
         #expect(tickets.contents(of: text, for: presented, at: 1_000) == nil)
     }

@@ -11,7 +11,7 @@ import Testing
 
 @testable import SyncService
 
-/// People who sign in with Apple, and Apple's own notices, with a clock that the test moves.
+/// Users who sign in with Apple, and Apple's own notices, with a clock that the test moves.
 @Suite("Sign in with Apple at the endpoints")
 struct AppleSignInTests {
     private let apple: Apple
@@ -20,7 +20,7 @@ struct AppleSignInTests {
     init() throws {
         let apple = try Apple()
         self.apple = apple
-        // Nothing is remembered from request to request: that would go by another clock than Apple's.
+        // Nothing is cached between requests, because the cache uses a different clock.
         server = try TestServer(
             signInTimeToLive: .zero, accounts: [try apple.account()], providers: apple.transport)
     }
@@ -49,7 +49,7 @@ struct AppleSignInTests {
         try #require(reply.status == 200, "\(reply.json)")
     }
 
-    @Test("An expired token is accepted for the user who presented it before, and for no one else")
+    @Test("An expired token is accepted only for the user who presented it before")
     func expired() throws {
         let known = try apple.token("001")
         try join(known)
@@ -80,7 +80,7 @@ struct AppleSignInTests {
         #expect(server.send("GET", "/Index/", headers: headers(second)).status == 200)
     }
 
-    @Test("Apple is called once a day, even by eight concurrent requests; its failures do not stop anybody")
+    @Test("Apple is called once a day, even with eight concurrent requests; its failures affect no user")
     func daily() async throws {
         let token = try apple.token("001")
         try join(token, code: "code 1")
@@ -102,7 +102,7 @@ struct AppleSignInTests {
         #expect(apple.checks == 2)
     }
 
-    @Test("After a withdrawal of consent old tokens are rejected, and a new sign-in is accepted")
+    @Test("After consent is withdrawn, old tokens are rejected, and a new sign-in is accepted")
     func withdrawn() throws {
         let token = try apple.token("001")
         let other = try apple.token("001", device: "other")
@@ -125,7 +125,7 @@ struct AppleSignInTests {
     }
 
     @Test(
-        "A withdrawal is not lost with the sealed record, and a new sign-in counts after it, also past its token's end")
+        "A withdrawal survives an unreadable record, and a later sign-in counts, even past its token's end")
     func withdrawalOutlivesRecord() throws {
         try join(try apple.token("001"), code: "code 1")
         apple.advance(90_000)
@@ -168,7 +168,7 @@ struct AppleSignInTests {
         notify(#"{"payload":"\#(try apple.notice(type, about: sub, changes))"}"#)
     }
 
-    @Test("A withdrawal of consent at Apple removes the user; a repeated notification removes nobody")
+    @Test("A withdrawal of consent at Apple removes the user; a repeated notification removes no one")
     func removed() throws {
         let token = try apple.token("001")
         try join(token)
@@ -183,7 +183,7 @@ struct AppleSignInTests {
         #expect(checkCreds(token).code == "user_unknown")
     }
 
-    @Test("Irrelevant notifications are 200: unknown people, mail forwarding, too old")
+    @Test("Irrelevant notifications get 200: unknown users, mail forwarding, old events")
     func withoutEffect() throws {
         let token = try apple.token("001")
         try join(token)
@@ -195,7 +195,7 @@ struct AppleSignInTests {
         #expect(checkCreds(token).status == 200)
     }
 
-    @Test("Notifications that are not Apple's, or not for this app, are rejected without effect")
+    @Test("Notifications that are not from Apple, or not for this app, are rejected without effect")
     func forged() throws {
         let token = try apple.token("001")
         try join(token)
@@ -220,13 +220,13 @@ struct AppleSignInTests {
         #expect(reply.json["retryable"] as? Bool == true)
     }
 
-    @Test("With Sign in with Apple disabled, the endpoint does not exist")
+    @Test("If Sign in with Apple is disabled, the endpoint does not exist")
     func notConfigured() throws {
         #expect(try TestServer().send("POST", "/AppleNotifications/").code == "endpoint_unknown")
     }
 }
 
-/// Apple: keys, tokens and a clock; made without the code under test.
+/// Apple's keys, tokens and clock, created without the code under test.
 private final class Apple: Sendable {
     private struct State {
         var seconds: Int64 = 1_800_000_000

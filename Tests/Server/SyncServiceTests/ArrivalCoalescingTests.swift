@@ -2,14 +2,14 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Bytes of slow phones collect")
+@Suite("Pauses that collect the bytes of slow phones")
 struct ArrivalCoalescingTests {
     private static let muchMissing: Int64 = 1 << 30
     private static let slowBytes = ArrivalCoalescing.slowBytesPerSecond
 
     private let start = ContinuousClock.now
 
-    /// After `bytes` have arrived in each of as many seconds.
+    /// The state after `bytes` have arrived, one number for each second.
     private func arrivals(_ bytes: Int...) -> ArrivalCoalescing {
         var arrivals = ArrivalCoalescing(at: start)
         for (second, bytes) in bytes.enumerated() {
@@ -20,7 +20,7 @@ struct ArrivalCoalescingTests {
         return arrivals
     }
 
-    @Test("Not before a phone has proved to be slow")
+    @Test("No pause before a phone has proved to be slow")
     func unknown() {
         var arrivals = ArrivalCoalescing(at: start)
         #expect(arrivals.pause(before: Self.muchMissing) == nil)
@@ -30,7 +30,7 @@ struct ArrivalCoalescingTests {
         #expect(arrivals.pause(before: Self.muchMissing) != nil)
     }
 
-    @Test("Only below the rate of a slow phone, as it is in the last second")
+    @Test("A pause only below the rate of a slow phone, measured in the last second")
     func rate() {
         #expect(arrivals(Self.slowBytes - 1).pause(before: Self.muchMissing) != nil)
         #expect(arrivals(Self.slowBytes).pause(before: Self.muchMissing) == nil)
@@ -38,7 +38,7 @@ struct ArrivalCoalescingTests {
         #expect(arrivals(10 * Self.slowBytes, 1).pause(before: Self.muchMissing) != nil)
     }
 
-    @Test("Not if the end of the body may come meanwhile")
+    @Test("No pause if the body might end during it")
     func end() {
         let slow = arrivals(1)
         #expect(slow.pause(before: Int64(Self.slowBytes) + 1) != nil)
@@ -46,7 +46,7 @@ struct ArrivalCoalescingTests {
         #expect(slow.pause(before: 0) == nil)
     }
 
-    @Test("For up to a second, and not in step")
+    @Test("Pauses last up to a second, and differ in length")
     func length() {
         let slow = arrivals(1)
         let pauses = Set((0..<100).compactMap { _ in slow.pause(before: Self.muchMissing) })

@@ -30,13 +30,13 @@ struct BatchTests {
     private var files: Int { get throws { try server.count("SELECT COUNT(*) FROM files WHERE NOT is_deleted") } }
     private var staged: Int { get throws { try server.count("SELECT COUNT(*) FROM staged_changes") } }
 
-    /// Publishes a file outside of any batch.
+    /// Publishes a file outside any batch.
     private func publish(_ file: FileUUID) throws {
         try #require(server.upload(bytes, of: file, by: alice).status == 200)
         try #require(server.commit(from: 0, by: alice).status == 200)
     }
 
-    @Test("The last upload commits all, and returns the master version")
+    @Test("The last upload commits the batch, and returns the master version")
     func complete() throws {
         let first = upload(someFile(), count: 3)
         let second = upload(someFile(), count: 3)
@@ -82,7 +82,7 @@ struct BatchTests {
         #expect(try server.count("SELECT COUNT(*) FROM files WHERE app_metadata = 'new'") == 1)
     }
 
-    @Test("Repeated members count once, and after the commit get their first dates and the commit")
+    @Test("Repeated members count once, and after the commit return their first dates and the commit")
     func repeated() throws {
         let (first, last) = (someFile(), someFile())
         let staged = upload(first, count: 2)
@@ -118,13 +118,13 @@ struct BatchTests {
         #expect(repeated.allSatisfy { $0.messageParams["committedMasterVersion"] as? Int == 1 })
         #expect(try masterVersion == 1)
         #expect(try self.files == 4)
-        // Twins' own objects, and nothing else, are given up.
+        // Only the duplicates' own objects are due for deletion.
         #expect(
             try server.count(
                 "SELECT COUNT(*) FROM outbox o JOIN files f ON f.object_id = o.object_id") == 0)
     }
 
-    @Test("A stale member stages nothing; for the new master version all members are needed again")
+    @Test("A stale member stages nothing, and all members must be sent again for the new master version")
     func stale() throws {
         let (first, last) = (someFile(), someFile())
         _ = upload(first, count: 2)
@@ -137,7 +137,7 @@ struct BatchTests {
         let objects = server.cloud.objects.count
         #expect(upload(first, count: 2, master: 1).messageParams["committedMasterVersion"] as? Int == 2)
 
-        // What was staged before was not stored a second time.
+        // Content that was staged before was not stored a second time.
         #expect(server.cloud.objects.count == objects)
         #expect(try files == 2)
     }
@@ -166,7 +166,7 @@ struct BatchTests {
         #expect(try files == 1)
     }
 
-    @Test("Another count is rejected, and so is another file or content with the id of a committed batch")
+    @Test("A different count is rejected, as is another file or content with the id of a committed batch")
     func mismatch() throws {
         let file = someFile()
         _ = upload(file, count: 2)
@@ -179,11 +179,11 @@ struct BatchTests {
         #expect(try files == 2 && staged == 0)
     }
 
-    @Test("If one member cannot be committed none is, and the last is not staged")
+    @Test("If one member cannot be committed, none is, and the last is not staged")
     func refused() throws {
         let file = someFile()
         _ = upload(file, count: 2)
-        // A defect or a damaged row: what the commit's own checks are for.
+        // A defect or a damaged row, against which the commit has its own checks.
         try server.execute("UPDATE staged_changes SET file_version = 5")
 
         let reply = upload(someFile(), count: 2)

@@ -71,13 +71,13 @@ struct CheckCredsTests {
         #expect(try stored().refreshToken == "newer")
     }
 
-    @Test("A code whose tokens are stored is not sent again, even when its result was removed")
+    @Test("A code whose tokens are stored is not sent again, even after its result was deleted")
     func storedCode() throws {
         #expect(checkCreds(code: "one").status == 200)
         try server.execute("DELETE FROM exchanged_codes")
 
         #expect(checkCreds(code: "one").status == 200)
-        // How a code was requested does not make it another one.
+        // The parameters with which a code was requested do not make it a different code.
         let detailed = server.send(
             CheckCredsRequest(), as: alice,
             adding: [.authorizationCode: "one", .redirectURI: "http://localhost:49152/code"])
@@ -86,7 +86,7 @@ struct CheckCredsTests {
         #expect(server.exchanges.codes == ["one"])
     }
 
-    @Test("A code exchanged for one person is rejected for another")
+    @Test("A code exchanged for one user is rejected for another")
     func foreignCode() throws {
         #expect(checkCreds(code: "one").status == 200)
         var headers = try server.signUp("bob").headers
@@ -94,11 +94,11 @@ struct CheckCredsTests {
 
         #expect(server.send("GET", "/CheckCreds/", headers: headers).status != 200)
 
-        // The provider was asked, and knows whose it is.
+        // The provider was asked, and knows the code's user.
         #expect(server.exchanges.codes == ["one", "one"])
     }
 
-    @Test("A used code is no error, and causes no delay, for a user whose refresh token is stored")
+    @Test("A used code is not an error, and causes no delay, for a user whose refresh token is stored")
     func usedUp() throws {
         #expect(checkCreds(code: "one").status == 200)
         #expect(checkCreds(code: "two").status == 200)

@@ -9,12 +9,12 @@ import Vault
 
 @testable import SyncService
 
-@Suite("Authorization codes work once, requests arrive twice")
+@Suite("Authorization codes work once, even if requests arrive twice")
 struct CodeExchangeTests {
     private let server: TestServer
     private let alice = Phone(name: "alice", accountType: .google)
 
-    /// What came back.
+    /// The relevant parts of a reply.
     private struct Reply: Sendable {
         let status: Int?
         let body: [UInt8]
@@ -37,7 +37,7 @@ struct CodeExchangeTests {
         return try server.sealer.open(sealed.record, from: .user(userID))
     }
 
-    @Test("Of equal requests at once one exchanges the code, and all get the same reply")
+    @Test("Of several equal concurrent requests one exchanges the code, and all get the same reply")
     func twins() throws {
         let server = server
         server.exchanges.during { while server.waits.count < 20 { sched_yield() } }
@@ -50,7 +50,7 @@ struct CodeExchangeTests {
         #expect(try stored().refreshToken == "from one")
     }
 
-    @Test("Equal redemptions at once exchange the code once")
+    @Test("Equal concurrent redemptions exchange the code once")
     func redemptions() throws {
         let host = try server.signUp("host")
         let offered =
@@ -72,7 +72,7 @@ struct CodeExchangeTests {
         #expect(server.exchanges.codes == ["one"])
     }
 
-    @Test("Redirect URI and verifier are sent to the provider with their code only")
+    @Test("Redirect URI and verifier are sent to the provider only with their code")
     func redirect() throws {
         let verifier = String(repeating: "v", count: 43)
         let headers: [RequestHeader: String] = [
@@ -102,7 +102,7 @@ struct CodeExchangeTests {
         #expect(taken.status == 200 && listing.exchanges.details == [[uri, nil]])
     }
 
-    @Test("A refused code is not sent again")
+    @Test("A rejected code is not sent again")
     func refused() {
         server.exchanges.fail(.codeRejected)
         #expect(addUser(code: "one").status == 409)
@@ -116,7 +116,7 @@ struct CodeExchangeTests {
         #expect(addUser(code: "two").status == 200)
     }
 
-    @Test("A code whose result was lost is not sent again; the person signs in again")
+    @Test("A code whose result was lost is not sent again, and the user must sign in again")
     func lost() {
         server.exchanges.fail(.unavailable(detail: "connection lost"))
         #expect(addUser(code: "one").status == 502)
@@ -129,7 +129,7 @@ struct CodeExchangeTests {
     }
 
     @Test(
-        "A code that the provider has surely not seen is sent again",
+        "A code that the provider has certainly not seen is sent again",
         arguments: [
             (AccountError.notAsked(retryAfter: Pauses.usual, detail: "status 503"), 429),
             (.misconfigured(detail: "invalid_client"), 502),
@@ -147,7 +147,7 @@ struct CodeExchangeTests {
     }
 
     @Test(
-        "The codes of two phones, presented again and again, bring no earlier tokens back; nor after their results are forgotten"
+        "Codes of two phones, presented repeatedly, never restore earlier tokens, even after their results are deleted"
     )
     func alternating() throws {
         #expect(addUser(code: "one").status == 200)
@@ -169,7 +169,7 @@ struct CodeExchangeTests {
         #expect(try stored().refreshToken == "from three")
     }
 
-    @Test("Eight earlier codes are remembered, also in what is left of withdrawn tokens")
+    @Test("Eight earlier codes are remembered, even after the tokens are withdrawn")
     func formerCodes() {
         var stored = StoredCredentials(refreshToken: "r", codeHash: "0")
         for number in 1...9 {

@@ -26,7 +26,7 @@ struct CommitIDTests {
 
     private var masterVersion: Int { get throws { try server.count("SELECT master_version FROM sharing_groups") } }
 
-    @Test("A repeated id gets the first reply, also when others have committed and the device has staged again")
+    @Test("A repeated id gets the first reply, even after others have committed and the device has staged again")
     func repeated() throws {
         _ = server.upload(bytes, of: someFile(), by: alice)
         let first = commit(from: 0)
@@ -39,7 +39,7 @@ struct CommitIDTests {
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 1)
     }
 
-    @Test("Of many equal requests at once one commits, and all get its reply")
+    @Test("Of many equal concurrent requests one commits, and all get its reply")
     func concurrent() throws {
         let (server, alice, commitID) = (server, alice, commitID)
         _ = server.upload(bytes, of: someFile(), by: alice)
@@ -78,7 +78,7 @@ struct CommitIDTests {
         #expect(try masterVersion == 2)
     }
 
-    @Test("An id whose commit was refused or stale can be used")
+    @Test("An id whose commit was rejected or stale can be used again")
     func notCommitted() throws {
         #expect(commit(from: 7).json["masterVersionUpdate"] as? Int == 0)
         #expect(commit(from: 0).json["numberUploadsTransferred"] as? Int == 0)

@@ -14,7 +14,7 @@ struct CommitStatisticsTests {
         alice = try server.signUp()
     }
 
-    @Test("A commit counts once, however often it is requested; a stale one does not count")
+    @Test("A commit counts once, however often it is requested, and a stale one does not count")
     func once() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         #expect(server.commits.endpoints == [])

@@ -8,7 +8,7 @@ import Vault
 
 @testable import SyncService
 
-/// Where the provider does not tell what clients compare, the server reads the object.
+/// The server reads an object if the provider does not report the values that clients compare.
 @Suite("Reading an object to hash its contents")
 struct ContentReadingTests {
     private let server: TestServer
@@ -25,7 +25,7 @@ struct ContentReadingTests {
         server.cloud.put("o", "name", bytes)
     }
 
-    @Test("Contents are told from later ones by their hash, or else by revision and size")
+    @Test("Contents are distinguished from later ones by their hash, or otherwise by revision and size")
     func marks() {
         var object = StoredObject(objectID: "o", name: "name", sizeBytes: 5, providerHash: nil, revision: "r")
         let mark = object.contentMark
@@ -44,12 +44,12 @@ struct ContentReadingTests {
         return try ContentReading.contents(of: object, in: storage) { true }.checkSum
     }
 
-    @Test("The result is used if it matches what the provider reports", arguments: [true, false])
+    @Test("The result is used if it matches the provider's report", arguments: [true, false])
     func same(isHashKnown: Bool) throws {
         #expect(try read(sizeBytes: bytes.count, hash: isHashKnown ? md5(bytes) : nil) == CheckSum(md5(bytes)))
     }
 
-    @Test("A provider's different size does not matter if it sends as many bytes as it announces")
+    @Test("A different size in the description does not matter if the provider sends as many bytes as it announces")
     func countedDifferently() throws {
         var behaviour = FakeCloud.Behaviour()
         behaviour.announcesLength = true
@@ -60,7 +60,7 @@ struct ContentReadingTests {
         }
     }
 
-    @Test("Without a hash the size must be the provider's: as many bytes as announced may be those of a page")
+    @Test("Without a hash the size must match the provider's, since the announced bytes may be those of an error page")
     func page() {
         var behaviour = FakeCloud.Behaviour()
         behaviour.announcesLength = true
@@ -75,7 +75,7 @@ struct ContentReadingTests {
         }
     }
 
-    @Test("A reading ends with the first byte too many, and at most as many objects as there are slots are read")
+    @Test("Reading stops at the first excess byte, even if the provider announces the length")
     func bounds() throws {
         server.cloud.put("o", "name", someBytes(1_000_000))
         var calls = 0
@@ -95,7 +95,7 @@ struct ContentReadingTests {
     }
 
     @Test(
-        "One object of an owner is read at a time, and as many as there are slots; those at a company's are not counted"
+        "One object per owner is read at a time, up to the number of slots; objects at large companies do not count"
     )
     func slots() throws {
         let slots = ReadingSlots(2)
@@ -111,7 +111,7 @@ struct ContentReadingTests {
         #expect(try run([(1, .microsoft), (1, .microsoft), (2, .s3), (3, .s3), (4, .s3)]) == 4)
     }
 
-    @Test("Another length or hash is no result: the object was changed meanwhile")
+    @Test("A different length or hash yields no result, because the object was changed meanwhile")
     func other() {
         let attempts: [(Int, String?)] = [
             (bytes.count + 1, nil), (bytes.count - 1, nil), (bytes.count, md5([1])), (bytes.count + 1, md5(bytes)),
@@ -119,7 +119,7 @@ struct ContentReadingTests {
         for (size, hash) in attempts {
             do {
                 _ = try read(sizeBytes: size, hash: hash)
-                Issue.record("\(size) bytes with \(hash ?? "no hash") are taken for the object's")
+                Issue.record("\(size) bytes with \(hash ?? "no hash") are accepted as the object's")
             } catch {
                 guard case .contentMismatch = error else {
                     Issue.record("\(error)")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncService
 
-/// What the group and its members do between the first check of an upload and its staging.
+/// Actions of the group and its members between the first check of an upload and its staging.
 @Suite("Uploads whose group or users are removed while bytes are transferred")
 struct DepartureWhileUploadingTests {
     private let server: TestServer
@@ -20,14 +20,14 @@ struct DepartureWhileUploadingTests {
     }
 
     private var stagedRows: Int { get throws { try server.count("SELECT COUNT(*) FROM staged_changes") } }
-    /// Objects that are to be deleted now.
+    /// The number of objects that are now due for deletion.
     private var dueDeletions: Int {
         get throws {
             try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND lease_owner IS NULL")
         }
     }
 
-    /// Bob's upload, with `event` happening when its last byte has reached the cloud.
+    /// Bob's upload; `event` happens when its last byte has reached the cloud.
     private func upload(
         of file: FileUUID = someFile(), version: Int32 = 0, master: Int64 = 1,
         while event: @escaping @Sendable () -> Void
@@ -131,7 +131,7 @@ struct DepartureWhileUploadingTests {
         #expect(server.upload(bytes, of: someFile(), master: 2, by: bob).code == "owner_removed")
     }
 
-    @Test("A deletion staged by the same device meanwhile is replaced by the upload, which comes later")
+    @Test("A deletion that the same device stages meanwhile is replaced by the upload, which comes later")
     func deletionMeanwhile() throws {
         let (server, bob) = (server, bob)
         let file = someFile()
@@ -151,7 +151,7 @@ struct DepartureWhileUploadingTests {
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes WHERE kind = 'upload' AND file_version = 1") == 1)
     }
 
-    @Test("Metadata staged by the same device meanwhile join the upload")
+    @Test("Metadata that the same device stages meanwhile join the upload")
     func metadataMeanwhile() throws {
         let (server, bob) = (server, bob)
         let file = someFile()

@@ -21,7 +21,7 @@ struct DiscardUploadsTests {
         ).json["numberUploadsDiscarded"]
     }
 
-    @Test("Discards named files, a batch, or everything of this device, and nothing the second time")
+    @Test("DiscardUploads discards named files, a batch, or everything of this device, and nothing the second time")
     func parts() throws {
         let (named, batch) = (someFile(), BatchUUID(UUID().uuidString)!)
         var tablet = alice
@@ -42,7 +42,7 @@ struct DiscardUploadsTests {
         #expect(server.commit(from: 0, by: alice).json["numberUploadsTransferred"] as? Int == 0)
     }
 
-    @Test("Readers and strangers may not")
+    @Test("Readers and non-members may not discard uploads")
     func rights() throws {
         let reader = try server.join(alice, as: "bob", .read)
         let stranger = try server.signUp("eve")

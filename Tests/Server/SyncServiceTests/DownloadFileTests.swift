@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("DownloadFile, from cloud to phone")
+@Suite("DownloadFile, from the cloud to the phone")
 struct DownloadFileTests {
     private let server: TestServer
     private let alice: Phone
@@ -50,10 +50,10 @@ struct DownloadFileTests {
     }
 
     @Test(
-        "A client that asks for it gets long metadata elsewhere than in the header, which proxies bound; others as always",
+        "Long metadata are omitted from the header, which proxies limit, only if the client permits it",
         arguments: [2_046, 2_047, 20_000], [true, false])
     func longMetaData(length: Int, mayOmit: Bool) throws {
-        // In JSON the quotation marks count.
+        // In JSON the quotation marks also count.
         let text = String(repeating: "x", count: length)
         let described = server.send(
             UploadAppMetaDataRequest(
@@ -84,7 +84,7 @@ struct DownloadFileTests {
     }
 
     @Test(
-        "Files of every size around what is held back arrive whole, also if their SHA-256 is known",
+        "Files of any size near the retained amount arrive complete, even if their SHA-256 is known",
         arguments: [0, 1, 65_535, 65_536, 65_537, 131_073], [false, true])
     func sizes(size: Int, isSHA256Known: Bool) throws {
         let file = try addFile(someBytes(size))
@@ -97,7 +97,7 @@ struct DownloadFileTests {
     }
 
     @Test(
-        "A file whose provider counts its bytes differently arrives whole, with the length that is sent",
+        "A file whose provider counts its bytes differently arrives complete, with the length that is sent",
         arguments: [0, 1, 65_536, 131_073, 300_000], [-1, 1, 70_000] as [Int64])
     func countedDifferently(size: Int, extraBytes: Int64) throws {
         let file = try addFile(someBytes(size))
@@ -112,7 +112,7 @@ struct DownloadFileTests {
         #expect(reply.header("content-length") == "\(size)")
     }
 
-    @Test("A file that its owner changed in the cloud is delivered in its current state, marked as changed")
+    @Test("A file that its owner changed in the cloud is delivered in its current state, and marked as changed")
     func changedByOwner() {
         let changed = someBytes(1000)
         server.cloud.replace(objectID, by: changed)
@@ -125,7 +125,7 @@ struct DownloadFileTests {
     }
 
     @Test(
-        "Bytes that turn out to be others than announced are cut off before their end, whatever their number",
+        "Bytes that differ from the announced ones are cut off before their end, whatever their number",
         arguments: [300_000, 299_999, 250_000, 10, 0, 300_001, 360_000, 900_000],
         [(false, false), (true, false), (true, true)])
     func changedMeanwhile(size: Int, reported: (length: Bool, sha256: Bool)) {
@@ -134,7 +134,7 @@ struct DownloadFileTests {
         let described = cloud.describeCalls
         var behaviour = FakeCloud.Behaviour()
         behaviour.beforeDownload = {
-            // The description may be requested at the same time.
+            // The description may be requested concurrently.
             cloud.waitForDescription(after: described)
             cloud.replace(objectID, by: others)
         }
@@ -155,7 +155,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A download that fails is aborted", arguments: [0, 5_000, 250_000, 299_999])
+    @Test("A failed download is aborted", arguments: [0, 5_000, 250_000, 299_999])
     func breaksOff(afterBytes: Int) {
         var behaviour = FakeCloud.Behaviour()
         behaviour.downloadBreaksAfterBytes = afterBytes
@@ -198,7 +198,7 @@ struct DownloadFileTests {
         #expect(reply.messageParams["checkSum"] == nil)
     }
 
-    @Test("An object that its owner moved, keeping its name, is found and adopted")
+    @Test("An object that its owner moved without renaming it is found and adopted")
     func adopted() throws {
         let name = "\(file).\(alice.device).0.txt"
         server.cloud.replace(objectID, by: nil)
@@ -207,10 +207,10 @@ struct DownloadFileTests {
         #expect(download().body == bytes)
         let calls = server.cloud.describeCalls
         #expect(download().body == bytes)
-        #expect(server.cloud.describeCalls == calls + 1, "it is remembered")
+        #expect(server.cloud.describeCalls == calls + 1, "the id is remembered")
     }
 
-    @Test("A recently uploaded version is looked up twice, also if its file is old")
+    @Test("A recently uploaded version is looked up twice, even if its file is old")
     func secondLook() throws {
         var connection = try Connection(server.settings!)
         try connection.execute("UPDATE files SET created_at = '2001-01-01 00:00:00'")
@@ -222,7 +222,7 @@ struct DownloadFileTests {
         #expect(server.cloud.describeCalls == calls + 2)
     }
 
-    @Test("Requests that do not match the committed file are rejected, a stale one gets the master version")
+    @Test("Requests that do not match the committed file are rejected, and a stale one gets the master version")
     func refused() {
         #expect(download(someFile()).code == "file_unknown")
         #expect(download(version: 1).code == "file_version_mismatch")

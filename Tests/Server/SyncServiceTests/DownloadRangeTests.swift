@@ -34,7 +34,7 @@ struct DownloadRangeTests {
 
     private func tag(of bytes: [UInt8], version: Int32 = 0) -> String { "\"\(version)-\(md5(bytes))\"" }
 
-    @Test("Only the range is fetched and sent, with the parameters of the whole")
+    @Test("Only the range is fetched and sent, with the parameters of the whole file")
     func part() {
         let reply = download([.range: "bytes=100000-199999"])
 
@@ -48,7 +48,7 @@ struct DownloadRangeTests {
         #expect(server.log.request?["status"] == "206" && server.log.request?["bytes_sent"] == "100000")
     }
 
-    @Test("A range that is everything is verified like the whole")
+    @Test("A range that covers the whole file is verified like the whole file")
     func everything() {
         let (cloud, objectID) = (server.cloud, server.cloud.objects.keys.first!)
         #expect(download([.range: "bytes=0-"]).body == bytes)
@@ -62,7 +62,7 @@ struct DownloadRangeTests {
         #expect(reply.body.count <= 300_000 - 65_536)
     }
 
-    @Test("No part is sent of an object that has another length by then", arguments: [true, false])
+    @Test("No part is sent of an object whose length has changed", arguments: [true, false])
     func otherLength(isAnnounced: Bool) {
         let (cloud, objectID) = (server.cloud, server.cloud.objects.keys.first!)
         var behaviour = FakeCloud.Behaviour()
@@ -75,7 +75,7 @@ struct DownloadRangeTests {
         #expect(isAnnounced ? reply.code == "cloud_unavailable" : reply.end == .abandoned)
     }
 
-    @Test("Whoever has the bytes gets none, and the cloud is not asked for any")
+    @Test("A client that already has the bytes gets none, and the cloud is not asked")
     func notModified() {
         for header in [tag(of: bytes), "W/\(tag(of: bytes))", "\"x\", \(tag(of: bytes))", "*"] {
             let reply = download([.ifNoneMatch: header, .range: "bytes=0-1"])
@@ -93,7 +93,7 @@ struct DownloadRangeTests {
         }
     }
 
-    @Test("A range beyond the end is refused with the length; of an empty file all is sent")
+    @Test("A range beyond the end is rejected with the length; an empty file is sent completely")
     func beyond() throws {
         let refused = download([.range: "bytes=300000-"])
         #expect(refused.status == 416 && refused.code == "range_not_satisfiable")
@@ -105,7 +105,7 @@ struct DownloadRangeTests {
         #expect(empty.status == 200 && empty.body.isEmpty && empty.header("content-length") == "0")
     }
 
-    @Test("What the owner has changed has another tag: the part is of those bytes, and marked")
+    @Test("A file changed by its owner has another tag: the part is of those bytes, and marked as changed")
     func changedByOwner() {
         let changed = someBytes(1_000)
         server.cloud.replace(server.cloud.objects.keys.first!, by: changed)
@@ -118,7 +118,7 @@ struct DownloadRangeTests {
         #expect(download([.range: "bytes=1-2", .ifRange: tag(of: bytes)]).body == changed)
     }
 
-    @Test("A download goes on after its file was replaced, or another one; others are told to refresh")
+    @Test("A download continues after its own or another file was replaced; new ones must refresh first")
     func replaced() throws {
         let other = someFile()
         try #require(server.upload([1], of: other, master: 1, by: alice).status == 200)
@@ -142,7 +142,7 @@ struct DownloadRangeTests {
         }
     }
 
-    @Test("It ends when the object is gone, and is nothing for whoever is no member")
+    @Test("A download in progress ends when the object is gone, and is not available to non-members")
     func over() throws {
         let rest: [RequestHeader: String] = [.range: "bytes=200000-", .ifRange: tag(of: bytes)]
         let old = server.cloud.objects.keys.first!
@@ -157,7 +157,7 @@ struct DownloadRangeTests {
         #expect(download(rest).header("etag") == nil)
     }
 
-    @Test("A replaced object's deletion is due when the grace period is over, not before")
+    @Test("A replaced object's deletion is due after the grace period, not before")
     func grace() throws {
         try publish([2], version: 1, master: 1)
 

@@ -24,7 +24,7 @@ struct DownloadStreamTests {
         userID = try server.userID(of: try server.signUp())
     }
 
-    /// A download of so many bytes that has begun.
+    /// A download that has begun, of content with this length.
     private func stream(
         of bytes: [UInt8], in storageType: CloudStorageType = .google, revision: String? = nil, isRead: Bool = false
     ) throws -> (DownloadStream, FakeConnection) {
@@ -55,7 +55,7 @@ struct DownloadStreamTests {
         stream.receive(Array(bytes).span)
     }
 
-    @Test("A small file, of which nothing is passed on before its end, may take a minute, and is refused then")
+    @Test("A small file, of which nothing is passed on before its end, may take a minute, and then fails")
     func small() throws {
         let (stream, connection) = try stream(of: someBytes(100))
         for byte in someBytes(100).prefix(60) {
@@ -74,11 +74,11 @@ struct DownloadStreamTests {
         #expect(connection.starts == 0)
     }
 
-    @Test("The end of a large file may take a minute after what was passed on; then the reply is cut")
+    @Test("The end of a large file may take a minute after the last bytes passed on; then the reply is cut off")
     func large() throws {
         let bytes = someBytes(70_000)
         let (stream, connection) = try stream(of: bytes)
-        // All but 64 KiB is passed on, and may come as slowly as it does.
+        // All but 64 KiB is passed on, and may arrive at any speed.
         for position in [0, 2_000] {
             clock.now += .seconds(90)
             #expect(receive(bytes[position..<position + 2_000], stream))
@@ -94,7 +94,7 @@ struct DownloadStreamTests {
         #expect(connection.starts == 1)
     }
 
-    @Test("Where only an earlier reading says what the bytes are, it is forgotten if others come")
+    @Test("A hash known only from an earlier reading is discarded if other bytes arrive")
     func doubted() throws {
         let owner = OwningUser(userID: userID, storageType: .webDAV)
         try remember(someBytes(100), in: owner)
@@ -110,7 +110,7 @@ struct DownloadStreamTests {
         #expect(try server.store.withSession { try $0.knownContent(of: "o", in: owner) }?.providerHash == "")
     }
 
-    /// Records what a reading of the object of 100 bytes and revision `r` has found.
+    /// Records the result of reading an object of 100 bytes and revision `r`.
     private func remember(_ bytes: [UInt8], in owner: OwningUser) throws {
         let object = StoredObject(objectID: "o", name: "o", sizeBytes: 100, providerHash: nil, revision: "r")
         let known = KnownContent(
@@ -118,7 +118,7 @@ struct DownloadStreamTests {
         try server.store.transaction { try $0.remember(known, of: "o", in: owner, at: noon) }
     }
 
-    @Test("Other bytes behind the same size and revision are what is there once they have been read twice")
+    @Test("Different bytes with the same size and revision count as the contents once they have been read twice")
     func behindTheSameRevision() throws {
         let owner = OwningUser(userID: userID, storageType: .webDAV)
         for other in [someBytes(99) + [7], someBytes(99) + [8], someBytes(99) + [8]] {
@@ -130,7 +130,7 @@ struct DownloadStreamTests {
             let known = try server.store.withSession { try $0.knownContent(of: "o", in: owner) }
             #expect(known?.checkSum.rawValue == md5(other))
         }
-        // A reading that ends early says nothing.
+        // A reading that ends early has no result.
         let (stream, _) = try stream(of: someBytes(100), in: .webDAV, revision: "r")
         #expect(receive(someBytes(99), stream))
         #expect(throws: CloudStorageError.self) { _ = try stream.end() }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("What proves the bytes of a download")
+@Suite("Verification of a download's bytes")
 struct DownloadVerifierTests {
     private static let bytes = someBytes(200_000)
     private static let others = bytes.dropLast() + [~bytes.last!]
@@ -32,7 +32,7 @@ struct DownloadVerifierTests {
         return verifier.finish()
     }
 
-    @Test("The bytes of the object are right, all others wrong, with SHA-256 and without", arguments: [true, false])
+    @Test("Only the bytes of the object are accepted, with SHA-256 and without", arguments: [true, false])
     func proven(prefersSHA256: Bool) {
         for object in [object(), object(sha256: nil)] {
             #expect(verdict(Self.bytes, of: object, prefersSHA256: prefersSHA256) == .right)
@@ -51,7 +51,7 @@ struct DownloadVerifierTests {
     }
 
     @Test(
-        "SHA-256 proves nothing beside another checksum than the announced one", arguments: [nil, md5(Array(others))])
+        "A SHA-256 stored with a different checksum proves nothing", arguments: [nil, md5(Array(others))])
     func unrelated(providerHash: String?) {
         let misleading = object(
             providerHash: providerHash, sha256: IncrementalDigest.digest(of: Array(Self.others), .sha256))

@@ -98,7 +98,7 @@ struct ErrorResponseTests {
         return table
     }()
 
-    /// Codes that nginx sends, or that belong to endpoints and settings which do not exist yet.
+    /// Codes that nginx sends, or that belong to endpoints and settings that do not exist yet.
     private static let ofOthers: Set = [
         "bad_request", "not_found", "server_error", "server_unavailable", "server_timeout", "too_many_requests",
     ]
@@ -114,7 +114,7 @@ struct ErrorResponseTests {
         }
     }
 
-    @Test("Every documented code is sent for some error")
+    @Test("Every documented code is sent for at least one error")
     func everyCodeIsReachable() {
         let reached = Set(Self.samples.map { ErrorResponse(for: $0).code.rawValue })
 
@@ -145,7 +145,7 @@ struct ErrorResponseTests {
             ])
     }
 
-    @Test("A known delay is sent in Retry-After, and one with each 429 and 503")
+    @Test("Retry-After contains the delay if it is known, and accompanies each 429 and 503")
     func retryAfter() {
         for response in Self.samples.map({ ErrorResponse(for: $0) }) where [429, 503].contains(response.status) {
             #expect(response.retryAfter != nil, "\(response.code)")
@@ -156,7 +156,7 @@ struct ErrorResponseTests {
         #expect(ErrorResponse(for: CloudStorageError.quotaExceeded).retryAfter == nil)
     }
 
-    @Test("503 is for the database and for maintenance, and 401 for errors that signing in again would fix")
+    @Test("503 is for the database and for maintenance, and 401 for errors that a new sign-in would fix")
     func reservedStatuses() {
         let codes = { (status: Int) in
             Set(Self.samples.map { ErrorResponse(for: $0) }.filter { $0.status == status }.map(\.code.rawValue))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Sign-ins that fail")
+@Suite("Failed sign-ins")
 struct FailedSignInsTests {
     private final class Clock: Sendable {
         private let instant = Mutex(ContinuousClock.now)
@@ -16,7 +16,7 @@ struct FailedSignInsTests {
         var now: ContinuousClock.Instant { instant.withLock { $0 } }
     }
 
-    @Test("One minute's allowance at once, then one at a time; separately for each network")
+    @Test("A minute's allowance can be used at once, then one sign-in at a time, separately for each network")
     func allowance() {
         let clock = Clock()
         let failures = FailedSignIns(perMinute: 6) { clock.now }
@@ -36,7 +36,7 @@ struct FailedSignInsTests {
         #expect(failures.take(from: here) != nil)
     }
 
-    @Test("Valid tokens do not count, however many")
+    @Test("Valid tokens do not count, however many are sent")
     func success() {
         let failures = FailedSignIns(perMinute: 1)
         let network = ClientNetwork(address: "192.0.2.1")
@@ -61,7 +61,7 @@ struct FailedSignInsTests {
     }
 
     @Test(
-        "Addresses of one network are one caller",
+        "Addresses of one network count as one caller",
         arguments: [
             ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true),
             ("2001:db8:1:2::1", "2001:db8:1:3::1", false),
@@ -78,7 +78,7 @@ struct FailedSignInsTests {
         [.tokenType: "GoogleToken", .accessToken: token, .deviceUUID: UUID().uuidString]
     }
 
-    @Test("For any endpoint: beyond the limit unknown tokens get 429 with Retry-After, known ones continue")
+    @Test("At any endpoint, unknown tokens beyond the limit get 429 with Retry-After, and known ones continue")
     func anyEndpoint() throws {
         let server = try TestServer(failedSignInsPerMinute: 5)
         let alice = try server.signUp()

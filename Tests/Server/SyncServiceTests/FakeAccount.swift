@@ -3,13 +3,13 @@ import Providers
 import SyncProtocol
 import Synchronization
 
-/// A sign-in service that knows whoever presents `good NAME`, and exchanges any code once; one that begins with
-/// `no refresh` brings no refresh token, like Google's from the second consent on.
+/// A sign-in service that accepts every token `good NAME`, and exchanges any code once. A code that begins with `no
+/// refresh` yields no refresh token, like Google's from the second consent on.
 struct FakeAccount: AccountProvider {
     var accountType: AccountType
     var exchanges = Exchanges()
 
-    /// The codes that were exchanged and the grants that were given back, and what happens while that is being done.
+    /// The exchanged codes and the revoked grants, and actions during these calls.
     final class Exchanges: Sendable {
         private let used = Mutex<Set<String>>([])
         private let asked = Mutex<[String]>([])
@@ -22,13 +22,13 @@ struct FakeAccount: AccountProvider {
         private let ended = Mutex<Set<String>>([])
         private let obstacle = Mutex<AccountError?>(nil)
 
-        /// The tokens about which the service was asked, in order.
+        /// The tokens that the service was asked to verify, in order.
         var tokens: [String] { presented.withLock { $0 } }
-        /// The codes with which the service was asked, in order.
+        /// The codes that the service was asked to exchange, in order.
         var codes: [String] { asked.withLock { $0 } }
-        /// Redirect URI and verifier that came with each of them.
+        /// Redirect URI and verifier sent with each code.
         var details: [[String?]] { named.withLock { $0 } }
-        /// The grants that were given back.
+        /// The revoked grants.
         var revoked: [StoredCredentials] { given.withLock { $0 } }
 
         /// Makes every call fail from now on; `nil` ends that.
@@ -40,19 +40,19 @@ struct FakeAccount: AccountProvider {
             given.withLock { $0.append(credentials) }
         }
 
-        /// Has `body` run during the next exchange.
+        /// Runs `body` during the next exchange.
         func during(_ body: @escaping @Sendable () -> Void) { meanwhile.withLock { $0 = body } }
 
-        /// Has `body` run when the next token is looked at, which this service does not exchange.
+        /// Runs `body` when the next token is verified, which this service does not exchange.
         func duringToken(_ body: @escaping @Sendable () -> Void) { meanwhileOfToken.withLock { $0 = body } }
 
         /// Rejects a token from now on.
         func end(_ token: String) { ended.withLock { _ = $0.insert(token) } }
 
-        /// Keeps everybody waiting who asks about a token, until ``release()``.
+        /// Blocks all token verifications until ``release()``.
         func hold() { barrier.withLock { $0 = DispatchSemaphore(value: 0) } }
 
-        /// Ends ``hold()`` for the one who waits.
+        /// Ends ``hold()`` for the blocked caller.
         func release() { barrier.withLock { $0.take() }?.signal() }
 
         /// Whether a token has not been ended.

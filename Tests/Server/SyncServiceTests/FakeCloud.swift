@@ -4,17 +4,17 @@ import Providers
 import SyncProtocol
 import Synchronization
 
-/// A Google Drive in memory that keeps the contract and can be told to misbehave.
+/// A Google Drive in memory that keeps the contract, with faults on request.
 final class FakeCloud: CloudProvider {
     struct Behaviour: Sendable {
-        /// Runs after the object has come into being, before the upload returns.
+        /// Runs after the object has been created, before the upload returns.
         var afterUpload: (@Sendable () -> Void)?
         /// Runs when the object has been described, before its bytes are fetched.
         var beforeDownload: (@Sendable () -> Void)?
         var uploadFailure: CloudStorageError?
-        /// Whether objects get their identifiers only when they come into being.
+        /// Whether objects get their identifiers only when they are created.
         var choosesIdentifiers = false
-        /// Whether names are unique, as at Dropbox; then objects get their identifiers only when they come into being.
+        /// Whether names are unique, as at Dropbox; then objects get their identifiers only when they are created.
         var hasUniqueNames = false
         /// Whether an object's identifier is its name, as in S3.
         var namesAreIdentifiers = false
@@ -24,13 +24,13 @@ final class FakeCloud: CloudProvider {
         var deleteFailure: CloudStorageError?
         /// Runs once, before an object is deleted.
         var beforeDelete: (@Sendable () -> Void)?
-        /// After so many bytes a download breaks off.
+        /// The number of bytes after which a download breaks off.
         var downloadBreaksAfterBytes: Int?
-        /// Whether a download says beforehand how long it is.
+        /// Whether a download announces its length.
         var announcesLength = false
-        /// How many bytes more than it has an object is described with.
+        /// The number of bytes by which an object's description exceeds its real size.
         var extraBytes: Int64 = 0
-        /// Whether an object's description has its SHA-256.
+        /// Whether an object's description contains its SHA-256.
         var reportsSHA256 = false
     }
 
@@ -51,10 +51,10 @@ final class FakeCloud: CloudProvider {
         get { state.withLock { $0.behaviour } }
         set { state.withLock { $0.behaviour = newValue } }
     }
-    /// Every object that was to be deleted, in order, whether or not it existed.
+    /// Every object whose deletion was requested, in order, whether or not it existed.
     var deleted: [String] { state.withLock { $0.deleted } }
     var describeCalls: Int { state.withLock { $0.describeCalls } }
-    /// What downloads asked for, in order; `nil` for everything.
+    /// The ranges that downloads requested, in order; `nil` for everything.
     var requestedRanges: [ClosedRange<Int64>?] { state.withLock { $0.requestedRanges } }
     var objects: [String: [UInt8]] { state.withLock { $0.objects.mapValues(\.bytes) } }
     var names: [String] { state.withLock { $0.objects.values.map(\.name) } }
@@ -67,7 +67,7 @@ final class FakeCloud: CloudProvider {
         state.withLock { $0.objects[objectID] = (name, bytes) }
     }
 
-    /// Waits until more objects have been described than `calls`, for ten seconds at most.
+    /// Waits, for at most ten seconds, until more than `calls` objects have been described.
     func waitForDescription(after calls: Int) {
         let end = ContinuousClock.now + .seconds(10)
         while describeCalls <= calls, ContinuousClock.now < end { Thread.sleep(forTimeInterval: 0.001) }
@@ -106,7 +106,7 @@ final class FakeCloud: CloudProvider {
             name = spareName
         }
         put(objectID, name, bytes)
-        // Once: what runs in between may upload too.
+        // Only once, because the hook may itself upload.
         let hook = state.withLock { $0.behaviour.afterUpload.take() }
         hook?()
         return try describe(objectID: objectID, in: access)
@@ -172,5 +172,5 @@ final class FakeCloud: CloudProvider {
     }
 }
 
-/// What Drive and our clients call the checksum.
+/// The checksum that Drive and our clients use.
 func md5(_ bytes: [UInt8]) -> String { IncrementalDigest.digest(of: bytes, .md5).hexLowercase }

@@ -1,18 +1,18 @@
 import Foundation
 import SyncService
 
-/// A phone in memory: sends a body, and keeps what it gets.
+/// A phone in memory: sends a body, and keeps the reply.
 final class FakeConnection: ClientConnection {
     enum End { case finished, abandoned }
 
     private let bytes: [UInt8]?
     private let bodyBytes: Int64
-    /// After so many bytes of the body the phone hangs up.
+    /// The number of bytes of the body after which the phone disconnects.
     var hangsUpAfterBytes: Int64?
-    /// After so many bytes of the reply's body the phone hangs up; 0: it does not even take the head.
+    /// The number of bytes of the reply's body after which the phone disconnects; 0: before the head.
     var takesReplyBytes: Int64?
 
-    /// After so many bytes of the body the phone is too slow.
+    /// The number of bytes of the body after which the phone is too slow.
     var isTooSlowAfterBytes: Int64?
 
     private(set) var readBytes: Int64 = 0
@@ -27,7 +27,7 @@ final class FakeConnection: ClientConnection {
         bytes = body
     }
 
-    /// A body of so many zeros, which takes no memory.
+    /// A body of `zeros` zero bytes, which needs no memory.
     init(zeros: Int64) {
         bodyBytes = zeros
         bytes = nil
@@ -41,7 +41,7 @@ final class FakeConnection: ClientConnection {
         if let isTooSlowAfterBytes, readBytes >= isTooSlowAfterBytes { throw ClientGone(.tooSlow) }
         let available = min(bodyBytes, hangsUpAfterBytes ?? bodyBytes) - readBytes
         let count = Int(min(Int64(range.count), available))
-        // Zeros need not be written: all buffers that are used with them are fresh.
+        // Zeros need not be written, because all buffers used with them are fresh.
         if let bytes { for index in 0..<count { buffer[range.lowerBound + index] = bytes[Int(readBytes) + index] } }
         readBytes += Int64(count)
         if let hangsUpAfterBytes, readBytes >= hangsUpAfterBytes, count < range.count { throw ClientGone() }
@@ -55,9 +55,9 @@ final class FakeConnection: ClientConnection {
         self.headers = headers
     }
 
-    /// Whether the phone keeps up with the reply; else it takes nothing until somebody waits for it.
+    /// Whether the phone keeps up with the reply; otherwise it accepts nothing until the server waits for it.
     var keepsUp = true
-    /// After so many questions the phone does not keep up any more.
+    /// The number of calls after which the phone no longer keeps up.
     var keepsUpFor: Int?
     private(set) var writes = 0
     private(set) var largestWrite = 0
@@ -80,7 +80,7 @@ final class FakeConnection: ClientConnection {
     func finish() { end = .finished }
     func abandon() { end = .abandoned }
 
-    // MARK: What the phone makes of the reply
+    // MARK: The phone's view of the reply
 
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 

@@ -73,7 +73,7 @@ struct GroupAdministrationTests {
         #expect(members().map { $0["permission"] as? String } == ["admin", "admin"])
     }
 
-    @Test("The last admin can be neither demoted nor removed, by anyone [F53]")
+    @Test("No one can demote or remove the last admin [F53]")
     func lastAdmin() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         #expect(try update(alice, to: .write, by: bob).status == 200)
@@ -87,7 +87,7 @@ struct GroupAdministrationTests {
         #expect(try update(bob, to: .admin, by: bob).status == 200)
     }
 
-    @Test("Of two admins who demote each other at the same moment, one remains admin")
+    @Test("If two admins demote each other at the same moment, one remains admin")
     func mutualDemotion() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         let (server, alice) = (server, alice)
@@ -118,7 +118,7 @@ struct GroupAdministrationTests {
         #expect(try server.count("SELECT MAX(master_version) FROM sharing_groups") == 1)
     }
 
-    @Test("A removed member no longer sees the group; files, staged changes and invitations go as if they left [F34]")
+    @Test("A removal hides the group, and treats files, staged changes and invitations like a departure [F34]")
     func removal() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         _ = server.upload(someBytes(9), of: someFile(), master: 1, by: bob)
@@ -135,7 +135,7 @@ struct GroupAdministrationTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") == 1)
     }
 
-    @Test("The files of a removed owner are listed as deleted, and changed after the version before")
+    @Test("A removed owner's files are listed as deleted, with the version at which they changed")
     func removedOwner() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         _ = server.upload(someBytes(9), of: someFile(), master: 1, by: alice)
@@ -161,7 +161,7 @@ struct GroupAdministrationTests {
         server.send(GetSharingInvitationsRequest(sharingGroupUUID: alice.group), as: phone ?? alice)
     }
 
-    @Test("Open invitations are listed with their remaining acceptors, to admins only")
+    @Test("Open invitations are listed only to admins, with their remaining acceptors")
     func listed() throws {
         let (one, many) = (try invite(), try invite(.read, acceptors: 3))
         try server.execute("UPDATE invitations SET expires_at = expires_at + INTERVAL 1 HOUR WHERE permission = 'read'")
@@ -185,7 +185,7 @@ struct GroupAdministrationTests {
         #expect(invitations(by: bob).code == "permission_too_low")
     }
 
-    @Test("A revoked invitation cannot be redeemed; revoking again, or an unknown one, is a success [F34]")
+    @Test("A revoked invitation cannot be redeemed; revoking again, or revoking an unknown one, succeeds [F34]")
     func revoked() throws {
         let invitation = try invite()
         let eve = try server.signUp("eve")
@@ -209,7 +209,7 @@ struct GroupAdministrationTests {
         #expect(try server.count("SELECT MAX(master_version) FROM sharing_groups") == 0)
     }
 
-    @Test("A demoted admin cannot regain the permission through an invitation made beforehand")
+    @Test("A demoted admin cannot regain the permission through an earlier invitation")
     func invitationsOfFormerAdmin() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         let kept = try invite(.admin)

@@ -33,7 +33,7 @@ struct IndexConditionTests {
         try #require(server.commit(from: master, by: alice).status == 200)
     }
 
-    @Test("The current tag gets 304 without a body; no tag gets 200 [F51]")
+    @Test("The current tag gets 304 without a body, and a request without a tag gets 200 [F51]")
     func unchanged() throws {
         let tag = try tag()
 
@@ -51,7 +51,7 @@ struct IndexConditionTests {
         #expect(index().header("cache-control") == "no-store")
     }
 
-    @Test("Every change of the reply's contents changes the tag, by any user")
+    @Test("Every change of the reply's contents changes the tag, whichever user made it")
     func changes() throws {
         var tags: [String] = [try tag()]
         func expectNew(_ what: String) throws {
@@ -84,12 +84,12 @@ struct IndexConditionTests {
         try expectNew("another restoration")
         try server.execute("UPDATE sharing_groups SET restored_master_version = 3")
         try expectNew("the version of a restoration")
-        // Staging is nobody's business.
+        // Staging changes no other user's view.
         _ = server.upload(someBytes(9), of: someFile(), master: 4, by: alice)
         #expect(try tag() == tags.last)
     }
 
-    @Test("since lists what changed after it, in the order of the changes, deletions included")
+    @Test("since lists later changes, in the order of the changes, deletions included")
     func since() throws {
         let (old, changed, deleted, new) = (someFile(), someFile(), someFile(), someFile())
         for (master, file) in [old, changed, deleted].enumerated() { try publish(file, from: Int64(master)) }
@@ -126,7 +126,7 @@ struct IndexConditionTests {
     }
 
     @Test(
-        "The version of the last restoration is reported together with its mark only",
+        "The version of the last restoration is reported only together with its mark",
         arguments: [(mark: nil, version: 1), ("mark", nil), ("mark", 1)] as [(mark: String?, version: Int?)])
     func restoredVersion(mark: String?, version: Int?) throws {
         try publish(someFile(), from: 0)
@@ -146,7 +146,7 @@ struct IndexConditionTests {
         #expect(group["masterVersion"] as? Int == 2)
     }
 
-    /// Puts so many files into Alice's group that the reply has many chunks.
+    /// Adds enough files to Alice's group that the reply has many chunks.
     private func giveFiles(_ count: Int) throws {
         try server.execute(
             """
@@ -160,7 +160,7 @@ struct IndexConditionTests {
     }
 
     @Test(
-        "A long reply goes out in chunks without an announced length, and is the same whether or not the phone keeps up"
+        "A long reply is sent in chunks without an announced length, and is the same whether or not the phone keeps up"
     )
     func long() throws {
         try giveFiles(3_000)
@@ -177,7 +177,7 @@ struct IndexConditionTests {
         #expect((quick.json["fileIndex"] as? [Any])?.count == 3_000)
         #expect(quick.largestWrite <= 64 * 1024)
         #expect(slow.body == quick.body)
-        // Nobody waited for the slow phone before all rows were read.
+        // All rows were read before the server waited for the slow phone.
         #expect(slow.writes <= 1)
         #expect(slow.header("content-length") != nil)
     }
@@ -197,10 +197,10 @@ struct IndexConditionTests {
         #expect(server.log.request?["status"] == (hangsUp ? "499" : "200"))
     }
 
-    @Test("If the database fails in the middle of a reply the connection is aborted")
+    @Test("If the database fails in the middle of a reply, the connection is aborted")
     func failing() throws {
         try giveFiles(3_000)
-        // A value that no file can have, far behind in the list.
+        // A value that no file can have, near the end of the list.
         try server.execute(
             "UPDATE files SET app_metadata_version = 0, file_version = -1 WHERE file_uuid LIKE '%2999'")
         try server.execute("ALTER TABLE files MODIFY file_version BIGINT NOT NULL")

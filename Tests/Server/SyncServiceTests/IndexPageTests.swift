@@ -42,7 +42,7 @@ struct IndexPageTests {
     }
 
     @Test(
-        "Nothing that people wrote becomes markup",
+        "User text never becomes markup",
         arguments: [
             "</h2><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "'><svg onload='alert(1)'>",
             "&lt;script&gt;",
@@ -58,7 +58,7 @@ struct IndexPageTests {
         if name == "&lt;script&gt;" { #expect(heading == "&amp;lt;script&amp;gt;") }
     }
 
-    @Test("Files are grouped, and a group without a name is called so")
+    @Test("Files are grouped, and a group without a name is shown as such")
     func groups() throws {
         let page = text([try file(1, group: "g1"), try file(2, group: "g2", name: nil), try file(3, group: "g1")])
 
@@ -66,7 +66,7 @@ struct IndexPageTests {
         #expect(page.contains("A group without a name"))
     }
 
-    @Test("The same files give the same bytes, and others do not")
+    @Test("The same files yield the same bytes, and other files different ones")
     func deterministic() throws {
         let files = [try file(1), try file(2)]
 
@@ -74,7 +74,7 @@ struct IndexPageTests {
         #expect(text(files) != text([files[0]]))
     }
 
-    @Test("A page of as many files as it may list stays below two megabytes, and says how many there are")
+    @Test("A page with the maximum number of files stays below two megabytes, and gives the total number")
     func limit() throws {
         let files = try (0..<IndexPage.maximumFiles).map { try file($0, type: "image/jpeg") }
         let page = text(files, total: 123_456)
@@ -83,6 +83,6 @@ struct IndexPageTests {
         #expect(page.contains("the 2000 newest of 123456 files"))
     }
 
-    @Test("Without files there is a page all the same")
+    @Test("Without files the page still exists")
     func empty() { #expect(text([]).contains("There are no files")) }
 }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import SyncService
 
-/// What becomes of pages, also if their writing is interrupted: in storages where names repeat and we choose identifiers,
-/// and in those where names are unique.
+/// The lifecycle of pages, even if writing them is interrupted: in storages where names repeat and we choose
+/// identifiers, and in storages where names are unique.
 @Suite("Writing the page that lists an owner's files")
 struct IndexPageWorkTests {
     private let server: TestServer
@@ -45,7 +45,8 @@ struct IndexPageWorkTests {
         while try worker.run(transport: .unused) > 0 {}
     }
 
-    /// Works up to the upload of a page. Nothing that the process knows then is recorded; its lease has run out afterwards.
+    /// Works up to the upload of a page. The process records nothing that it learns then, and its lease has expired
+    /// afterwards.
     private func workAndDie() throws {
         let server = server
         server.cloud.behaviour.afterUpload = {
@@ -64,7 +65,7 @@ struct IndexPageWorkTests {
         #expect(server.commit(from: version, by: alice).status == 200)
     }
 
-    @Test("A page replaces the former one, and an unchanged one stays", arguments: [false, true])
+    @Test("A page replaces the former one, and an unchanged one is kept", arguments: [false, true])
     func replaced(hasUniqueNames: Bool) throws {
         server.cloud.behaviour.hasUniqueNames = hasUniqueNames
         publish(from: 0)
@@ -99,7 +100,7 @@ struct IndexPageWorkTests {
     }
 
     @Test(
-        "Where the identifier is the name, an interrupted attempt is recognised by its bytes", arguments: [false, true])
+        "If names are identifiers, an interrupted attempt is recognised by its bytes", arguments: [false, true])
     func interruptedUnderOneName(reportsNoHash: Bool) throws {
         publish(from: 0)
         server.cloud.behaviour.hasUniqueNames = true
@@ -117,7 +118,7 @@ struct IndexPageWorkTests {
         #expect(second.count == 1 && pages.count == 1 && pages != second)
     }
 
-    @Test("While another process writes the page, the work is put off")
+    @Test("While another process writes the page, the work is postponed")
     func occupied() throws {
         publish(from: 0)
         try server.execute(
@@ -136,7 +137,7 @@ struct IndexPageWorkTests {
     }
 
     @Test(
-        "What its owner has put in the page's place is theirs, also under the same identifier",
+        "A file that the owner put in the page's place is kept, even under the same identifier",
         arguments: [false, true])
     func altered(hasUniqueNames: Bool) throws {
         server.cloud.behaviour.hasUniqueNames = hasUniqueNames
@@ -155,7 +156,7 @@ struct IndexPageWorkTests {
     }
 
     @Test(
-        "When its owner is removed, so is the page, but not what they have put in its place", arguments: [false, true])
+        "After its owner's removal the page is deleted, but not a file in its place", arguments: [false, true])
     func removal(isReplaced: Bool) throws {
         publish(from: 0)
         try work()
@@ -170,7 +171,7 @@ struct IndexPageWorkTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") == 0)
     }
 
-    @Test("A page that its owner has renamed is theirs")
+    @Test("A page that its owner has renamed belongs to the owner")
     func renamed() throws {
         publish(from: 0)
         try work()

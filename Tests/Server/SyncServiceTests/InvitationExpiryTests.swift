@@ -3,7 +3,7 @@ import MariaDB
 import SyncProtocol
 import Testing
 
-@Suite("Invitations that have expired")
+@Suite("Expired invitations")
 struct InvitationExpiryTests {
     private let server: TestServer
     private let alice: Phone
@@ -22,13 +22,13 @@ struct InvitationExpiryTests {
         server.send(GetSharingInvitationInfoRequest(sharingInvitationUUID: invitation), as: nil)
     }
 
-    /// The server's clock stands still, so the invitation's end is moved to it.
+    /// The server's clock does not move, so the invitation's end is moved to it.
     private func expire() throws {
         var connection = try Connection(server.settings!)
         try connection.execute("UPDATE invitations SET expires_at = ?", [.text(noon.description)])
     }
 
-    @Test("GetSharingInvitationInfo is 410, and deletes nothing [275]")
+    @Test("GetSharingInvitationInfo gets 410, and deletes nothing [275]")
     func asking() throws {
         try expire()
 
@@ -37,7 +37,7 @@ struct InvitationExpiryTests {
         #expect(try server.count("SELECT COUNT(*) FROM invitations") == 1)
     }
 
-    @Test("Redeeming is rejected, and creates neither a user nor a member [293]")
+    @Test("A redemption is rejected, and creates neither a user nor a member [293]")
     func redeeming() throws {
         try expire()
         let bob = Phone(name: "bob", accountType: .facebook)

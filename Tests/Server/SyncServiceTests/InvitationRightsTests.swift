@@ -37,7 +37,7 @@ struct InvitationRightsTests {
             #expect(reply.status == (mayDoSo ? 200 : 409))
             #expect(reply.code == (mayDoSo ? nil : "permission_too_low"))
         }
-        // Bob's own is left, or Alice's.
+        // Either Bob's own remains, or Alice's.
         #expect(try invitations == 1)
         let guest = server.send(
             RedeemSharingInvitationRequest(sharingInvitationUUID: invitation),

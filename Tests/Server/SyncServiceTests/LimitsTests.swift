@@ -30,7 +30,7 @@ struct TransferPaceTests {
     }
 
     @Test(
-        "A transfer with the average rate is never ended, even if bytes arrive in bursts", arguments: [1, 100, 30_000])
+        "A transfer at the average rate is never ended, even if bytes arrive in bursts", arguments: [1, 100, 30_000])
     func average(lump: Int) {
         var pace = pace()
         for _ in 0..<(3_600_000 / lump) {
@@ -57,7 +57,7 @@ struct TransferSharesTests {
     private let alice = UserID(1)
     private let bob = UserID(2)
 
-    @Test("A user's transfers are limited in both directions together, and others are not affected")
+    @Test("A user's transfers are limited in both directions together, and other users are not affected")
     func perUser() {
         var shares = TransferShares(threads: 100, maximumPerUser: 3)
 
@@ -82,7 +82,7 @@ struct TransferSharesTests {
         #expect(shares.enter(bob, .download) == .entered)
     }
 
-    @Test("A process with one thread accepts one")
+    @Test("A process with one thread accepts one transfer")
     func oneThread() {
         var shares = TransferShares(threads: 1, maximumPerUser: 1)
         #expect(shares.enter(alice, .upload) == .entered)
@@ -106,7 +106,7 @@ struct TurnsTests {
         Turns(maximumRunning: 2, maximumWaiting: waiting, maximumWaitingOfAll: ofAll)
     }
 
-    @Test("Requests are run up to the share, queued up to the limit, then rejected; others are not affected")
+    @Test("Requests run up to the share, queue up to the limit, and are then rejected; other users are not affected")
     func order() {
         var turns = turns()
 
@@ -115,7 +115,7 @@ struct TurnsTests {
         #expect(turns.enter("bob", 6) == .goesOn)
     }
 
-    @Test("A finished request is followed by the longest waiting one, and there are never more")
+    @Test("A finished request is followed by the longest waiting one, and the limit is never exceeded")
     func handover() {
         var turns = turns()
         for number in 1...4 { _ = turns.enter("alice", number) }
@@ -129,7 +129,7 @@ struct TurnsTests {
         #expect(turns.enter("alice", 7) == .waits)
     }
 
-    @Test("The total number of waiting requests is bounded, too")
+    @Test("The total number of waiting requests is also bounded")
     func bound() {
         var turns = turns(ofAll: 3)
         for number in 1...4 { _ = turns.enter("alice", number) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SyncService
 
-/// An upload may stage only what nobody else is about to delete.
+/// An upload must not stage an object that another process is about to delete.
 @Suite("Uploads whose intent was lost")
 struct LostIntentTests {
     private let server: TestServer
@@ -16,7 +16,7 @@ struct LostIntentTests {
 
     private var stagedRows: Int { get throws { try server.count("SELECT COUNT(*) FROM staged_changes") } }
 
-    /// An upload during which, once its bytes are in the cloud, the database is changed.
+    /// An upload during which the database is changed, after its bytes have reached the cloud.
     private func upload(identified: Bool, _ change: @escaping @Sendable (TestServer) throws -> Void) -> FakeConnection {
         let server = server
         var behaviour = FakeCloud.Behaviour()
@@ -28,7 +28,7 @@ struct LostIntentTests {
         return server.upload(bytes, of: someFile(), by: alice)
     }
 
-    @Test("An intent that the jobs role has taken over or processed ends the upload; nothing is staged")
+    @Test("If the jobs role has taken over or processed its intent, the upload ends, and nothing is staged")
     func lost() throws {
         for change in ["UPDATE outbox SET lease_owner = 'jobs'", "DELETE FROM outbox"] {
             let reply = upload(identified: true) { try $0.execute(change) }
@@ -41,7 +41,7 @@ struct LostIntentTests {
         #expect(try stagedRows == 1)
     }
 
-    @Test("An object that is due for deletion, and turns out to be the one uploaded, is not staged")
+    @Test("An object due for deletion that turns out to be the uploaded one is not staged")
     func doomed() throws {
         let reply = upload(identified: false) { server in
             let object = server.cloud.objects.keys.first ?? ""

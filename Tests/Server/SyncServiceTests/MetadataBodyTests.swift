@@ -44,7 +44,7 @@ struct MetadataBodyTests {
         #expect(reply.json["appMetaData"] as? String == contents)
     }
 
-    @Test("Too large, invalid, truncated or missing metadata are rejected, and nothing is staged")
+    @Test("Metadata that are too large, invalid, truncated or missing are rejected, and nothing is staged")
     func refused() throws {
         let cases: [(FakeConnection, Int, String)] = [
             (stage(text(String(repeating: "a", count: 65_536))), 413, "app_meta_data_too_large"),

@@ -8,14 +8,14 @@ import Vault
 
 @testable import SyncService
 
-@Suite("The bytes of a file that is moved")
+@Suite("The bytes of a file being moved")
 struct MovedContentTests {
     private struct Stopped: Error {}
     private static let windowBytes = 8_192
 
     private let server: TestServer
     private let storage: UserStorage
-    /// More than two windows, and no multiple of anything.
+    /// More than two windows, and not a multiple of any size.
     private let bytes = someBytes(2 * Self.windowBytes + 1_234)
 
     init() throws {
@@ -48,7 +48,7 @@ struct MovedContentTests {
             provenBy: ContentIdentity(checkSum: CheckSum(md5(bytes)), sha256: []), beforeEnd: beforeEnd)
     }
 
-    /// All of the content in parts, as a provider takes them.
+    /// All of the content in parts, as a provider receives them.
     private func parts(_ content: MovedContent, granularity: Int) throws -> [ArraySlice<UInt8>] {
         var parts: [ArraySlice<UInt8>] = []
         while true {
@@ -59,7 +59,7 @@ struct MovedContentTests {
     }
 
     @Test(
-        "Parts are of the size that the provider wants, and read when they are wanted, each byte once",
+        "Parts have the size that the provider wants, and are read on demand, each byte once",
         arguments: [256, 5_000, 12_288])
     func inParts(granularity: Int) throws {
         var ends = 0
@@ -73,14 +73,14 @@ struct MovedContentTests {
         #expect(server.cloud.requestedRanges.compactMap { $0?.count }.reduce(0, +) == bytes.count)
     }
 
-    @Test("For a provider that takes it in one request, the rest is read while it is sent")
+    @Test("For a provider that receives everything in one request, the rest is read while it is sent")
     func inOneRequest() throws {
         let content = content(source(), hash: md5(bytes))
 
         let part = content.rest()
         #expect(part.isLast && part.count == bytes.count)
         guard case .arriving(let arriving, let start) = part.body() else {
-            Issue.record("the bytes are there already")
+            Issue.record("the bytes have already arrived")
             return
         }
         var sent: [UInt8] = []
@@ -95,7 +95,7 @@ struct MovedContentTests {
         #expect(content.hashes?.providerHash == md5(bytes))
     }
 
-    @Test("Bytes that are not the version's never become a whole: the last part is refused")
+    @Test("Bytes that differ from the version's never form a complete object, because the last part is rejected")
     func changed() throws {
         var other = bytes
         other[17] ^= 1
@@ -107,14 +107,14 @@ struct MovedContentTests {
         #expect(ends == 0 && content.hashes == nil)
     }
 
-    @Test("An object of another length is refused before anything of it is used", arguments: [-1, 1])
+    @Test("An object of another length is rejected before any of it is used", arguments: [-1, 1])
     func otherLength(difference: Int) throws {
         let source = source(length: bytes.count + difference)
 
         #expect(throws: EndpointError.contentMismatch) { try source.window(at: 0) }
     }
 
-    @Test("What fails in the former account is told apart from what fails in the present one")
+    @Test("Failures in the former account are distinguished from those in the present one")
     func missing() throws {
         server.cloud.replace("o", by: nil)
 
@@ -129,20 +129,20 @@ struct MovedContentTests {
         }
     }
 
-    @Test("Reading ends at once when it is not to go on")
+    @Test("Reading ends at once when the move must stop")
     func stopped() throws {
         let source = source(goesOn: { throw Stopped() })
 
         #expect(throws: Stopped.self) { try source.window(at: 0) }
     }
 
-    @Test("A window takes as long as its bytes are to take, in pauses that notice the end")
+    @Test("A window takes as long as its rate requires, in pauses that notice the end")
     func pace() throws {
         nonisolated(unsafe) var paused: [Duration] = []
         var checks = 0
         let small = someBytes(100_000)
         server.cloud.put("o", "name", small)
-        // Ten seconds for all of it, so whatever the reading itself takes is little.
+        // Ten seconds in total, compared with which the reading itself is short.
         let source = MoveSource(
             storage: storage, objectID: "o", lengthBytes: 100_000, bytesPerSecond: 10_000,
             pause: { unsafe paused.append($0) },
@@ -151,12 +151,12 @@ struct MovedContentTests {
                 if checks > 30 { throw Stopped() }
             })
 
-        // The pauses of this test take no time, so only the check ends them.
+        // The pauses of this test take no time, so only the check ends the reading.
         #expect(throws: Stopped.self) { try source.window(at: 0) }
         #expect(unsafe !paused.isEmpty && paused.allSatisfy { $0 <= .seconds(1) && $0 > .zero })
     }
 
-    @Test("What a failure means for the move")
+    @Test("The consequence of each failure for the move")
     func setbacks() {
         let former: [(CloudStorageError, MoveSetback)] = [
             (.authorizationRevoked, .moveFails(reason: "former account: authorization revoked")),

@@ -6,8 +6,8 @@ import Testing
 
 @testable import SyncService
 
-/// Files that an older server stored have no object id: they are found by their names.
-@Suite("Objects known by name only")
+/// Files stored by an older server have no object id, and are found by their names.
+@Suite("Objects known only by name")
 struct ObjectsByNameTests {
     private let server: TestServer
     private let alice: Phone
@@ -53,7 +53,7 @@ struct ObjectsByNameTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") == 0)
     }
 
-    @Test("A file that is in two groups keeps its object until neither needs it")
+    @Test("A file in two groups keeps its object until neither group needs it")
     func twoGroups() throws {
         try server.execute(
             """

@@ -16,7 +16,7 @@ struct OfflineAccessTests {
             .count
     }
 
-    /// Of all users, in the order of their numbers, as the database has it.
+    /// For all users, by user number, as in the database.
     private func hasRefreshToken() throws -> [Bool?] {
         try server.store.withSession { session in
             try session.all("SELECT has_refresh_token FROM users ORDER BY user_id", []) { row throws(StoreError) in
@@ -25,7 +25,7 @@ struct OfflineAccessTests {
         }
     }
 
-    @Test("Reply, log, metric and database report it, the log once for each sign-in, until a code yields one")
+    @Test("Reply, log, metric and database report a missing token, the log once per sign-in, until a code yields one")
     func untilCode() throws {
         let alice = Phone(name: "alice", accountType: .google)
         let added = server.send(AddUserRequest(sharingGroupUUID: alice.group, cloudFolderName: "F"), as: alice)
@@ -52,7 +52,7 @@ struct OfflineAccessTests {
         #expect(try hasRefreshToken() == [true])
     }
 
-    @Test("Accounts without storage need none: nothing is reported")
+    @Test("Accounts without storage need no refresh token: nothing is reported")
     func noStorage() throws {
         let alice = Phone(name: "alice", accountType: .google)
         _ = server.send(
@@ -66,7 +66,7 @@ struct OfflineAccessTests {
         #expect(try hasRefreshToken() == [true, false])
     }
 
-    @Test("Redeeming an invitation with one's own storage reports it as well")
+    @Test("A redemption with the user's own storage also reports a missing token")
     func redeemer() throws {
         let alice = try server.signUp()
         let code =

@@ -25,7 +25,7 @@ struct OutboxOutcomeTests {
     }
 
     @Test(
-        "What only a person can mend is dropped after sixty attempts, and named in the log; other work is never given up",
+        "Work that only a user can repair is dropped after sixty attempts and logged; other work is never abandoned",
         arguments: [
             (.authorizationRevoked, 59, 1), (.authorizationRevoked, 60, 0), (.unavailable(detail: ""), 1_000, 1),
         ] as [(CloudStorageError, Int, Int)])
@@ -56,7 +56,7 @@ struct OutboxOutcomeTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("Housekeeping removes invitations that have expired, and no others")
+    @Test("Housekeeping deletes only expired invitations")
     func invitations() throws {
         for _ in 0..<2 {
             let invited = server.send(

@@ -10,14 +10,14 @@ import Testing
 
 @testable import SyncService
 
-/// What requests leave to the jobs role; here, next to the requests that leave it.
+/// The work that requests leave to the jobs role, tested beside the requests that leave it.
 @Suite("Work after the reply")
 struct OutboxWorkerTests {
     private let server: TestServer
     private let alice: Phone
     private let clock = Clock()
 
-    /// A clock that tests move.
+    /// A clock that the test moves.
     private final class Clock: Sendable {
         private let seconds = Atomic<Int64>(noon.secondsSince1970)
         var now: WireDate { WireDate(secondsSince1970: seconds.load(ordering: .relaxed)) }
@@ -52,7 +52,7 @@ struct OutboxWorkerTests {
         server.cloud.behaviour = behaviour
     }
 
-    @Test("The objects of a replaced version and a deleted file are deleted after the commit, and only those")
+    @Test("Only the objects of a replaced version and a deleted file are deleted after the commit")
     func replacedVersions() throws {
         let file = someFile()
         #expect(server.upload(someBytes(1), of: file, by: alice).status == 200)
@@ -70,7 +70,7 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("While a provider does not reply to one worker, others do what else is due")
+    @Test("While a provider does not reply to one worker, other workers do the other due work")
     func hangingProvider() throws {
         try work()
         for number in 1...3 { #expect(server.upload(someBytes(number), of: someFile(), by: alice).status == 200) }
@@ -90,7 +90,7 @@ struct OutboxWorkerTests {
         #expect(server.cloud.objects.isEmpty)
     }
 
-    @Test("Of equal uploads the discarded object is deleted, and never the staged one")
+    @Test("After equal uploads the discarded object is deleted, and never the staged one")
     func twins() throws {
         let (server, alice, file) = (server, alice, someFile())
         _ = concurrently(5) { _ in server.upload(someBytes(9), of: file, by: alice).status ?? 0 }
@@ -133,7 +133,7 @@ struct OutboxWorkerTests {
     }
 
     @Test(
-        "A deletion waits for an upload that began before it: that one may have found the very object",
+        "A deletion waits for an earlier upload, because that upload may have found the very object",
         arguments: [true, false])
     func olderUpload(isAdopted: Bool) throws {
         try work()
@@ -156,7 +156,7 @@ struct OutboxWorkerTests {
             try server.execute("UPDATE staged_changes SET object_id = 'found'")
             #expect(try server.store.transaction { try $0.complete(upload, by: "upload") })
         }
-        // What is left of an upload that died is cleared first; the deletion waits for that, too.
+        // The remains of an upload that died are cleared first, and the deletion also waits for that.
         for _ in 0..<2 {
             clock.advance(bySeconds: 90)
             try work()
@@ -166,7 +166,7 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("A removed user's uncommitted objects are deleted from their storage, then the tokens are removed")
+    @Test("A removed user's uncommitted objects are deleted from their storage, then the tokens are deleted")
     func removedUser() throws {
         try work()
         let committed = someBytes(1)
@@ -183,7 +183,7 @@ struct OutboxWorkerTests {
         #expect(try rowsInStorage == 0)
     }
 
-    @Test("Signing up again during the clean-up of a storage completes it, and deletes nothing of the new user")
+    @Test("A new sign-up during the clean-up of a storage completes it, and deletes nothing of the new user")
     func backAgainMeanwhile() throws {
         try work()
         for number in 1...5 { #expect(server.upload(someBytes(number), of: someFile(), by: alice).status == 200) }
@@ -241,7 +241,7 @@ struct OutboxWorkerTests {
         #expect(server.cloud.objects.isEmpty)
     }
 
-    @Test("If the storage of a removed user is unreachable for an hour, the tokens are removed nevertheless")
+    @Test("If the storage of a removed user is unreachable for an hour, the tokens are deleted nevertheless")
     func unreachableStorage() throws {
         try work()
         #expect(server.upload(someBytes(2), of: someFile(), by: alice).status == 200)
@@ -262,7 +262,7 @@ struct OutboxWorkerTests {
         #expect(try rowsInStorage == 0)
     }
 
-    @Test("A row whose object is referred to is dropped, and the object is kept")
+    @Test("A row whose object is still referenced is dropped, and the object is kept")
     func referenced() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         let object = try #require(server.cloud.objects.keys.first)
@@ -286,7 +286,7 @@ struct OutboxWorkerTests {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 502)
         try work()
         cloud { $0.deleteFailure = .unavailable(detail: "s3cret") }
-        #expect(try outboxRows == 0, "an object that was never made is deleted already")
+        #expect(try outboxRows == 0, "an object that was never created counts as deleted")
         let owner = OwningUser(
             userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
         try server.store.transaction { session in
@@ -329,7 +329,7 @@ struct OutboxWorkerTests {
         }
     }
 
-    @Test("However many workers there are, each object is deleted once")
+    @Test("Any number of concurrent workers delete each object once")
     func manyWorkers() throws {
         try work()
         let owner = OwningUser(
@@ -348,10 +348,10 @@ struct OutboxWorkerTests {
         #expect(server.cloud.deleted.sorted() == (0..<60).map { "object \($0)" }.sorted())
     }
 
-    @Test("A new owner gets the warning file once, also if the worker dies after writing it")
+    @Test("A new owner gets the warning file once, even if the worker dies after writing it")
     func warningFile() throws {
         let file = OutboxWorker.WarningFile(name: "README.txt", contents: Array("Do not touch.".utf8))
-        // The lease runs out while the file is being written, so that the work is done twice.
+        // The lease expires while the file is being written, so that the work is done twice.
         let (server, clock, second) = (server, clock, worker("second", warningFile: file))
         cloud { behaviour in
             behaviour.afterUpload = {
@@ -403,7 +403,7 @@ struct OutboxWorkerTests {
     }
 
     @Test(
-        "Commits, results of codes, notices, hashes and the like are forgotten when they are old enough, not a second before"
+        "Commits, results of codes, notices, hashes and similar records expire at their age, not a second earlier"
     )
     func lifetimes() throws {
         try server.execute(

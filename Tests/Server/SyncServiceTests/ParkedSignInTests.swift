@@ -10,15 +10,15 @@ import Testing
 
 @Suite("Requests that wait for a sign-in without a thread")
 struct ParkedSignInTests {
-    /// Of what is not parked.
-    private static let never: SignInCache.Continuation = { _ in Issue.record("it was parked") }
+    /// For requests that must not be parked.
+    private static let never: SignInCache.Continuation = { _ in Issue.record("the request was parked") }
 
     private func headers(_ token: String) -> [RequestHeader: String] {
         [.tokenType: "GoogleToken", .accessToken: token, .deviceUUID: UUID().uuidString]
     }
 
-    /// Sends requests with the same token while the first of them holds its thread at the provider.
-    /// - Returns: what the others got before there was an answer, and after.
+    /// Sends requests with the same token while the first of them blocks its thread at the provider.
+    /// - Returns: the replies to the others before the answer, and after it.
     private func outcome(
         of token: String, _ server: TestServer, _ count: Int, send: (FakeConnection) -> Void
     ) async throws -> (first: FakeConnection, others: [FakeConnection]) {
@@ -33,18 +33,18 @@ struct ParkedSignInTests {
         }
         try await eventually("the provider is asked") { server.exchanges.tokens.contains(token) }
 
-        // On this one thread: a request that waited with it would wait for ever.
+        // On this one thread, where a blocking request would wait forever.
         let others = (0..<count).map { _ in FakeConnection() }
         for other in others { send(other) }
         #expect(others.allSatisfy { $0.status == nil })
 
         server.exchanges.release()
-        try await eventually("all are answered") { hasEnded.wait(timeout: .now()) == .success }
+        try await eventually("all requests are answered") { hasEnded.wait(timeout: .now()) == .success }
         #expect(server.exchanges.tokens.count { $0 == token } == 1)
         return (first, others)
     }
 
-    @Test("They are continued once there is an answer, for which the provider was asked once")
+    @Test("Parked requests continue once an answer arrives, for which the provider was asked once")
     func accepted() async throws {
         let server = try TestServer(signInsWaiting: 0)
         let token = "good newcomer"
@@ -58,7 +58,7 @@ struct ParkedSignInTests {
         #expect(server.log.lines("Request").count == 21)
     }
 
-    @Test("A rejection is theirs, too; also of questions whether a transfer may begin")
+    @Test("Parked requests share a rejection, including requests to admit a transfer")
     func rejected() async throws {
         let server = try TestServer(signInsWaiting: 0)
         let token = "bad"
@@ -76,7 +76,7 @@ struct ParkedSignInTests {
         #expect(others.allSatisfy { $0.headers.contains { $0.name == "syncd-refusal-status" && $0.value == "401" } })
     }
 
-    @Test("No more wait than so many; further ones ask by themselves, and so does whoever cannot be continued")
+    @Test("Further requests beyond a limit, and requests that cannot be continued, ask by themselves")
     func bound() throws {
         let cache = SignInCache(timeToLive: .seconds(60), maximumWaiting: 0, pause: { _ in })
         let presented = PresentedCredentials(accountType: .google, accessToken: "new")
@@ -92,7 +92,7 @@ struct ParkedSignInTests {
             } catch is SignInCache.Parked { parked += 1 }
         }
 
-        // Each comes while the first one's question is under way.
+        // Each arrives while the first call is in progress.
         let found = try cache.profile(for: presented, goOn: Self.never) {
             for _ in 0..<300 { try come { if case .success(profile) = $0 { continued.note() } } }
             try come(goOn: nil)
@@ -105,7 +105,7 @@ struct ParkedSignInTests {
         #expect(asked == 1 + 44 + 1)
     }
 
-    @Test("Nobody is parked at a question that no request asks: its thread would look after nobody")
+    @Test("No request is parked at a call that no request started, because its thread continues no requests")
     func background() throws {
         let cache = SignInCache(timeToLive: .seconds(60), maximumWaiting: 0, pause: { _ in })
         let presented = PresentedCredentials(accountType: .google, accessToken: "new")

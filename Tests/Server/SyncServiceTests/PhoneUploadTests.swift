@@ -26,7 +26,7 @@ struct PhoneUploadTests {
         upload(FakeConnection(body: bytes), length: Int64(bytes.count), checkSum: md5(bytes), budget: budget)
     }
 
-    /// Takes and sends all parts.
+    /// Receives and sends all parts.
     private func sendParts(
         of upload: PhoneUpload, granularity: Int = 256 * 1024, each: (UploadPart) -> Void = { _ in }
     ) throws -> [UInt8] {
@@ -41,7 +41,7 @@ struct PhoneUploadTests {
     }
 
     @Test(
-        "Parts hold all bytes in order, each a multiple of the granularity but the last",
+        "Parts hold all bytes in order, each a multiple of the granularity except the last",
         arguments: [256 * 1024, 320 * 1024])
     func parts(granularity: Int) throws {
         let bytes = someBytes(20_000_001)
@@ -59,7 +59,7 @@ struct PhoneUploadTests {
         #expect(upload.providerHash == md5(bytes))
     }
 
-    @Test("No part is larger than the limit, the last one included, also if less than a probe is wanted")
+    @Test("No part exceeds the limit, including the last one, even if the limit is less than a probe")
     func limits() throws {
         let bytes = someBytes(3_000_000)
         let upload = upload(bytes)
@@ -79,7 +79,7 @@ struct PhoneUploadTests {
         #expect(upload.hashes?.checkSum.rawValue == md5(bytes))
     }
 
-    @Test("Content of an exact number of parts has no empty one at its end; empty content has one empty part")
+    @Test("Content of an exact number of parts ends without an empty one, and empty content has one empty part")
     func boundaries() throws {
         let exact = upload(someBytes(granularity), budget: PartBudget(bytes: 0))
         #expect(try exact.nextPart(granularity: granularity).isLast)
@@ -89,9 +89,9 @@ struct PhoneUploadTests {
         #expect(empty.hashes?.checkSum.rawValue == "d41d8cd98f00b204e9800998ecf8427e")
     }
 
-    // MARK: Sending what arrives
+    // MARK: Sending during arrival
 
-    @Test("A fast phone's part is handed out before it has arrived, and is read from the phone while it is sent")
+    @Test("A fast phone's part is delivered before it has arrived, and is read from the phone while it is sent")
     func whileItArrives() throws {
         let bytes = someBytes(2_000_000)
         let connection = FakeConnection(body: bytes)
@@ -107,7 +107,7 @@ struct PhoneUploadTests {
         #expect(try part.whole() == bytes[...])
     }
 
-    @Test("A slow phone's part is small, and is handed out when all of it has arrived; a phone may become faster")
+    @Test("A slow phone's part is small, and is delivered after it has fully arrived; a phone may become faster")
     func slowPhone() throws {
         let bytes = someBytes(3_000_000)
         let connection = FakeConnection(body: bytes)
@@ -121,13 +121,13 @@ struct PhoneUploadTests {
         readTime = .milliseconds(1)
         let second = try upload.nextPart(granularity: granularity)
         #expect(second.count == granularity && connection.readBytes == Int64(2 * granularity))
-        // The cloud needs as long as a MiB of this phone.
+        // The cloud's delay equals this phone's time for a MiB.
         time += .milliseconds(16)
         let third = try upload.nextPart(granularity: granularity)
         #expect(third.count > granularity && connection.readBytes == Int64(2 * granularity))
     }
 
-    @Test("A part must be sent within a time that counts from its arrival")
+    @Test("The deadline for sending a part counts from its arrival")
     func deadline() throws {
         let bytes = someBytes(2_000_000)
         let upload = upload(bytes)
@@ -159,7 +159,7 @@ struct PhoneUploadTests {
         #expect(try part.body().collected() == bytes)
         #expect(held.withLock { $0.most } <= 128 * 1024)
         #expect(throws: TransportError.cancelled) { try part.body().collected() }
-        #expect(part.body().failure == nil, "the content is not to blame")
+        #expect(part.body().failure == nil, "the content is not the cause")
     }
 
     // MARK: Memory
@@ -182,7 +182,7 @@ struct PhoneUploadTests {
                 try part.arrive()
                 time += .milliseconds(delay)
             }
-            // A chunk of 64 KiB every 10 ms: in twenty times 10, 200, 1000 ms arrive 1.25, 25, 125 MiB.
+            // With 64 KiB every 10 ms, twenty times 10, 200 and 1000 ms yield 1.25, 25 and 125 MiB.
             #expect(sizes == [16, 5, 32, 32])
             #expect(budget.take(upTo: 64 << 20) < 16 << 20, "the rest is in use")
         }
@@ -200,23 +200,23 @@ struct PhoneUploadTests {
         #expect(sizes == [granularity, granularity, granularity, granularity])
     }
 
-    @Test("Large parts are reserved while as much is left for others, and until the upload ends")
+    @Test("Large parts are reserved until the upload ends, if as much is left for others")
     func reservation() throws {
         let budget = PartBudget(bytes: 20 << 20)
         let bytes = someBytes(600_000)
         do {
             let uploads = (0..<4).map { _ in upload(bytes, budget: budget) }
             #expect(uploads.map { $0.reserveMemory(partBytes: 5 << 20) } == [true, true, true, false])
-            #expect(uploads[0].reserveMemory(partBytes: 5 << 20), "it has it already")
+            #expect(uploads[0].reserveMemory(partBytes: 5 << 20), "it has the memory already")
             let sent = try sendParts(of: uploads[0], granularity: 5 << 20)
             #expect(sent == bytes)
-            #expect(!uploads[3].reserveMemory(partBytes: 5 << 20), "the others still have theirs")
+            #expect(!uploads[3].reserveMemory(partBytes: 5 << 20), "the others still hold their memory")
             #expect(uploads[3].reserveMemory(partBytes: granularity), "every upload has a small part")
         }
         #expect(upload(bytes, budget: budget).reserveMemory(partBytes: 10 << 20))
     }
 
-    @Test("The memory of an upload that has ended serves the next one, whatever their sizes")
+    @Test("The memory of an ended upload serves the next one, whatever their sizes")
     func reuse() throws {
         let budget = PartBudget()
         for size in [1_000_000, 100, 600_000, 0, 1_500_000] {
@@ -226,14 +226,14 @@ struct PhoneUploadTests {
 
         let kept = budget.takeBuffer()
         #expect(kept.count >= 1_000_000)
-        #expect(budget.takeBuffer().isEmpty, "the uploads came one after the other")
+        #expect(budget.takeBuffer().isEmpty, "the uploads ran one after the other")
         for _ in 0..<6 { budget.keep([UInt8](repeating: 1, count: 3 << 20)) }
         var idle = 0
         while case let buffer = budget.takeBuffer(), !buffer.isEmpty { idle += buffer.count }
-        #expect(idle == 15 << 20, "no more than 16 MiB are kept")
+        #expect(idle == 15 << 20, "at most 16 MiB are kept")
     }
 
-    @Test("A part that must be larger than what is left counts, until it has been sent")
+    @Test("A part that must exceed the remaining budget counts until it has been sent")
     func excess() throws {
         let budget = PartBudget(bytes: 8 << 20)
         do {
@@ -246,7 +246,7 @@ struct PhoneUploadTests {
         #expect(budget.take(upTo: 1 << 20) == 1 << 20)
     }
 
-    @Test("No upload takes more than a quarter of the budget that is left")
+    @Test("No upload takes more than a quarter of the remaining budget")
     func share() {
         let budget = PartBudget(bytes: 16 << 20)
 
@@ -283,9 +283,9 @@ struct PhoneUploadTests {
         #expect(held.withLock { $0 } == 0)
     }
 
-    // MARK: What must never be published
+    // MARK: Content that must never be published
 
-    /// Sends parts until there is an error; the content must not be sent to its end.
+    /// Sends parts until an error occurs; the content's end must not be sent.
     private func breakOff(_ upload: PhoneUpload, of length: Int) throws {
         var sent = 0
         while true {
@@ -311,7 +311,7 @@ struct PhoneUploadTests {
         #expect(upload.hashes == nil)
     }
 
-    @Test("If the content ends early its end is never sent", arguments: [0, 1, 16 * 1024, 299_999])
+    @Test("If the content ends early, its end is never sent", arguments: [0, 1, 16 * 1024, 299_999])
     func shortBody(arriving: Int) throws {
         let bytes = someBytes(300_000)
         let upload = upload(
@@ -321,7 +321,7 @@ struct PhoneUploadTests {
     }
 
     @Test(
-        "Of content that goes on after its announced end the end is never sent", arguments: [0, 10, 256 * 1024])
+        "If content continues after its announced end, the end is never sent", arguments: [0, 10, 256 * 1024])
     func surplus(length: Int) throws {
         let bytes = someBytes(length)
         let upload = upload(FakeConnection(body: bytes + [0]), length: Int64(length), checkSum: md5(bytes))
@@ -340,7 +340,7 @@ struct PhoneUploadTests {
         }
     }
 
-    @Test("Before the end is sent a callback is called, which may throw")
+    @Test("Before the end is sent, a callback runs, which may throw")
     func confirmation() throws {
         let bytes = someBytes(granularity + 1)
         let upload = upload(

@@ -7,7 +7,7 @@ import Testing
 struct PieceCollectorTests {
     private let start = ContinuousClock.now
 
-    /// What is passed on when pieces of some sizes arrive at some milliseconds, and the rest.
+    /// The sizes passed on when pieces of some sizes arrive at some milliseconds, and the rest.
     private func passed(_ pieces: [(milliseconds: Int, bytes: Int)]) -> (sizes: [Int?], rest: Int) {
         var collector = PieceCollector()
         var sent: [UInt8] = []
@@ -32,7 +32,7 @@ struct PieceCollectorTests {
         return (sizes, rest)
     }
 
-    @Test("The first one is passed on at once, those that follow quickly four at a time")
+    @Test("The first piece is passed on at once, and quickly following ones in groups of four")
     func fast() {
         let sixteen = 16 * 1024
         let found = passed((0..<7).map { ($0, sixteen) })
@@ -41,7 +41,7 @@ struct PieceCollectorTests {
         #expect(found.rest == 2 * sixteen)
     }
 
-    @Test("None waits for a slow provider")
+    @Test("No piece waits for a slow provider")
     func slow() {
         let found = passed([(0, 100), (11, 200), (15, 300), (21, 400), (22, 500), (100, 600)])
 
@@ -49,7 +49,7 @@ struct PieceCollectorTests {
         #expect(found.rest == 0)
     }
 
-    @Test("A large one is passed on with what was kept before")
+    @Test("A large piece is passed on together with the retained ones")
     func large() {
         #expect(passed([(0, 1), (1, 100), (2, 40_000), (3, 65_536)]).sizes == [1, nil, 40_100, 65_536])
     }

@@ -6,12 +6,12 @@ import TestSupport
 import Testing
 import Vault
 
-/// What stands in the log of a call to a provider.
+/// The log entries of a call to a provider.
 @Suite("Calls to providers in the log")
 struct ProviderCallLogTests {
     private let log = LogKeeper()
 
-    /// The one line about a call of this address.
+    /// The only line about a call to this address.
     private func line(
         _ url: String, _ script: @escaping ScriptedTransport.Script
     ) throws -> [String: String] {
@@ -35,7 +35,7 @@ struct ProviderCallLogTests {
     }
 
     @Test(
-        "A refusal is told by the provider's own code, and by nothing that it writes for people",
+        "A rejection is logged with the provider's own code, but without its text for people",
         arguments: [
             (
                 #"{"error":"invalid_grant","error_description":"AADSTS700082: s3cret","error_codes":[700082]}"#,
@@ -62,7 +62,7 @@ struct ProviderCallLogTests {
         #expect(line["provider_code"] == nil && !log.text.contains("s3cret"))
     }
 
-    @Test("A call without a reply is logged with its reason, and with the host only")
+    @Test("A call without a reply is logged with its reason, and only with the host")
     func noReply() throws {
         let line = try line("https://www.example.com/secret") { _ throws(TransportError) in throw .timedOut }
 
@@ -71,7 +71,7 @@ struct ProviderCallLogTests {
         #expect(!log.text.contains("secret"))
     }
 
-    @Test("Of a call that was withheld there is a warning, unless it was early and can follow")
+    @Test("A withheld call causes a warning, unless it was early and can follow")
     func withheld() throws {
         let logger = Logger(label: "test", factory: { [log] _ in log })
         let script = ScriptedTransport { _ throws(TransportError) in throw .withheld(.busy) }

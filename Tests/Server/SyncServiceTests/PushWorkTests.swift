@@ -11,7 +11,7 @@ import Testing
 
 @testable import SyncService
 
-/// What the jobs role tells Apple of a commit, and what it makes of the answers.
+/// The messages that the jobs role sends to Apple about a commit, and its treatment of the answers.
 @Suite("Pushes after the reply")
 struct PushWorkTests {
     private let server: TestServer
@@ -19,14 +19,14 @@ struct PushWorkTests {
     private let bob: Phone
     private let clock = Clock()
 
-    /// A clock that tests move.
+    /// A clock that the test moves.
     private final class Clock: Sendable {
         private let seconds = Atomic<Int64>(noon.secondsSince1970)
         var now: WireDate { WireDate(secondsSince1970: seconds.load(ordering: .relaxed)) }
         func advance(bySeconds count: Int64) { seconds.add(count, ordering: .relaxed) }
     }
 
-    /// Bob is in Alice's group, with a device that has not said its world.
+    /// Bob is in Alice's group, with a device whose environment is unknown.
     init() throws {
         let apns = APNs(
             teamID: "TEAM567890", keyID: "KEY4567890",
@@ -40,7 +40,7 @@ struct PushWorkTests {
         try #require(registered.status == 200)
     }
 
-    /// Alice commits a file, with words for the others.
+    /// Alice commits a file, with a message for the others.
     private func commit() throws {
         try #require(server.upload(someBytes(3), of: someFile(), master: 1, by: alice).status == 200)
         let request = DoneUploadsRequest(
@@ -48,7 +48,7 @@ struct PushWorkTests {
         try #require(server.send(request, as: alice).status == 200)
     }
 
-    /// Works until nothing is due; returns what Apple was asked.
+    /// Works until nothing is due, and returns the requests sent to Apple.
     private func work(_ replies: Reply...) throws -> [OutgoingRequest] {
         let apple = ScriptedTransport(replies: replies)
         let worker = OutboxWorker(
@@ -89,7 +89,7 @@ struct PushWorkTests {
     }
 
     @Test(
-        "A device that Apple knows no longer is forgotten, unless it has registered since Apple found that out",
+        "A device that Apple no longer knows is deleted, unless it has registered since Apple detected that",
         arguments: [(-1, 1), (0, 0)])
     func gone(seconds: Int64, devices: Int) throws {
         try commit()

@@ -26,7 +26,7 @@ struct QuotaTests {
         server.send(CreateSharingInvitationRequest(permission: .read, sharingGroupUUID: phone.group), as: phone)
     }
 
-    @Test("Groups: one beyond the limit is rejected and not created; a repeated request is not; others continue")
+    @Test("Groups: one beyond the limit is rejected and not created, but a repeated request is accepted, as are others")
     func groups() throws {
         let server = try server([.groups: 3])
         let alice = try server.signUp()
@@ -45,7 +45,7 @@ struct QuotaTests {
         #expect(server.refusals.quotas == [.groups])
         let bob = try server.signUp("bob")
         #expect(createGroup(as: bob, server).status == 200)
-        // Leaving one makes room.
+        // Leaving a group makes room.
         let leaving = server.send(
             RemoveSharingGroupRequest(sharingGroupUUID: SharingGroupUUID(last)!, masterVersion: MasterVersion(0)),
             as: alice)
@@ -65,7 +65,7 @@ struct QuotaTests {
         #expect(try server.count("SELECT COUNT(*) FROM memberships") == 4)
     }
 
-    @Test("Joining a group counts, too; the redemption is rolled back")
+    @Test("Joining a group also counts; the redemption is rolled back")
     func joining() throws {
         let server = try server([.groups: 1])
         let (alice, bob) = (try server.signUp(), try server.signUp("bob"))
@@ -79,7 +79,7 @@ struct QuotaTests {
         #expect(try server.count("SELECT SUM(master_version) FROM sharing_groups") == 0)
     }
 
-    @Test("Groups within an hour: rejected with Retry-After, also after signing up again; then accepted")
+    @Test("Groups within an hour: rejected with Retry-After, even after a new sign-up; then accepted")
     func groupRate() throws {
         let server = try server([.groupsPerHour: 2])
         let alice = try server.signUp()
@@ -103,7 +103,7 @@ struct QuotaTests {
             server.send(AddUserRequest(sharingGroupUUID: other.group, cloudFolderName: "F"), as: other).status == 200)
     }
 
-    @Test("Invitations: limited at a time until one is removed, and within an hour until it is over")
+    @Test("Invitations: limited at any time until one is removed, and within an hour until the hour is over")
     func invitations() throws {
         let open = try server([.openInvitations: 2])
         let alice = try open.signUp()
@@ -136,7 +136,7 @@ struct QuotaTests {
         #expect(server.upload(bytes, of: second, by: alice).status == 200)
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 2)
         #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") == 1)
-        // Another device of the same person is the same person.
+        // Another device of the same user counts for the same user.
         var tablet = alice
         tablet.device = DeviceUUID(UUID().uuidString)!
         #expect(server.upload(someBytes(9), of: someFile(), by: tablet).code == "quota_staged_changes")
@@ -150,7 +150,7 @@ struct QuotaTests {
             ).status == 200)
     }
 
-    @Test("Staged metadata are limited in bytes")
+    @Test("The total size of staged metadata is limited")
     func stagedBytes() throws {
         let server = try server([.stagedBytes: 20])
         let alice = try server.signUp()
@@ -170,7 +170,7 @@ struct QuotaTests {
         #expect(refused.code == "quota_staged_bytes")
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 1)
         #expect(set(files[1], "12345").status == 200)
-        // As if other devices had staged as much at the same moment: what adds nothing is not refused.
+        // As if other devices had staged as much at the same moment: a change that adds nothing is not rejected.
         try server.execute(
             """
             INSERT INTO staged_changes
@@ -201,11 +201,11 @@ struct QuotaTests {
         #expect(server.exchanges.codes == ["one", "two"])
         #expect(check("two").status == 200)
         try server.execute("UPDATE quota_windows SET window_end = UTC_TIMESTAMP()")
-        // The refusal has not used the code up.
+        // The rejection has not used up the code.
         #expect(check("three").status == 200)
     }
 
-    @Test("Push: registrations within an hour are limited, also where another process has the key")
+    @Test("Push: registrations within an hour are limited, even if another process has the key")
     func pushRegistrations() throws {
         var quotas = Quotas.unlimited
         quotas[.pushRegistrationsPerHour] = 2

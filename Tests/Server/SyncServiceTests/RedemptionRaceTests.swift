@@ -5,9 +5,9 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Redeeming while the group is removed")
+@Suite("Redeeming during the removal of the group")
 struct RedemptionRaceTests {
-    @Test("A group removed while a redemption waits for it has no invitations any more: 404")
+    @Test("If a group is removed while a redemption waits for it, its invitations are gone: 404")
     func groupRemoved() async throws {
         let server = try TestServer()
         let alice = try server.signUp()

@@ -4,14 +4,14 @@ import Testing
 
 @testable import SyncService
 
-@Suite("The log of refused requests")
+@Suite("The log of rejected requests")
 struct RefusalLogTests {
     private static let lines = 60
     private let clock = SteppedClock()
     private let here = ClientNetwork(address: "192.0.2.1")
     private let there = ClientNetwork(address: "2001:db8:1:2::9")
 
-    @Test("A network's first refusals of a minute are logged, then their number once the minute is over")
+    @Test("A network's first rejections of a minute are logged, and after the minute the number of the others")
     func bound() {
         let log = RefusalLog { clock.now }
 
@@ -29,7 +29,7 @@ struct RefusalLogTests {
         #expect(log.note(from: here))
     }
 
-    @Test("What was left out is also told if the next minute begins before somebody asks, and at the end")
+    @Test("Omitted rejections are also reported if the next minute begins before a query, and at the end")
     func replaced() {
         let log = RefusalLog { clock.now }
         for _ in 0..<70 { _ = log.note(from: here) }
@@ -40,7 +40,7 @@ struct RefusalLogTests {
         #expect(log.omissions(isLast: true) == [.init(network: here, count: 5)])
     }
 
-    @Test("The number of networks counted is bounded: further ones count as one")
+    @Test("The number of counted networks is bounded, and further ones count as one")
     func memory() {
         let log = RefusalLog { clock.now }
         for number in 0..<RefusalLog.maximumNetworks {
@@ -59,7 +59,7 @@ struct RefusalLogTests {
     }
 
     @Test(
-        "One address fills the log with so many refusals a minute; its requests that succeed are all logged, and others'"
+        "One address can log only so many rejections a minute; all successes, and all requests of others, are logged"
     )
     func router() throws {
         let server = try TestServer()
@@ -83,7 +83,7 @@ struct RefusalLogTests {
         #expect(summary == [["client_network": "192.0.2.1", "count": "\(300 - Self.lines)"]])
     }
 
-    @Test("Failures of a provider that one address provokes are bounded as well, defects are not left out")
+    @Test("Provider failures caused by one address are bounded as well, but defects are always logged")
     func failures() throws {
         let server = try TestServer()
         for number in 0..<200 {

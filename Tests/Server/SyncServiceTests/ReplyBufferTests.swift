@@ -2,17 +2,17 @@ import Testing
 
 @testable import SyncService
 
-@Suite("The buffer for replies")
+@Suite("The reply buffer")
 struct ReplyBufferTests {
     private static let piece = 64 * 1024
     private static let pieces = ReplyBuffer.proofBytes / piece
 
-    /// Writes what proves how fast a phone is, in pieces that take `time` each.
+    /// Writes enough to prove how fast a phone is, in pieces that take `time` each.
     private func proof(_ buffer: inout ReplyBuffer, piecesTake time: Duration) -> [ReplyBuffer.Size] {
         (0..<Self.pieces).compactMap { _ in buffer.wrote(Self.piece, in: time) }
     }
 
-    @Test("It is enlarged once, when a phone has proved to be fast")
+    @Test("The buffer is enlarged once, when a phone has proved to be fast")
     func fast() {
         var buffer = ReplyBuffer()
         for _ in 1..<Self.pieces { #expect(buffer.wrote(Self.piece, in: .microseconds(7_800)) == nil) }
@@ -20,14 +20,14 @@ struct ReplyBufferTests {
         #expect(proof(&buffer, piecesTake: .microseconds(100)) == [])
     }
 
-    @Test("It stays as it is for a phone that is slow at first, however fast it becomes")
+    @Test("The buffer stays as it is for a phone that is slow at first, however fast it becomes")
     func slow() {
         var buffer = ReplyBuffer()
         #expect(proof(&buffer, piecesTake: .microseconds(7_900)) == [])
         #expect(proof(&buffer, piecesTake: .zero) == [])
     }
 
-    @Test("It is reduced when a phone falls behind, and not enlarged again")
+    @Test("The buffer is reduced when a phone falls behind, and not enlarged again")
     func fallsBehind() {
         var buffer = ReplyBuffer()
         #expect(proof(&buffer, piecesTake: .zero) == [.large])

@@ -8,8 +8,8 @@ import Testing
 
 @testable import SyncService
 
-/// The clock goes on by a second at each look, so that whoever looks twice is found out.
-@Suite("One time for one request")
+/// The clock advances by a second with each reading, which reveals code that reads it twice.
+@Suite("One time per request")
 struct RequestClockTests {
     private final class Noted: Sendable {
         let date = Mutex<WireDate?>(nil)
@@ -48,7 +48,7 @@ struct RequestClockTests {
         #expect(Set(row).count == 1)
     }
 
-    @Test("The dates are of the time at which all bytes have arrived, not of the request's start")
+    @Test("The dates give the time when all bytes had arrived, not the start of the request")
     func lastByte() throws {
         let server = server
         let noted = Noted()
@@ -62,7 +62,7 @@ struct RequestClockTests {
         #expect(try #require(noted.date.withLock { $0 }) < updated)
     }
 
-    @Test("Identical uploads at the same moment get the dates of the one row that there is")
+    @Test("Identical uploads at the same moment get the dates of their common row")
     func twins() throws {
         let (server, alice, file) = (server, alice, someFile())
 
@@ -78,7 +78,7 @@ struct RequestClockTests {
         #expect(Set(replies) == [["200", row[0], row[1]]])
     }
 
-    @Test("A member of a batch that commits gets the dates that the group then has")
+    @Test("A batch member that commits gets the dates that the group then has")
     func batch() throws {
         let batch = UploadBatch(batchUUID: BatchUUID(UUID().uuidString)!, batchCount: 1)
 

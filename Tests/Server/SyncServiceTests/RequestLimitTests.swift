@@ -6,9 +6,9 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Limits of one user in a process")
+@Suite("One user's limits in a process")
 struct RequestLimitTests {
-    /// Threads that are inside a request, and a gate that holds them there.
+    /// Threads inside a request, and a gate that holds them there.
     private final class Gate: Sendable {
         private let state = Mutex((inside: 0, most: 0, isOpen: false))
         var inside: Int { state.withLock { $0.inside } }
@@ -45,7 +45,7 @@ struct RequestLimitTests {
         func abandon() {}
     }
 
-    @Test("Requests beyond a user's share wait without a thread, are answered, and delay nobody else")
+    @Test("Requests beyond a user's share wait without a thread, are answered, and delay no other user")
     func turns() throws {
         let server = try TestServer(requestTurns: RequestTurns(maximumPerUser: 2))
         let alice = try server.signUp()
@@ -54,7 +54,7 @@ struct RequestLimitTests {
         let head = RequestHead(
             method: "GET", path: "/Index/", query: "", contentLength: nil, requestID: nil, headers: alice.headers)
 
-        // Ten at once: two threads are held, eight are free again at once.
+        // Ten at once: two threads are held, and eight are free again at once.
         let handled = Mutex<[Router.Handling]>([])
         let done = DispatchGroup()
         for _ in 0..<10 {
@@ -80,7 +80,7 @@ struct RequestLimitTests {
         #expect(server.send(IndexRequest(), as: alice).status == 200)
     }
 
-    @Test("A request that has waited too long is rejected, and not processed any more")
+    @Test("A request that has waited too long is rejected, and no longer processed")
     func waitedTooLong() throws {
         let server = try TestServer(requestTurns: RequestTurns(maximumPerUser: 1, longestWait: .zero))
         let alice = try server.signUp()
@@ -106,7 +106,7 @@ struct RequestLimitTests {
         #expect(server.send(IndexRequest(), as: alice).status == 200)
     }
 
-    @Test("A transfer beyond the user's limit is 429 at once, with its own code, and its body is not read")
+    @Test("A transfer beyond the user's limit gets 429 at once, with its own code, and its body is not read")
     func transfers() throws {
         let limit = TransferLimit(threads: 100, maximumPerUser: 1)
         let server = try TestServer(transferLimit: limit)
@@ -125,11 +125,11 @@ struct RequestLimitTests {
 
         limit.leave(user, .download)
         for _ in 0..<3 {
-            #expect(server.upload(someBytes(10), of: someFile(), by: alice).status == 200, "shares are given back")
+            #expect(server.upload(someBytes(10), of: someFile(), by: alice).status == 200, "shares are released")
         }
     }
 
-    @Test("A body that arrives too slowly is 408, and the rest is not waited for")
+    @Test("A body that arrives too slowly gets 408, and its rest is not awaited")
     func tooSlow() throws {
         let server = try TestServer()
         let alice = try server.signUp()

@@ -10,13 +10,13 @@ import Vault
 
 @testable import SyncService
 
-@Suite("Grants of removed users are revoked")
+@Suite("Revocation of removed users' grants")
 struct RevocationTests {
     private let server: TestServer
     private let alice = Phone(name: "alice", accountType: .google)
     private let clock = Clock()
 
-    /// A clock that tests move.
+    /// A clock that the test moves.
     private final class Clock: Sendable {
         private let seconds = Atomic<Int64>(noon.secondsSince1970)
         var now: WireDate { WireDate(secondsSince1970: seconds.load(ordering: .relaxed)) }
@@ -58,7 +58,7 @@ struct RevocationTests {
         return try server.sealer.open(sealed.record, from: .user(userID))
     }
 
-    @Test("An hour after the removal, once, and without secrets in the log")
+    @Test("A grant is revoked once, an hour after the removal, and without secrets in the log")
     func revoked() throws {
         remove()
         clock.advance(bySeconds: 3_599)
@@ -93,7 +93,7 @@ struct RevocationTests {
         #expect(!server.log.text.contains("s3cret"))
     }
 
-    @Test("After a day without success the tokens are removed")
+    @Test("After a day without success the tokens are deleted")
     func dropped() throws {
         removeAnHourAgo()
         server.exchanges.fail(.unavailable(detail: "down"))
@@ -129,7 +129,7 @@ struct RevocationTests {
         #expect(try stored().refreshToken == "from one")
     }
 
-    @Test("A user who returns when the work is leased, but before the call, keeps the grant as well")
+    @Test("A user who returns between the lease of the work and the call also keeps the grant")
     func comesBackLate() throws {
         removeAnHourAgo()
 
@@ -170,7 +170,7 @@ struct RevocationTests {
 
         try work()
 
-        try await eventually("the reply is there") { arrived.load(ordering: .acquiring) }
+        try await eventually("the reply has arrived") { arrived.load(ordering: .acquiring) }
         #expect(reply.withLock { $0 } == 200)
         #expect(server.exchanges.revoked.map(\.refreshToken) == ["from one"])
         #expect(try stored().refreshToken == "from two")

@@ -3,8 +3,8 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-/// A request may name the master version that another change is only about to make. It then waits for that change, and
-/// must not go by the rights that its sender had before.
+/// A request may name the master version that another change is about to create. It then waits for that change, and
+/// must not use the rights that its sender had before.
 @Suite("Requests whose sender loses the permission while they wait for the group's lock")
 struct RightsLostMeanwhileTests {
     private let server: TestServer
@@ -15,7 +15,8 @@ struct RightsLostMeanwhileTests {
         bob = try server.join(server.signUp(), as: "bob", .admin)
     }
 
-    /// What Bob is told, whose request comes while he is being made a reader; that leads from master version 1 to 2.
+    /// The code in the reply to Bob, whose request arrives during his demotion to reader, which advances master version
+    /// 1 to 2.
     private func code(of request: some RequestMessage & Sendable) async throws -> String? {
         let (server, bob) = (server, bob)
         var other = try Connection(#require(server.settings))

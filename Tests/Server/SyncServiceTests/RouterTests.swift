@@ -13,10 +13,10 @@ struct RouterTests {
     // MARK: Order of checks
 
     @Test(
-        "A doubly wrong request is told about its path, then its token, then its device, then its parameters, then the rest"
+        "A request with two mistakes is rejected for its path, then token, then device, then parameters, then the rest"
     )
     func orderOfChecks() throws {
-        // Without a database: whoever asks it too early gets 503.
+        // Without a database: a check that uses it too early gets 503.
         let server = try TestServer(withDatabase: false)
         let good = phone.headers
         let tooLong = "good " + String(repeating: "x", count: 256)
@@ -34,7 +34,7 @@ struct RouterTests {
             ("GET", "/Index/", "%%", [.tokenType: "DropboxToken", .accessToken: "x"], "sign_in_type_not_allowed"),
             ("GET", "/Index/", "%%", [.tokenType: "GoogleToken", .accessToken: "bad"], "credentials_rejected"),
             ("GET", "/Index/", "%%", good.merging([.accessToken: "down"]) { $1 }, "provider_unavailable"),
-            // A provider names the person by what cannot be kept.
+            // A provider returns a user identifier that cannot be stored.
             ("GET", "/Index/", "%%", good.merging([.accessToken: "good "]) { $1 }, "provider_unavailable"),
             ("GET", "/Index/", "%%", good.merging([.accessToken: tooLong]) { $1 }, "provider_unavailable"),
             ("GET", "/Index/", "%%", good.merging([.accessToken: "slow"]) { $1 }, "cloud_timeout"),
@@ -66,7 +66,7 @@ struct RouterTests {
         #expect(twice.status == 200, "\(twice.json)")
     }
 
-    @Test("If a token type arrives without a token, the refusal names what proxies do")
+    @Test("If a token type arrives without a token, the rejection mentions that proxies may drop headers")
     func droppedToken() throws {
         let server = try TestServer(withDatabase: false)
         let dropped = server.send("GET", "/Index/", headers: [.tokenType: "GoogleToken"])
@@ -76,7 +76,7 @@ struct RouterTests {
         #expect((absent.json["error"] as? String)?.contains("proxy") == false)
     }
 
-    @Test("The address of an upload in pieces is below the public address, or beside the one that the web server saw")
+    @Test("The address of an upload in pieces is below the public address, or below the one that the web server saw")
     func publicURL() throws {
         for (publicURL, expected) in [
             (String?.none, "http://10.0.0.7:8080/internal/Upload?uploadUUID="),
@@ -129,7 +129,7 @@ struct RouterTests {
                 }
                 #expect(server.send(method, path, headers: headers).status == 200)
             }
-            // Whoever is refused anyway is told why.
+            // A request that is rejected for another reason gets that reason.
             #expect(server.send("GET", "/Index/", headers: [.failureTest: "1"]).code == "credentials_missing")
         }
 
@@ -196,7 +196,7 @@ struct RouterTests {
         #expect(reply.body.count < 1024)
     }
 
-    // MARK: Bodies that nobody wants
+    // MARK: Bodies of rejected requests
 
     @Test(
         "Before an early reply a body is read to its end, up to 128 MiB",
@@ -234,7 +234,7 @@ struct RouterTests {
         #expect(reply.end == .finished)
     }
 
-    // MARK: Phones that hang up
+    // MARK: Phones that disconnect
 
     @Test("A phone that disconnects while its body is read gets nothing, and is logged as 499")
     func hangsUpWhileDraining() throws {
@@ -303,7 +303,7 @@ struct RouterTests {
     }
 
     @Test(
-        "An invitation's last acceptance that the same person redeems several times at once is redeemed, and all learn it"
+        "If a user redeems an invitation's last acceptance several times at once, every request succeeds"
     )
     func redeemTwice() throws {
         let server = try TestServer()
@@ -359,7 +359,7 @@ struct RouterTests {
 
         try server.store.transaction { session in
             _ = try session.lockMasterVersionExclusive(of: groupID)
-            // On another connection; it would wait here for its lock timeout, and fail.
+            // Uses another connection; a wait would end in its lock timeout, and fail.
             let reply = server.commit(from: 0, by: alice, renaming: "X")
             #expect(reply.json["masterVersionUpdate"] as? Int == 1)
         }
@@ -377,7 +377,7 @@ struct RouterTests {
         tablet.device = DeviceUUID(UUID().uuidString)!
         #expect(server.commit(from: 0, by: tablet).json["masterVersionUpdate"] as? Int == 1)
         #expect(server.upload(someBytes(10), of: someFile(), master: 1, by: alice).status == 200)
-        #expect(server.commit(from: 0, by: alice).json["masterVersionUpdate"] as? Int == 1, "something is staged")
+        #expect(server.commit(from: 0, by: alice).json["masterVersionUpdate"] as? Int == 1, "a change is staged")
         #expect(server.commit(from: 1, by: tablet).json["numberUploadsTransferred"] as? Int == 0)
         #expect(server.commit(from: 0, by: alice).json["masterVersionUpdate"] as? Int == 2)
     }

@@ -49,7 +49,7 @@ struct SNSRegistrationTests {
         }
     }
 
-    @Test("A device that another user takes over is unsubscribed from the first one's topic")
+    @Test("When another user takes over a device, it is unsubscribed from the first user's topic")
     func takenOver() throws {
         let alice = try server.signUp()
         var bob = try server.signUp("bob")
@@ -59,7 +59,7 @@ struct SNSRegistrationTests {
         #expect(ended == [])
         #expect(register(bob).status == 200)
         #expect(ended == ["1"])
-        // Of one that SNS does not know any more the same is true.
+        // The same applies to a subscription that SNS no longer knows.
         #expect(register(alice).status == 200)
         #expect(ended == ["1", "2"])
         #expect(try server.count("SELECT COUNT(*) FROM push_registrations") == 1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Sign-ins that are renewed before they are forgotten")
+@Suite("Sign-ins renewed before they expire")
 struct SignInRenewalTests {
     let clock = SteppedClock()
     let server: TestServer
@@ -18,7 +18,7 @@ struct SignInRenewalTests {
 
     private var status: Int? { server.send(CheckCredsRequest(), as: alice).status }
 
-    @Test("Whoever is there all the time waits for the provider once")
+    @Test("A user who is continuously active waits for the provider only once")
     func renewed() async throws {
         #expect(server.exchanges.tokens == [token])
         clock.advance(.seconds(44))
@@ -27,12 +27,12 @@ struct SignInRenewalTests {
         clock.advance(.seconds(1))
 
         for round in 1...3 {
-            // Whoever waited for the provider would now wait for ever.
+            // A request that waited for the provider would now wait forever.
             server.exchanges.hold()
             #expect(status == 200)
             #expect(status == 200)
             server.exchanges.release()
-            try await eventually("the answer is there") { server.backgroundWork.count == round }
+            try await eventually("the answer has arrived") { server.backgroundWork.count == round }
             #expect(server.exchanges.tokens.count == round + 1)
             clock.advance(.seconds(45))
         }

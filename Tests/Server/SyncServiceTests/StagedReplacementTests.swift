@@ -46,7 +46,7 @@ struct StagedReplacementTests {
         return change
     }
 
-    /// One row of the table: what is staged, what comes, what is staged afterwards, and which object is given up.
+    /// One row of the table: the staged change, the new one, the change staged afterwards, and the object to delete.
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
         var staged: StagedChange?
@@ -142,7 +142,7 @@ struct StagedReplacementTests {
             result: deletion()),
     ]
 
-    @Test("Each pair has its rule", arguments: rows)
+    @Test("Each pair follows its rule", arguments: rows)
     func rule(row: Row) {
         let decided = StagedReplacement.of(row.requested, over: row.staged, current: row.current)
 
@@ -151,13 +151,14 @@ struct StagedReplacementTests {
         #expect(decided.isRepetition == row.isRepetition)
     }
 
-    @Test("Every pair of kinds is in the table")
+    @Test("The table contains every pair of kinds")
     func completeness() {
         let kinds: [StagedChange.Kind] = [.upload, .undelete, .metadata, .deletion]
         let covered = Set(Self.rows.compactMap { row in row.staged.map { "\($0.kind) \(row.requested.kind)" } })
         for staged in kinds {
             for requested in kinds {
-                // An undelete is of a deleted file, which takes neither uploads nor metadata; those are refused before.
+                // An undelete requires a deleted file, which accepts neither uploads nor metadata; those are rejected
+                // before.
                 let isImpossible =
                     staged == .undelete && [.upload, .metadata].contains(requested)
                     || staged == .metadata && requested == .undelete

@@ -9,11 +9,11 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Servers that callers name, at which nobody is known")
+@Suite("Servers named by callers, without known users")
 struct StrangeServersTests {
     private let clock = SteppedClock()
 
-    @Test("A network may name so many of them in ten minutes, each as often as it likes; other networks likewise")
+    @Test("In ten minutes a network may name a limited number of servers, each any number of times")
     func allowance() {
         let servers = StrangeServers(perNetwork: 2) { clock.now }
         let (here, there) = (ClientNetwork(address: "192.0.2.1"), ClientNetwork(address: "192.0.2.2"))
@@ -64,7 +64,7 @@ struct StrangeServersTests {
     }
 
     @Test(
-        "Names that do not resolve count against the address that makes them up, and are not looked up for others' shares"
+        "Unresolvable names count against the address that sends them, and are not resolved beyond the limit"
     )
     func madeUpNames() throws {
         let script = ScriptedTransport { _ throws(TransportError) in throw .notSent }
@@ -89,7 +89,7 @@ struct StrangeServersTests {
         #expect(ask(4, from: "192.0.2.9").json["code"] as? String == "provider_paused")
     }
 
-    @Test("A sign-in without an answer is not counted at a provider, but at a server that the caller names")
+    @Test("An unanswered sign-in does not count for a provider, but counts for a server that the caller names")
     func refunds() throws {
         let script = ScriptedTransport { _ throws(TransportError) in throw .notSent }
         let server = try TestServer(failedSignInsPerMinute: 3, accounts: [Self.webDAV], providers: script)
@@ -112,7 +112,7 @@ struct StrangeServersTests {
         #expect(statuses[3...].allSatisfy { $0 == "too_many_failed_sign_ins" }, "\(statuses)")
     }
 
-    @Test("An outage of a server at which somebody is known counts against nobody, also in a new process")
+    @Test("An outage of a server with known users counts against no caller, even in a new process")
     func knownServer() throws {
         let isDown = Mutex(false)
         let alicesPassword = "Basic \(Data("alice:secret".utf8).base64EncodedString())"
@@ -135,7 +135,7 @@ struct StrangeServersTests {
         }
         #expect(script.requests[asked...].allSatisfy { !$0.isUnproved })
 
-        // What is said about a user suffices.
+        // The known identity of one user is enough.
         try server.execute(
             """
             INSERT INTO users (account_type, provider_user_id, display_name, cloud_folder_name, created_at)
@@ -148,7 +148,7 @@ struct StrangeServersTests {
         }
     }
 
-    /// The identifier of a person at a server, as their credentials state it.
+    /// The identifier of a user at a server, as their credentials state it.
     private enum WebDAVIdentity {
         static func of(_ user: String, at address: String) -> String {
             let presented = PresentedCredentials(

@@ -14,7 +14,7 @@ import Vault
 
 @testable import SyncService
 
-/// The router over a database of its own (or none), a cloud in memory, and a clock that stands still.
+/// The router over the test's own database (or none), a cloud in memory, and a clock that does not move.
 struct TestServer: Sendable {
     let store: MetadataStore
     let keys: KeyRing
@@ -29,10 +29,10 @@ struct TestServer: Sendable {
     let refusals = RefusalRecord()
     let unreadableRecords = Waits()
     let signInsWithoutOfflineAccess = Waits()
-    /// What was done on threads beside the requests', and has ended.
+    /// Counts finished work on background threads.
     let backgroundWork = Waits()
     let settings: ConnectionSettings?
-    /// What providers answer; without it nothing may be asked of any.
+    /// The replies of providers; without it no request to a provider is allowed.
     let providers: ScriptedTransport?
 
     /// Without a database every use of the store throws that it is unavailable.
@@ -98,7 +98,7 @@ struct TestServer: Sendable {
             logger: logger)
     }
 
-    /// A context for what is tested below the router.
+    /// A context for tests below the router.
     func context(_ connection: FakeConnection, contentLength: Int64? = nil) -> RequestContext {
         RequestContext(
             head: RequestHead(
@@ -133,7 +133,7 @@ struct TestServer: Sendable {
             headers: (phone?.headers ?? [:]).merging(headers) { $1 }, announcing: length, on: connection)
     }
 
-    /// The number that a query yields.
+    /// The number that a query returns.
     func count(_ sql: StaticString) throws -> Int {
         var connection = try Connection(settings!)
         var count = -1
@@ -147,7 +147,7 @@ struct TestServer: Sendable {
         try connection.executeScript(sql)
     }
 
-    // MARK: People
+    // MARK: Users
 
     /// A Google user with a group, on a phone.
     func signUp(_ name: String = "alice") throws -> Phone {
@@ -172,7 +172,7 @@ struct TestServer: Sendable {
                 masterVersion: MasterVersion(master), sharingGroupUUID: phone.group, sharingGroupName: name), as: phone)
     }
 
-    /// Somebody without storage who joins `host`'s group; raises its master version by one.
+    /// Adds a user without storage to `host`'s group, which increments its master version.
     func join(_ host: Phone, as name: String, _ permission: Permission = .write) throws -> Phone {
         let code =
             send(
@@ -186,13 +186,13 @@ struct TestServer: Sendable {
         return guest
     }
 
-    /// Who a phone's person is.
+    /// The user of a phone.
     func userID(of phone: Phone) throws -> UserID {
         UserID(try #require(send(CheckCredsRequest(), as: phone).json["userId"] as? Int64))
     }
 }
 
-/// One device of one person, and the group it is about.
+/// One device of one user, and its group.
 struct Phone: Sendable {
     var name: String
     var accountType: AccountType
@@ -216,7 +216,7 @@ extension UploadFileRequest {
     }
 }
 
-/// Counts how often something happened, such as a wait.
+/// Counts events such as waits.
 final class Waits: Sendable {
     private let noted = Atomic(0)
     var count: Int { noted.load(ordering: .relaxed) }
@@ -260,7 +260,7 @@ final class LogKeeper: LogHandler {
         kept.withLock { $0.append((message, metadata.mapValues { "\($0)" })) }
     }
 
-    /// The fields of all lines with this sentence.
+    /// The fields of all lines with this message.
     func lines(_ message: String) -> [[String: String]] {
         kept.withLock { kept in kept.filter { $0.message == message }.map(\.metadata) }
     }
@@ -271,14 +271,14 @@ final class LogKeeper: LogHandler {
     var text: String { kept.withLock { "\($0)" } }
 }
 
-/// Which endpoints have committed, as the observer was told.
+/// The endpoints whose commits the observer has reported.
 final class CommitRecord: Sendable {
     private let kept = Mutex<[EndpointName]>([])
     var endpoints: [EndpointName] { kept.withLock { $0 } }
     func note(_ endpoint: EndpointName) { kept.withLock { $0.append(endpoint) } }
 }
 
-/// For which quotas requests were refused, as the observer was told.
+/// The quotas whose rejections the observer has reported.
 final class RefusalRecord: Sendable {
     private let kept = Mutex<[Quota]>([])
     var quotas: [Quota] { kept.withLock { $0 } }
@@ -303,7 +303,7 @@ struct WholeLines: LogHandler {
     }
 }
 
-/// A clock that goes on by a second whenever somebody looks at it.
+/// A clock that advances by a second with each reading.
 final class TickingClock: Sendable {
     private let seconds = Atomic<Int64>(noon.secondsSince1970)
     func next() -> WireDate {
@@ -318,10 +318,10 @@ final class SteppedClock: Sendable {
     func advance(_ duration: Duration) { instant.withLock { $0 += duration } }
 }
 
-/// The moment at which all tests happen.
+/// The fixed time of all tests.
 let noon = WireDate(secondsSince1970: 1_800_000_000)
 
 func someFile() -> FileUUID { FileUUID(UUID().uuidString)! }
 
-/// Bytes that are different everywhere.
+/// Bytes without repetitions over short distances.
 func someBytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }

@@ -12,7 +12,7 @@ import Testing
 @testable import SyncService
 @testable import Vault
 
-/// Many requests, each as on a process of its own, find the same access token expired.
+/// Many requests, each as in a separate process, find the same access token expired.
 @Suite("Refreshing tokens, one at a time")
 struct TokenRenewalTests {
     private let server: TestServer
@@ -44,7 +44,7 @@ struct TokenRenewalTests {
             logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
     }
 
-    @Test("What was read at the beginning of a request is used once by each of its threads")
+    @Test("Tokens read at the beginning of a request are used once by each of its threads")
     func beginning() throws {
         let (one, other) = try server.services.storage.storages(
             of: user, transport: .unused, deadline: .after(.seconds(60)),
@@ -61,11 +61,11 @@ struct TokenRenewalTests {
         RefreshLease(of: user.userID, store: server.store, backoff: Backoff(pause: { _ in sched_yield() }))
     }
 
-    @Test("Eight concurrent requests refresh once, and all get the new token; repeatedly")
+    @Test("Each time, eight concurrent requests refresh once, and all get the new token")
     func once() async throws {
         for round in 1...5 {
             let waiting = WaitingThreads()
-            // The provider answers only when the seven others have found that they must wait.
+            // The provider answers only after the seven others have found that they must wait.
             provider.beforeAnswer { while waiting.count < 7 { sched_yield() } }
 
             let results = try await Threads.run(8) { number in
@@ -82,7 +82,7 @@ struct TokenRenewalTests {
         }
     }
 
-    @Test("While another process refreshes, its result is waited for; if it dies, the next one refreshes")
+    @Test("A request waits while another process refreshes; if that process dies, the next one refreshes")
     func holder() async throws {
         let owner = "another process"
         let userID = user.userID
@@ -92,7 +92,7 @@ struct TokenRenewalTests {
         #expect(try take(seconds: 30))
         do {
             _ = try tokens { _ in sched_yield() }.renewed(insteadOf: "access 0", by: .after(.milliseconds(300)))
-            Issue.record("asked although another one does")
+            Issue.record("called although another process refreshes")
         } catch {
             guard case CloudStorageError.unavailable = error else { throw error }
         }
@@ -107,7 +107,7 @@ struct TokenRenewalTests {
         #expect(provider.calls == 1)
     }
 
-    @Test("If a provider returns an access token alone, the refresh token is kept")
+    @Test("If a provider returns only an access token, the refresh token is kept")
     func accessTokenAlone() throws {
         provider.givesAccessTokensOnly()
 
@@ -193,7 +193,7 @@ struct TokenRenewalTests {
         #expect(provider.calls == 0)
     }
 
-    @Test("A failure releases the lease for the next one at once")
+    @Test("A failure releases the lease for the next request at once")
     func failure() throws {
         provider.failNext(with: .unavailable(detail: "down"))
         #expect(throws: CloudStorageError.self) {
@@ -204,7 +204,7 @@ struct TokenRenewalTests {
         #expect(isFree == true)
     }
 
-    /// Removes the user, whose storage is still to be cleared.
+    /// Removes the user, whose storage still must be cleared.
     /// - Returns: the tokens as one process at a time reads them.
     private func departedTokens() throws -> () throws -> HeldTokens {
         let userID = user.userID
@@ -228,7 +228,7 @@ struct TokenRenewalTests {
         return try server.sealer.open(departed.credentials, from: .user(user.userID))
     }
 
-    @Test("A removed user's refreshed tokens are stored, too: the former ones may work only once")
+    @Test("A removed user's refreshed tokens are also stored, because the former ones may work only once")
     func departed() throws {
         let tokens = try departedTokens()()
 
@@ -238,7 +238,7 @@ struct TokenRenewalTests {
     }
 
     @Test(
-        "What is remembered of a refusal replaces no tokens that another process has got meanwhile, which count instead"
+        "A recorded rejection does not replace tokens that another process has obtained meanwhile; those count instead"
     )
     func refusedMeanwhile() throws {
         let read = try departedTokens()
@@ -254,7 +254,7 @@ struct TokenRenewalTests {
         #expect(try storedOfDeparted() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 1"))
     }
 
-    @Test("Tokens that come after a refusal by another process was stored replace it")
+    @Test("Tokens obtained after another process stored a rejection replace it")
     func refusedBefore() throws {
         let read = try departedTokens()
         let slow = try read()
@@ -270,7 +270,7 @@ struct TokenRenewalTests {
         #expect(try storedOfDeparted() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 1"))
     }
 
-    @Test("After a switch of the account nothing that was begun before gets, renews or stores tokens of the new one")
+    @Test("After an account switch no earlier request reads, renews or stores tokens of the new account")
     func switched() throws {
         let begun = tokens()
         #expect(try begun.current() == "access 0")
@@ -300,14 +300,14 @@ struct TokenRenewalTests {
     }
 }
 
-/// The threads that have had to wait, each counted once.
+/// The threads that had to wait, each counted once.
 private final class WaitingThreads: Sendable {
     private let numbers = Mutex<Set<Int>>([])
     func add(_ number: Int) { numbers.withLock { _ = $0.insert(number) } }
     var count: Int { numbers.withLock { $0.count } }
 }
 
-/// A provider whose refresh tokens work once: whoever uses an old one is refused for good.
+/// A provider whose refresh tokens work once; an old one is rejected permanently.
 private final class RotatingProvider: AccountProvider {
     private struct State {
         var generation = 0
@@ -319,7 +319,7 @@ private final class RotatingProvider: AccountProvider {
     private let state = Mutex(State())
 
     var accountType: AccountType { .google }
-    /// How often new tokens were given.
+    /// The number of times that new tokens were issued.
     var calls: Int { state.withLock { $0.generation } }
 
     func beforeAnswer(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.beforeAnswer = body } }

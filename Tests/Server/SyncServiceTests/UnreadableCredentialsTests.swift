@@ -8,7 +8,7 @@ import Vault
 
 @testable import SyncService
 
-/// After a lost or wrong sealing key, or damage in the database.
+/// The situation after a lost or wrong sealing key, or damage in the database.
 @Suite("Sealed records that cannot be opened")
 struct UnreadableCredentialsTests {
     private let server: TestServer
@@ -61,7 +61,7 @@ struct UnreadableCredentialsTests {
         #expect(lines.allSatisfy { $0["reason"]?.hasPrefix("The record is sealed with key") == true })
     }
 
-    @Test("A corrupt record counts as absent like one sealed with another key")
+    @Test("A corrupt record counts as missing, like one sealed with another key")
     func damaged() throws {
         for damage in ["REVERSE(credentials)", "'x'", "CONCAT(credentials, 'x')"] {
             try server.execute("UPDATE users SET credentials = \(damage)")
@@ -71,7 +71,7 @@ struct UnreadableCredentialsTests {
     }
 
     @Test(
-        "Without a new refresh token the record is set aside, and its refresh token counts again when its key is back",
+        "Without a new refresh token the record is set aside, and its refresh token counts again when its key returns",
         arguments: ["no refresh", "one", nil])
     func keyComesBack(code: String?) throws {
         try loseKey(codes: true)
@@ -84,7 +84,7 @@ struct UnreadableCredentialsTests {
         #expect(try setAside == 1)
         #expect(checkCreds(code: code).header("syncserver-offline-access") == "none")
 
-        // The key that the present record is sealed with is the right one.
+        // The present record is sealed with the right key.
         try server.execute(
             """
             UPDATE users
@@ -96,7 +96,7 @@ struct UnreadableCredentialsTests {
         #expect(try setAside == 0)
     }
 
-    @Test("A new withdrawal of consent revokes the refresh token that was set aside, too")
+    @Test("A later withdrawal of consent also revokes the refresh token that was set aside")
     func withdrawn() throws {
         try loseKey(codes: true)
         #expect(checkCreds().status == 200)

@@ -78,7 +78,7 @@ struct UploadDecisionTests {
                 kind: kind, owner: owner ?? me, checkSum: CheckSum(checkSum ?? sum)!, existingCreationDate: created))
     }
 
-    // MARK: What fits
+    // MARK: Accepted requests
 
     @Test("A new file goes to the member's effective owner, as version 0")
     func newFile() throws {
@@ -86,7 +86,7 @@ struct UploadDecisionTests {
         #expect(try decide(request(version: 0, metaData: (0, "x"), group: "fg")) == plan())
     }
 
-    @Test("The next version goes to the file's owner, whoever uploads it, and keeps the date of creation")
+    @Test("The next version goes to the file's owner, whoever uploads it, and keeps the creation date")
     func nextVersion() throws {
         let sum = String(repeating: "a", count: 64)
 
@@ -115,7 +115,7 @@ struct UploadDecisionTests {
         #expect(decided.checkSum.rawValue == sha1.uppercased())
     }
 
-    // MARK: What does not
+    // MARK: Rejected requests
 
     @Test("Each mismatch with the group's state is rejected with its own code")
     func refusals() throws {
@@ -163,7 +163,7 @@ struct UploadDecisionTests {
             request(version: 5), by: membership(owner: nil), current: committed(), staged: nil, isLiveElsewhere: false)
     }
 
-    // MARK: What was staged before
+    // MARK: Earlier staged changes
 
     @Test("The same upload again is a repetition, with the dates of the first")
     func repetition() throws {
@@ -183,7 +183,7 @@ struct UploadDecisionTests {
                 request(version: 5, undelete: true), current: committed(isDeleted: true),
                 staged: staged(version: 5, kind: .undelete))
                 == .repeated(creationDate: earlier, updateDate: noon))
-        // Metadata that were staged before belong to the same commit.
+        // Metadata staged before belong to the same commit.
         #expect(
             try decide(request(version: 0), staged: staged(version: 0, metaData: (0, "x")))
                 == .repeated(creationDate: noon, updateDate: noon))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("UploadFile, from phone to cloud")
+@Suite("UploadFile, from the phone to the cloud")
 struct UploadFileTests {
     private let server: TestServer
     private let alice: Phone
@@ -21,7 +21,7 @@ struct UploadFileTests {
         get throws { try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") }
     }
     private var stagedRows: Int { get throws { try server.count("SELECT COUNT(*) FROM staged_changes") } }
-    /// Rows whose object is to be deleted now.
+    /// Rows whose objects are now due for deletion.
     private var dueDeletions: Int {
         get throws {
             try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND lease_owner IS NULL")
@@ -42,7 +42,7 @@ struct UploadFileTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("The same upload again reads the body, uploads nothing, and gets the same dates")
+    @Test("A repeated upload reads the body, uploads nothing, and gets the same dates")
     func repeated() throws {
         let file = someFile()
         let first = server.upload(bytes, of: file, by: alice)
@@ -55,7 +55,7 @@ struct UploadFileTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("Of two concurrent equal uploads the second discards its own object, and both get the same dates")
+    @Test("Of two equal concurrent uploads the second discards its own object, and both get the same dates")
     func twins() throws {
         let (server, alice, bytes, file) = (server, alice, bytes, someFile())
         var behaviour = FakeCloud.Behaviour()
@@ -73,7 +73,7 @@ struct UploadFileTests {
         #expect(try stagedRows == 1)
     }
 
-    @Test("Many equal uploads at once leave one staged object; all others are deleted")
+    @Test("Many equal concurrent uploads leave one staged object, and all others are deleted")
     func manyTwins() throws {
         let (server, alice, bytes, file) = (server, alice, bytes, someFile())
 
@@ -87,7 +87,7 @@ struct UploadFileTests {
                 "SELECT COUNT(*) FROM outbox o JOIN staged_changes s ON s.object_id = o.object_id") == 0)
     }
 
-    @Test("Another version of the same upload replaces the row and has the first object deleted")
+    @Test("Another version of the same upload replaces the row, and the first object is deleted")
     func replaced() throws {
         let file = someFile()
         #expect(server.upload(bytes, of: file, by: alice).status == 200)
@@ -140,7 +140,7 @@ struct UploadFileTests {
         }
         #expect(server.cloud.objects.isEmpty)
         #expect(try stagedRows == 0)
-        // Nobody knows what the cloud made of the parts, so the intents are worked off.
+        // The effect of the parts at the cloud is unknown, so the intents are processed.
         #expect(try dueDeletions == 3)
     }
 
@@ -159,7 +159,7 @@ struct UploadFileTests {
         #expect(server.log.request?["status"] == "499")
     }
 
-    @Test("Without a length, with one that is too large, or of an unknown type an upload is refused")
+    @Test("An upload without a length, with a length that is too large, or with an unknown type is rejected")
     func refused() throws {
         let small = try TestServer(maximumUploadBytes: 1000)
         let bob = try small.signUp("bob")

@@ -7,7 +7,7 @@ import SyncProtocol
 import TestSupport
 import Vault
 
-/// An empty, migrated database of a test's own, and one with a small, sound population.
+/// The test's own empty, migrated database, or one with a small, consistent population.
 struct AdministrationFixture: Sendable {
     let settings: ConnectionSettings
     let store: MetadataStore
@@ -35,8 +35,8 @@ struct AdministrationFixture: Sendable {
     static let device = "DDDDDDDD-0000-4000-8000-000000000001"
     static let now = WireDate(secondsSince1970: 1_800_000_000)
 
-    /// Alice has storage and a group; Bob is her guest. There is a photo of one version, a deleted text, a change that
-    /// Bob has staged, an invitation, and work.
+    /// Alice has storage and a group; Bob is her guest. There is a photo with one version, a deleted text, a change
+    /// that Bob has staged, an invitation, and pending work.
     private func populate() throws {
         try run(
             """
@@ -74,13 +74,13 @@ struct AdministrationFixture: Sendable {
         _ = try store.transaction { try $0.storeCredentials(record, of: user) }
     }
 
-    /// Runs statements by hand, with foreign keys off.
+    /// Runs hand-written statements with foreign keys off.
     func run(_ sql: String) throws {
         var connection = try Connection(settings)
         try connection.executeScript("SET foreign_key_checks = 0;\n" + sql)
     }
 
-    /// The first number of a query's first row.
+    /// The first number in a query's first row.
     func number(_ sql: StaticString) throws -> Int {
         var connection = try Connection(settings)
         var number = -1

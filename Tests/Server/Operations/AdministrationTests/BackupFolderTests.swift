@@ -34,7 +34,7 @@ struct BackupFolderTests {
         Set(try FileManager.default.contentsOfDirectory(atPath: place.path).filter { !$0.hasPrefix(".") })
     }
 
-    @Test("A file that root has made belongs to the folder's owner, who makes backups there at night; links do not")
+    @Test("A file created by root is handed to the owner of the folder, who runs the nightly backups; links are not")
     func owner() throws {
         guard Terminal.isRoot else { return }
         let nobody: UInt32 = 65_534
@@ -65,26 +65,27 @@ struct BackupFolderTests {
 
     // MARK: Retention
 
-    @Test("Of each day and each week the last backup is kept, for as many as there are backups of")
+    @Test("The last backup of each day and of each week is kept, counting only days and weeks with backups")
     func retention() {
         let backups = (-30...0).flatMap { [date($0), date($0, 5)] }
 
         let kept = RetentionPolicy(days: 3, weeks: 3).kept(of: backups)
 
-        // All of Monday, Sunday and Saturday; of the weeks before, their Sundays: the first of these is among the days.
+        // All of Monday, Sunday and Saturday, and the Sundays of the weeks before; the first of these Sundays is also a
+        // kept day.
         let untouched = [0, -1, -2].flatMap { [date($0), date($0, 5)] }.filter { $0 != date(-2) }
         #expect(kept == Set(untouched + [date(-8, 5)]))
         #expect(RetentionPolicy(days: 1, weeks: 0).kept(of: backups) == Set(untouched))
     }
 
-    @Test("A backup made after an accident removes none of the two days before it")
+    @Test("A backup created after an accident expires none of the two days before it")
     func accident() {
         let backups = [date(-3), date(-2, 9), date(-1), date(0), date(0, 4), date(0, 9)]
 
         #expect(RetentionPolicy(days: 1, weeks: 0).kept(of: backups) == Set(backups.dropFirst()))
     }
 
-    @Test("Nothing expires because no backup is made any more, and the newest is always kept")
+    @Test("No backup expires while no new ones are created, and the newest is always kept")
     func pause() {
         let backups = [date(-900), date(-800), date(-700)]
 
@@ -93,7 +94,7 @@ struct BackupFolderTests {
         #expect(RetentionPolicy(days: 1, weeks: 0).kept(of: []) == [])
     }
 
-    @Test("A backup is named after its time, and only such names are read")
+    @Test("A backup is named after its time, and files with other names are ignored")
     func naming() {
         let name = BackupFolder.name(of: date(0))
         #expect(name == "syncd-2026-11-23T030000Z.backup.gz")
@@ -104,12 +105,12 @@ struct BackupFolderTests {
         ] { #expect(BackupFolder.date(ofName: other) == nil, "\(other)") }
     }
 
-    @Test("Only backups of this folder's own are deleted")
+    @Test("Only backups that belong to this folder are deleted")
     func deletesItsOwn() throws {
         let fixture = try AdministrationFixture(populated: false)
         for day in -6 ... -4 { try backUp(fixture, at: date(Int64(day))) }
         try backUp(fixture, at: date(0))
-        // Of this name, and none of ours: not a backup, a backup of another time, a folder.
+        // Matching names that are not ours: not a backup, a backup of another time, a folder.
         let foreign = [date(-20), date(-21), date(-22)].map { BackupFolder.name(of: $0) } + ["2026-11-01.backup.gz"]
         try Data("mine".utf8).write(to: place.appending(path: foreign[0]))
         try FileManager.default.copyItem(
@@ -125,7 +126,7 @@ struct BackupFolderTests {
         #expect(try names() == Set(foreign + [date(-4), date(0)].map { BackupFolder.name(of: $0) }))
     }
 
-    @Test("A backup that was just made stays, although a wrong clock has made others look newer")
+    @Test("A new backup is kept even if a wrong clock has made others look newer")
     func wrongClock() throws {
         let fixture = try AdministrationFixture(populated: false)
         for day: Int64 in [0, 400, 404] { try backUp(fixture, at: date(day)) }
@@ -136,7 +137,7 @@ struct BackupFolderTests {
         #expect(try names() == [BackupFolder.name(of: date(0)), BackupFolder.name(of: date(404))])
     }
 
-    @Test("What an interrupted backup has left is deleted by the next one; two at once are not possible")
+    @Test("The next backup deletes the remains of an interrupted one; two at once are not possible")
     func leftovers() throws {
         let partial = BackupFolder.name(of: date(0)) + ".partial"
         try Data().write(to: place.appending(path: partial))
@@ -162,7 +163,7 @@ struct BackupFolderTests {
         try BackupCopy(from: folder, by: try program(verbs), record: place.path).copyNewest()
     }
 
-    @Test("The newest backup is sent, and noted once the same has come back")
+    @Test("The newest backup is sent, and recorded once an identical copy has been fetched")
     func copied() throws {
         let fixture = try AdministrationFixture(populated: false)
         try backUp(fixture, at: date(-1))
@@ -181,7 +182,7 @@ struct BackupFolderTests {
     }
 
     @Test(
-        "A copy that is refused, lost, cut short or different is none",
+        "A copy that is refused, lost, truncated or different does not count",
         arguments: [
             "send) exit 3 ;;", "send) cat >elsewhere ;; fetch) exit 1 ;;",
             "send) cat >elsewhere ;; fetch) head -c 100 elsewhere ;;", "send) cat >/dev/null ;; fetch) echo other ;;",
@@ -195,7 +196,7 @@ struct BackupFolderTests {
         #expect(try !names().contains("fetched.partial"))
     }
 
-    @Test("A backup that was damaged since is not sent, and without a backup or a program nothing is")
+    @Test("A backup damaged in the meantime is not sent; without a backup or a program nothing is sent")
     func nothingToCopy() throws {
         #expect(throws: BackupCopy.Failure.nothingToCopy(folder: place.path)) { try copy("send) : ;;") }
         try backUp(try AdministrationFixture(populated: false), at: date(0))
@@ -211,7 +212,7 @@ struct BackupFolderTests {
 
     // MARK: Findings
 
-    @Test("Backups that are too old, or were never made although they are scheduled, are findings")
+    @Test("Backups that are too old, or scheduled but never created, are findings")
     func findings() {
         func judge(
             _ made: Int64?, _ copied: Int64? = nil, isScheduled: Bool = true
@@ -234,7 +235,7 @@ struct BackupFolderTests {
         #expect(judge(37, 37) == [.backupOld, .backupCopyOld])
     }
 
-    @Test("The units of backups are reported only if they failed, or are enabled and stopped")
+    @Test("Backup units are reported only if they failed, or are enabled and stopped")
     func units() {
         func judge(_ name: String, _ active: String, _ file: String) -> [DiagnosisCode?] {
             UnitsCheck.judge(

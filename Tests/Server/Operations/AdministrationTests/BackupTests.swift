@@ -26,7 +26,7 @@ struct BackupTests {
         try column("restore_mark", in: fixture)
     }
 
-    /// The master versions of all groups right after the restoration.
+    /// The master versions of all groups immediately after the restore.
     private func restoredVersions(in fixture: AdministrationFixture) throws -> [String?] {
         try column("restored_master_version", in: fixture)
     }
@@ -55,7 +55,7 @@ struct BackupTests {
         return sums
     }
 
-    @Test("A backup of an empty database is possible, and says that it is empty")
+    @Test("An empty database can be backed up, and the report says that it is empty")
     func nothing() throws {
         let report = try backUp(AdministrationFixture(populated: false))
 
@@ -63,7 +63,7 @@ struct BackupTests {
         #expect(try BackupVerifier(path: path).verify().isGood)
     }
 
-    @Test("A restore is exact to the last byte, and ids continue where they were")
+    @Test("A restore is exact to the last byte, and ids continue from there")
     func roundTrip() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -87,14 +87,14 @@ struct BackupTests {
 
         let restored = try Restorer(into: empty.settings).restore(path)
 
-        // The only things that are new.
+        // The only new values.
         #expect(try marks(in: empty) == [restored.marks.restoreMark.rawValue])
         #expect(restored.marks.groups == 1)
         try empty.run("UPDATE sharing_groups SET restore_mark = NULL, restored_master_version = NULL")
         #expect(try checksums(empty.settings) == checksums(fixture.settings))
         #expect(restored.manifest == report.manifest)
         #expect(restored.counts["files"] == 2)
-        // What was uploaded since the backup is unknown here.
+        // Uploads since the backup are unknown here.
         var connection = try Connection(empty.settings)
         var gaps: [String] = []
         try connection.query("SELECT backup_taken_at FROM restorations") { (row) throws(MariaDBError) in
@@ -109,7 +109,7 @@ struct BackupTests {
         #expect(try Fsck(store: empty.store, sealer: empty.sealer, rowLimit: 5).run() == [])
     }
 
-    @Test("Each restoration marks all groups anew, also of a backup from before there were marks")
+    @Test("Each restore gives all groups new marks, even from a backup that predates marks")
     func markedAnew() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -135,7 +135,7 @@ struct BackupTests {
             let empty = try AdministrationFixture(migrated: false)
             let mark = try Restorer(into: empty.settings).restore(backup).marks.restoreMark.rawValue
             #expect(try self.marks(in: empty) == [mark])
-            // A device may have been away since the earlier one.
+            // A device may have been offline since the earlier restore.
             #expect(try restoredVersions(in: empty) == [version])
             return mark
         }
@@ -143,7 +143,7 @@ struct BackupTests {
         #expect(Set(marks).count == 3)
     }
 
-    @Test("A restoration that is interrupted after the rows leaves no group without a mark")
+    @Test("A restore that is interrupted after the rows leaves no group without a mark")
     func markedWithTheRows() throws {
         _ = try backUp(try AdministrationFixture())
         let empty = try AdministrationFixture(populated: false)
@@ -157,7 +157,7 @@ struct BackupTests {
         #expect(try restoredVersions(in: empty) == column("master_version", in: empty))
     }
 
-    @Test("Groups of a database that was put back by other means are marked, and uploads in progress forgotten")
+    @Test("After a restore by other means, groups are marked and uploads in progress discarded")
     func markedAlone() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -182,7 +182,7 @@ struct BackupTests {
         #expect(second.text.contains(second.restoreMark.rawValue))
     }
 
-    @Test("A backup contains every table of the schema; with an unknown table, none is made")
+    @Test("A backup contains every table of the schema; an unknown table prevents it")
     func complete() throws {
         let fixture = try AdministrationFixture()
         let tables = try backUp(fixture).manifest.parts.keys
@@ -219,13 +219,13 @@ struct BackupTests {
             try other.number("SELECT COUNT(*) FROM information_schema.TABLES WHERE table_schema = DATABASE()") == 1)
     }
 
-    @Test("Missing rows after a restore are detected by counting")
+    @Test("A row count after the restore detects missing rows")
     func rowsLost() throws {
         let fixture = try AdministrationFixture()
         try fixture.run("INSERT INTO apple_notices VALUES (REPEAT('n', 32), '2026-01-01')")
         _ = try backUp(fixture)
         let empty = try AdministrationFixture(populated: false)
-        // Takes a row away behind the restorer's back.
+        // Deletes a row behind the restorer's back.
         try empty.run(
             "CREATE TRIGGER thief AFTER INSERT ON apple_notices FOR EACH ROW DELETE FROM devices WHERE user_id = 2")
 
@@ -237,7 +237,7 @@ struct BackupTests {
         }
     }
 
-    @Test("A file that exists is not overwritten")
+    @Test("An existing file is not overwritten")
     func exists() throws {
         let fixture = try AdministrationFixture()
         try Data("mine".utf8).write(to: URL(filePath: path))
@@ -246,7 +246,7 @@ struct BackupTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
     }
 
-    @Test("The file is readable by its owner only")
+    @Test("Only the owner can read the file")
     func mode() throws {
         _ = try backUp(try AdministrationFixture())
 
@@ -255,7 +255,7 @@ struct BackupTests {
     }
 
     @Test(
-        "Damage anywhere is noticed before anything is restored",
+        "Damage anywhere is detected before anything is restored",
         arguments: ["cut", "flipped", "row", "count", "other"])
     func damaged(_ kind: String) throws {
         _ = try backUp(try AdministrationFixture())
@@ -283,7 +283,7 @@ struct BackupTests {
             try empty.number("SELECT COUNT(*) FROM information_schema.TABLES WHERE table_schema = DATABASE()") == 0)
     }
 
-    @Test("A backup of a newer schema or format is refused with the reason")
+    @Test("A backup with a newer schema or format is rejected with the reason")
     func newer() throws {
         _ = try backUp(try AdministrationFixture())
         func rewritten(_ from: String, _ to: String) throws -> BackupReader {
@@ -300,7 +300,7 @@ struct BackupTests {
         #expect(throws: BackupError.formatTooNew(3)) { try rewritten(#""format":1"#, #""format":3"#).verify() }
     }
 
-    @Test("Uploads in progress are not restored, since some have completed; other work is kept")
+    @Test("Uploads in progress are not restored, because some have completed; other work is kept")
     func intents() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -336,7 +336,7 @@ struct BackupTests {
         #expect(try fixture.number("SELECT COUNT(*) FROM users") == 2)
     }
 
-    @Test("Missing contents are stated clearly")
+    @Test("The report states clearly which contents are missing")
     func loud() throws {
         let text = try backUp(try AdministrationFixture()).text
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("A check of the clouds by several threads")
+@Suite("Checking storage with several threads")
 struct CloudCheckTeamTests {
     private struct Failure: Error {}
 
@@ -22,7 +22,7 @@ struct CloudCheckTeamTests {
         }
     }
 
-    @Test("A storage that hangs delays no others, and is named meanwhile; outcomes come in order")
+    @Test("A hanging storage does not delay others, and is named meanwhile; outcomes are in order")
     func hanging() throws {
         let othersAreDone = DispatchSemaphore(value: 0)
         let count = Mutex(0)
@@ -64,7 +64,7 @@ struct CloudCheckTeamTests {
         #expect(status.text == "7 objects checked, 2 folders done; still busy with user 4 (31 s)")
     }
 
-    @Test("A failure ends the check, after what is in progress, and nothing else begins")
+    @Test("A failure ends the check after the work in progress, and no other work begins")
     func failure() {
         let begun = Mutex(0)
         let tasks = (1...100).map { owner in
@@ -82,7 +82,7 @@ struct CloudCheckTeamTests {
         #expect(begun.withLock { $0 } == 2)
     }
 
-    @Test("The calls of tasks in progress are refused when the check ends")
+    @Test("Calls of tasks in progress are rejected when the check ends")
     func calls() {
         let calls = EndableCalls()
         let request = OutgoingRequest(.dropbox, .metadata, .get, "https://api.dropboxapi.com/")

@@ -6,7 +6,7 @@ import Testing
 @testable import Operations
 @testable import Store
 
-@Suite("What a report counts in the database")
+@Suite("Database figures of a report")
 struct DatabaseFiguresTests {
     private static let now = AdministrationFixture.now
 
@@ -18,7 +18,7 @@ struct DatabaseFiguresTests {
         GrowthCurve.day(of: try #require(WireDate(date + " 00:00:00")))
     }
 
-    @Test("Storage, growth and work are counted by kind and day, and what has ended is told apart")
+    @Test("Storage, growth and work are counted by kind and day, and ended items are counted separately")
     func counts() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -63,7 +63,7 @@ struct DatabaseFiguresTests {
         #expect(figures.quotas.isEmpty)
     }
 
-    @Test("Of an empty database everything is counted as nothing")
+    @Test("All figures of an empty database are zero")
     func empty() throws {
         var quotas = Quotas.unlimited
         for quota in Quota.allCases { quotas[quota] = 9 }
@@ -77,7 +77,7 @@ struct DatabaseFiguresTests {
         for use in figures.quotas { #expect(use.highest == 0 && use.usersNear == 0 && use.usersAtLimit == 0) }
     }
 
-    @Test("For each quota the report has the most that one user has used, and how many are near it and at it")
+    @Test("For each quota the report gives the highest use by one user, and how many users are near it and at it")
     func quotas() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -92,7 +92,7 @@ struct DatabaseFiguresTests {
             SELECT UNHEX(SHA2(seq, 256)), 'groupsPerHour', UTC_TIMESTAMP() - INTERVAL 5 MINUTE, 9 FROM seq_1_to_3
             """)
         var quotas = Quotas.unlimited
-        // One of the new invitations has expired, and so have all hours of new groups.
+        // One of the new invitations has expired, as have all hours of new groups.
         let expected: [(Quota, limit: Int, highest: Int, near: Int, reached: Int)] = [
             (.devices, 10, 8, 1, 0), (.groups, 1, 1, 2, 2), (.openInvitations, 5, 3, 0, 0),
             (.stagedChanges, 100, 1, 0, 0),
@@ -114,10 +114,10 @@ struct DatabaseFiguresTests {
 
     // MARK: Cost
 
-    /// Rows that are added to a table.
+    /// The number of rows added to a table.
     private static let addedRows = 2_000
 
-    /// The statements that add rows of one user and one day, and how often a report reads each of these.
+    /// The statements that add rows for one user and one day, and how often a report reads each of these rows.
     static let growth: [(table: String, times: Int, statement: String)] = [
         (
             "files", 1,
@@ -168,7 +168,7 @@ struct DatabaseFiguresTests {
         ),
     ]
 
-    @Test("A report passes each file once, and no other row more than a few times", arguments: growth)
+    @Test("A report reads each file row once, and any other row at most a few times", arguments: growth)
     func cost(table: String, times: Int, statement: String) throws {
         let fixture = try AdministrationFixture()
         let before = try rowsRead(fixture)
@@ -176,14 +176,14 @@ struct DatabaseFiguresTests {
 
         let added = try rowsRead(fixture) - before
 
-        // Fewer would be a meter that counts nothing.
+        // A lower number would mean that the meter counts nothing.
         #expect(added > Self.addedRows / 2, "\(table): \(added) rows")
         #expect(added < times * Self.addedRows + Self.addedRows / 2, "\(table): \(added) rows")
     }
 
-    /// Rows that the database passes for a report (https://mariadb.com/kb/en/server-status-variables/, `Handler_read_…`
-    /// without `Handler_read_key`, which also counts the row of the result to which each is added): the least of three
-    /// times, since it counts in what it reads to open a table.
+    /// Rows that the database reads for a report (https://mariadb.com/kb/en/server-status-variables/, `Handler_read_…`
+    /// without `Handler_read_key`, which also counts the result row that receives each). The smallest of three
+    /// readings, because readings include the reads that open a table.
     private func rowsRead(_ fixture: AdministrationFixture) throws -> Int {
         var quotas = Quotas.unlimited
         for quota in Quota.allCases { quotas[quota] = 9 }

@@ -4,12 +4,12 @@ import SyncProtocol
 import Testing
 import Vault
 
-@Suite("Erasure and export of a person")
+@Suite("Erasure and export of a user")
 struct ErasureTests {
     private let fixture: AdministrationFixture
     init() throws { fixture = try AdministrationFixture() }
 
-    @Test("A preview changes nothing and reports what would be removed")
+    @Test("A preview changes nothing and reports what would be deleted")
     func preview() throws {
         let receipt = try #require(
             try Erasure(store: fixture.store).preview(AdministrationFixture.alice, at: AdministrationFixture.now))
@@ -20,14 +20,14 @@ struct ErasureTests {
         #expect(try fixture.number("SELECT COUNT(*) FROM users") == 2)
     }
 
-    @Test("The receipt contains no name: what was removed, what is left, and the hash of the account")
+    @Test("The receipt contains no name, only what was deleted, what remains, and the hash of the account")
     func erase() throws {
         let receipt = try #require(
             try Erasure(store: fixture.store).erase(AdministrationFixture.alice, at: AdministrationFixture.now))
 
         #expect(receipt.erased)
         #expect(receipt.isGood)
-        // The photo, and the text that was deleted before; and for an hour what it takes to clear her storage.
+        // The photo, the text that was deleted before, and, for an hour, the data needed to clear her storage.
         #expect(receipt.rowsLeft == ["deletedFiles": 2, "departedUsers": 1, "outbox": 1, "grantsToRevoke": 1])
         #expect(receipt.groups.map(\.rawValue) == [AdministrationFixture.group])
         let json = try receipt.json()
@@ -44,7 +44,7 @@ struct ErasureTests {
             try Erasure(store: fixture.store).erase(AdministrationFixture.alice, at: AdministrationFixture.now) == nil)
     }
 
-    @Test("An export contains the person's data, no tokens, and nothing of others")
+    @Test("An export contains the user's data, but no tokens and no data of others")
     func export() throws {
         let data = try #require(
             try fixture.store.snapshot { try $0.personalData(of: AdministrationFixture.alice) })

@@ -26,7 +26,7 @@ struct ExaminationTests {
         #expect(JobsCheck.judge(refused).finding == "2 notifications refused: misconfigured: DeviceTokenNotForTopic")
     }
 
-    @Test("The database's clock may differ by two seconds, and those of all providers by half a minute")
+    @Test("The database's clock may differ by two seconds, and the clocks of all providers by half a minute")
     func clock() {
         #expect(ClockCheck.database(ownMilliseconds: 10_000, databaseMilliseconds: 12_000).code == nil)
         #expect(ClockCheck.database(ownMilliseconds: 10_000, databaseMilliseconds: 7_999).code == .databaseClockDiffers)
@@ -36,7 +36,7 @@ struct ExaminationTests {
         #expect(ClockCheck.providers(offsets: []).code == .clockUnread)
     }
 
-    @Test("Certificates and disks warn before they fail")
+    @Test("Certificates and disks cause a warning before they fail")
     func thresholds() {
         func disk(_ bytes: Int64, _ files: Int64) -> DiagnosisCode? {
             DiskCheck.judge(
@@ -55,7 +55,7 @@ struct ExaminationTests {
         #expect(disk(50, 1) == .diskFull)
     }
 
-    @Test("What makes room, and what users notice, is that of what is written there")
+    @Test("The remedy and the effect of a full disk depend on the data stored there")
     func disks() throws {
         func full(_ places: [DiskCheck.Place], isInMemory: Bool = false) -> Diagnosis {
             var system = HostFacts.FileSystem(
@@ -77,7 +77,7 @@ struct ExaminationTests {
         #expect(try HostFacts.fileSystem(at: "/dev/shm").isInMemory)
     }
 
-    @Test("A changed file counts as loaded if an instance has loaded the same text, whatever its time says")
+    @Test("A changed file counts as loaded if an instance has loaded the same text, whatever the file's time")
     func loadedFiles() throws {
         let folder = try ScratchFolder("loaded")
         func write(_ text: String, _ name: String) throws -> String {
@@ -104,12 +104,12 @@ struct ExaminationTests {
         _ = try write("another", "run/syncd-api@1.service/secret_key")
         #expect(outdated([early]) == ["syncd-api@1.service"])
 
-        // A role that is not given this secret has no copy of it.
+        // A role that does not receive this secret has no copy of it.
         _ = try write("{}", "run/syncd-jobs@1.service/configuration")
         #expect(outdated([unit("syncd-jobs@1.service", 1_000_000_000)]) == [])
     }
 
-    @Test("If no name has an address, it is whoever knows them, and one finding; one name alone is one of its own")
+    @Test("If no name resolves, the single finding blames the name servers; one unresolved name is its own finding")
     func nameServers() {
         let hosts = ["a.example", "b.example"]
         let all = NamesCheck.judge(hosts, missing: hosts, servers: ["192.0.2.1"])
@@ -120,7 +120,7 @@ struct ExaminationTests {
         #expect(one.last?.finding == "b.example has no address")
     }
 
-    @Test("Names are looked up side by side: several that hang take as long as one")
+    @Test("Names are resolved in parallel: several that hang take as long as one")
     func lookups() {
         let never = DispatchSemaphore(value: 0)
         let begin = ContinuousClock.now
@@ -134,7 +134,7 @@ struct ExaminationTests {
         for _ in 0..<3 { never.signal() }
     }
 
-    @Test("Who has all connections is told by accounts and programs, and ended by a command that spares our own")
+    @Test("Exhausted connections are reported by account and program, and the remedy spares our own connections")
     func connections() {
         let output = """
             Netid State  Recv-Q Send-Q Local Address:Port  Peer Address:Port Process
@@ -157,12 +157,12 @@ struct ExaminationTests {
         #expect(fix([("unauthenticated user", 90), ("syncd_api", 10)])?.hasPrefix("mariadb -e 'SET GLOBAL") == true)
         #expect(fix([("blog", 90), ("syncd_api", 10)])?.hasPrefix(#"mariadb -e "KILL USER 'blog'""#) == true)
         #expect(fix([("syncd_api", 90)])?.hasPrefix("mariadb -e 'SET GLOBAL max_connections = 200'") == true)
-        // Nobody could be asked, or it is whoever would repair it.
+        // Without a list of accounts, or if the administrator's own account holds the connections.
         #expect(fix([])?.hasPrefix("kill 77 78 ends php-fpm8.2") == true)
         #expect(fix([("root", 100)])?.hasPrefix("kill 77 78 ends php-fpm8.2") == true)
     }
 
-    @Test("An account that has its connections is told from a server without any, by the error's number")
+    @Test("The error's number distinguishes an account at its connection limit from a server at its limit")
     func accountConnections() throws {
         func shortage(_ code: UInt32, _ message: String = "") -> ConnectionsCheck.Shortage? {
             ConnectionsCheck.Shortage(.unavailable(code: code, message: message))
@@ -190,7 +190,7 @@ struct ExaminationTests {
             diagnosis.fix?.hasPrefix("mariadb -e \"ALTER USER 'few'@'localhost' WITH MAX_USER_CONNECTIONS 0\"") == true)
     }
 
-    @Test("The metrics page is that of this server, and has processes of each role")
+    @Test("The metrics page must come from this server and list processes of each role")
     func metrics() {
         func codes(_ page: Result<(status: Int, text: String), FrontDoorCheck.NoReply>) -> [DiagnosisCode?] {
             MetricsCheck.examine("http://x/metrics") { page }.map(\.code)
@@ -200,7 +200,7 @@ struct ExaminationTests {
         }
         #expect(codes(.success((200, text(1)))) == [nil])
         #expect(codes(.success((200, text(0)))) == [.countersMissing])
-        // Of an added app.
+        // The page of an added app.
         let named = text(1).replacing("{role", with: "{app=\"notes\",role")
         #expect(codes(.success((200, named))) == [nil])
         #expect(codes(.success((200, "hello"))) == [.metricsUnanswered])
@@ -215,7 +215,7 @@ struct ExaminationTests {
         #expect(NamesCheck.judge("x", addresses: ["10.0.0.2"], own: ["10.0.0.1"]).code == .nameElsewhere)
     }
 
-    @Test("A provider that refuses the server is told from one that does not answer")
+    @Test("A provider that rejects the server is distinguished from one that does not answer")
     func registration() throws {
         let google = try #require(Company.all.first { $0.name == "Google" })
         let refused = RegistrationCheck.judge(google, .misconfigured(detail: "invalid_client"))
@@ -225,7 +225,7 @@ struct ExaminationTests {
         #expect(RegistrationCheck.judge(google, nil).code == nil)
     }
 
-    @Test("A socket without a listener is an error that says what to do")
+    @Test("A socket without a listener is an error with a remedy")
     func socket() throws {
         let diagnosis = try #require(
             RespondersCheck.examine("apiSocket", "/nonexistent.sock", asUser: nil, within: .seconds(1)).first)
@@ -239,7 +239,7 @@ struct ExaminationTests {
         #expect(ResponderProbe.status(in: []) == nil)
     }
 
-    @Test("Of a stopped target its units are not reported as well; those that failed, or do not get ready, are")
+    @Test("Units of a stopped target are not reported separately, unless they failed or are not ready")
     func units() throws {
         let states = UnitsCheck.paragraphs(
             """
@@ -287,7 +287,8 @@ struct ExaminationTests {
         #expect(others.map(\.code) == [.unitRestarting, .unitNotReady])
         #expect(others[0].finding.hasSuffix("restarted it 44 times, last 3 s ago"))
         let override = "/etc/systemd/system/syncd-transfer@1.service.d/override.conf"
-        // What syncctl apps has made for an added app is part of the unit; once it is changed, it is somebody's.
+        // Files that syncctl apps creates for an added app belong to the unit; changed ones count as the
+        // administrator's.
         let scratch = try ScratchFolder("units")
         let made = "/etc/systemd/system/syncd-notes-@.service.d/common.conf"
         let file = scratch.url.appending(path: String(made.dropFirst()))
@@ -304,7 +305,7 @@ struct ExaminationTests {
                 == true)
     }
 
-    @Test("What openssl prints has the certificate, and why it is not trusted")
+    @Test("The certificate, and the reason why it is not trusted, are read from openssl's output")
     func servedCertificate() {
         func output(_ verdict: String) -> String {
             """
@@ -323,7 +324,7 @@ struct ExaminationTests {
         #expect(ServedCertificate(output: "connect:errno=111") == nil)
     }
 
-    @Test("Checks run side by side; one that does not end is left behind")
+    @Test("Checks run in parallel, and a hanging check is abandoned")
     func sideBySide() {
         let never = DispatchSemaphore(value: 0)
         let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -352,7 +353,7 @@ struct ExaminationTests {
         never.signal()
     }
 
-    @Test("A finding that the operator ignores is reported, and does not count")
+    @Test("A finding that the operator ignores is reported, but does not count")
     func ignored() {
         let report = DoctorReport(
             [Diagnosis(.sandboxInUse, "it is", fix: nil), .good("disk", "free")], ignoring: [.sandboxInUse])
@@ -362,7 +363,7 @@ struct ExaminationTests {
     }
 
     @Test(
-        "What follows from a finding, and what is the same many times, is told below it; --quiet tells only what is wrong"
+        "Consequences and repetitions of a finding are listed below it; --quiet reports only problems"
     )
     func consequences() {
         let hosts = (1...5).map { Diagnosis(.hostUnresolved, "host \($0) has no address", fix: "look") }
@@ -386,7 +387,7 @@ struct ExaminationTests {
         #expect(DoctorReport(Array(hosts[..<3])).lines.count == 10)
     }
 
-    @Test("The first finding is the cause of all that follows, whatever checks found it, and however grave it is")
+    @Test("The cause is listed before its consequences, whichever checks found them, and however severe they are")
     func causes() {
         func first(_ diagnoses: Diagnosis...) -> [DiagnosisCode?] {
             let report = DoctorReport(
@@ -421,7 +422,7 @@ struct ExaminationTests {
         let transfer = Diagnosis(.responderSilent, "nobody", fix: nil, check: "transferSocket")
         #expect(first(transfer, unit(.unitFailed, "syncd-transfer@1.service")) == [.unitFailed, nil])
         #expect(first(bad, silent, uncounted, unit(.unitFailed, "syncd-notes-api@2.service")) == [.unitFailed, nil])
-        // Nothing to do with each other.
+        // Unrelated findings.
         #expect(first(unavailable, disk(.logs)).count == 3)
         for code: DiagnosisCode in [.databaseDenied, .databaseFull, .databaseLocked] {
             #expect(first(disk(.database), Diagnosis(code, "another reason", fix: nil)).count == 3, "\(code)")
@@ -432,7 +433,7 @@ struct ExaminationTests {
         #expect(!warnings.contains { $0.contains("and so: none counts") })
     }
 
-    @Test("Every finding is explained in docs/operations.md, in this order, as the program does")
+    @Test("docs/operations.md explains every finding, in the program's order and words")
     func documented() throws {
         let file = PrivateStack.repository.appending(path: "docs/operations.md")
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
@@ -453,7 +454,7 @@ struct ExaminationTests {
 
     // MARK: The public address
 
-    /// What doctor finds behind a proxy.
+    /// The findings of doctor behind a proxy.
     private func publicFindings(
         _ proxy: @escaping @Sendable (PublicAddressCheck.Question) -> PublicAddressCheck.Reply?
     ) -> [DiagnosisCode?] {
@@ -463,7 +464,7 @@ struct ExaminationTests {
     }
 
     @Test(
-        "The public address is asked as phones do: whether it is this server, and what the proxy in front of it drops")
+        "The check of the public address detects another server, and headers that the proxy drops")
     func publicAddress() {
         /// This server behind a proxy that drops headers.
         @Sendable func server(_ question: PublicAddressCheck.Question, without dropped: [String] = [])
@@ -490,7 +491,7 @@ struct ExaminationTests {
             .init(status: 200, version: "1.2.2", errorCode: nil),
             .init(status: 404, version: "1.2.3", errorCode: "not_found"),
         ] { #expect(publicFindings { _ in reply } == [.publicAddressElsewhere]) }
-        // It ends while it is asked, as that of an nginx that is being reloaded.
+        // The address fails during the check, like that of a reloading nginx.
         let left = Mutex(3)
         #expect(
             publicFindings { question in
@@ -499,7 +500,7 @@ struct ExaminationTests {
                     return left >= 0 ? server(question) : nil
                 }
             }.isEmpty)
-        // The address is right, whatever is wrong with the server.
+        // The address is right, even if the server is unhealthy.
         let outage = PublicAddressCheck.Reply(status: 503, version: "1.2.3", errorCode: "database_unavailable")
         #expect(publicFindings { _ in outage }.isEmpty)
     }

@@ -23,7 +23,7 @@ struct FileStoryTests {
         ]
     }
 
-    @Test("A file of one version: uploader, location of the bytes, pending work, and what phones see")
+    @Test("A file with one version: uploader, location of the bytes, pending work, and the phones' view")
     func oneVersion() throws {
         let text = try story().text
 
@@ -39,7 +39,7 @@ struct FileStoryTests {
         #expect(!text.contains("secret"))
     }
 
-    @Test("A file that waits for its bytes after a switch of accounts: why, what phones are told, and what helps")
+    @Test("A file that waits for its bytes after an account switch: reason, replies to phones, and remedy")
     func awaiting() throws {
         let text = try story(
             """
@@ -53,7 +53,7 @@ struct FileStoryTests {
         #expect(text.contains("uploads it again (ReuploadFile)"))
     }
 
-    @Test("A deleted file: at which master version, by whom if known, and how to restore it")
+    @Test("A deleted file: master version, the user who deleted it if known, and how to restore it")
     func deleted() throws {
         let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!
 
@@ -73,7 +73,7 @@ struct FileStoryTests {
         #expect(unknown.contains("there is no record of who uploaded version 0"))
     }
 
-    @Test("Work on the file's object is included, with the storage's owner")
+    @Test("Work on the file's object is listed with the storage's owner")
     func work() throws {
         let text = try story("UPDATE outbox SET object_id = 'object-1', attempts = 3, request_id = '0a1b'").text
 
@@ -89,7 +89,7 @@ struct FileStoryTests {
         #expect(text.contains("BUT the owner is not in the group"))
     }
 
-    @Test("What happened is told in the order of time, what phones were told included, and then what is")
+    @Test("Events are listed in chronological order, including replies to phones, followed by the current state")
     func order() throws {
         let story = try story(
             """
@@ -114,7 +114,7 @@ struct FileStoryTests {
     }
 
     @Test(
-        "Each answer of the storage is told with what phones get now, and with what can be done",
+        "Each result from the storage is explained, with the reply that phones get now and with remedies",
         arguments: [
             (CloudAnswer.Finding.present, "as they were uploaded", "download it from Alice", nil),
             (.alike, "contents of the uploaded size", "if the contents differ", "--read"),
@@ -139,13 +139,13 @@ struct FileStoryTests {
         if let remedy { #expect(story.remedies.contains { $0.contains(remedy) }, "\(story.text)") }
     }
 
-    @Test("A storage that was not asked is said to be so; of a deleted file nobody expects it")
+    @Test("A storage that was not asked is reported as such, but not for a deleted file")
     func notAsked() throws {
         #expect(try story().text.contains("was not asked"))
         #expect(try !story(of: FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!).text.contains("was not asked"))
     }
 
-    @Test("A deleted file whose contents wait for their deletion: until when they can be rescued")
+    @Test("A deleted file whose contents await deletion: until when they can be rescued")
     func rescue() throws {
         let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!
         let story = try story(
@@ -160,7 +160,7 @@ struct FileStoryTests {
         #expect(story.remedies.last?.contains("with version 2") == true)
     }
 
-    @Test("Of an uncommitted file only the upload is reported")
+    @Test("For an uncommitted file only the upload is reported")
     func stagedOnly() throws {
         let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000009")!
         let text = try story(

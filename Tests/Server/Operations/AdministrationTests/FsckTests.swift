@@ -8,7 +8,7 @@ import Vault
 
 @Suite("fsck")
 struct FsckTests {
-    /// Damage done by hand, and the code under which fsck must name it.
+    /// Damage done by hand, and the code that fsck must report for it.
     struct Damage: CustomTestStringConvertible, Sendable {
         var code: String
         var sql: String
@@ -110,7 +110,7 @@ struct FsckTests {
         Damage("tokensUnreadable", "UPDATE users SET credentials = CONCAT(credentials, 'x') WHERE user_id = 1"),
     ]
 
-    /// A statement that adds a move of user 1.
+    /// A statement that inserts an account move of user 1.
     private static func move(epoch: Int, state: String, credentials: String) -> String {
         """
         INSERT INTO account_moves (switch_uuid, user_id, account_epoch, account_type, provider_user_id, credentials,
@@ -130,7 +130,7 @@ struct FsckTests {
         #expect(report.text == "clean")
     }
 
-    @Test("A switch of accounts is clean: proposed, confirmed while others have staged changes, and finished")
+    @Test("An account switch is clean when proposed, when confirmed with changes staged by others, and when finished")
     func accountSwitch() throws {
         let fixture = try AdministrationFixture()
         let user = try #require(try fixture.store.withSession { try $0.user(UserID(1)) })
@@ -177,7 +177,7 @@ struct FsckTests {
         #expect(finding.rows.allSatisfy { !$0.row.contains("?") && !$0.detail.isEmpty }, "\(finding.rows)")
     }
 
-    @Test("There is a test for every rule")
+    @Test("Every rule has a test")
     func complete() {
         let rules = Invariant.all.map(\.code)
 
@@ -201,7 +201,7 @@ struct FsckTests {
         #expect(after.allSatisfy { finding in before.contains { $0.code == finding.code } }, "\(after.map(\.code))")
     }
 
-    @Test("The rules that say they can be repaired are those that the store repairs")
+    @Test("The rules marked as repairable are those that the store repairs")
     func repairable() {
         for rule in Invariant.all { #expect((rule.repair != nil) == repairs(rule.code)) }
     }
@@ -222,7 +222,7 @@ struct FsckTests {
     }
 
     @Test(
-        "A member whose owner is wrong is left without storage; members whose owner is right keep theirs",
+        "A member whose owner is wrong loses the storage; members whose owner is right keep theirs",
         arguments: [99, 2])
     func otherMembers(owner: Int) throws {
         let fixture = try AdministrationFixture()
@@ -287,7 +287,7 @@ struct FsckTests {
         #expect(try fixture.number("SELECT SUM(sharing_group_id) FROM files WHERE NOT is_deleted") == 1)
     }
 
-    @Test("Tokens sealed with an unknown key are reported as such")
+    @Test("Tokens sealed with an unknown key are reported")
     func unknownKey() throws {
         let fixture = try AdministrationFixture()
         let other = CredentialSealer(keys: KeyRing(current: try SealingKey([UInt8](repeating: 9, count: 32))))
@@ -296,7 +296,7 @@ struct FsckTests {
         #expect(try fsck(fixture).run().map(\.code) == ["tokensUnderUnknownKey"])
     }
 
-    @Test("Many findings are summarised, and the most severe are listed first")
+    @Test("Many findings are summarised, the most severe first")
     func order() throws {
         let fixture = try AdministrationFixture()
         try fixture.run("UPDATE files SET file_version = -1; UPDATE invitations SET remaining_acceptors = 0")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("Files of the host in a backup")
+@Suite("Host files in a backup")
 struct HostFileTests {
     private let ownFolder: ScratchFolder
     private var root: String { ownFolder.url.appending(path: "root").path }
@@ -29,14 +29,14 @@ struct HostFileTests {
 
     private func populate() throws {
         for path in Self.paths { try write("text of \(path)\n", to: path) }
-        // Neither secrets, nor what belongs to others.
+        // Neither secrets nor other programs' files.
         for path in [
             "/etc/syncd/secrets/sealing-key", "/etc/nginx/sites-available/default",
             "/etc/systemd/system/other.service.d/o.conf", "/etc/systemd/system/syncd.target.d/README",
         ] { try write("not ours\n", to: path) }
     }
 
-    @Test("A backup holds configuration, site and settings of units, and comes back as it was")
+    @Test("A backup holds the configuration, the site and the unit settings, and restores them unchanged")
     func roundTrip() throws {
         try populate()
         let fixture = try AdministrationFixture()
@@ -64,7 +64,7 @@ struct HostFileTests {
         #expect(try Restorer(into: AdministrationFixture(migrated: false).settings).restore(path).counts["files"] == 2)
     }
 
-    @Test("A backup without files is of the format that earlier releases read")
+    @Test("A backup without files has the format that earlier releases read")
     func rowsAlone() throws {
         let report = try BackupWriter(store: AdministrationFixture(populated: false).store).write(
             to: path, serverVersion: "1.2.3", database: "test", at: AdministrationFixture.now)
@@ -73,7 +73,7 @@ struct HostFileTests {
         #expect(report.manifest.files == nil)
     }
 
-    @Test("A changed file is noticed")
+    @Test("A changed file is detected")
     func tampered() throws {
         try populate()
         let files = HostFiles(root: root).collect(leavingOutConfiguration: false).files
@@ -86,7 +86,7 @@ struct HostFileTests {
         #expect(throws: BackupError.self) { try BackupReader(path: path + ".new").verify() }
     }
 
-    @Test("A configuration that holds secrets itself is left out, and the report says so")
+    @Test("A configuration that contains secrets itself is omitted, and the report says so")
     func inlineSecrets() throws {
         try populate()
 
@@ -96,7 +96,7 @@ struct HostFileTests {
         #expect(collected.omitted == ["/etc/syncd/syncd.json: it contains secrets"])
     }
 
-    @Test("What a host has stays, but for the list that the package installs empty")
+    @Test("Existing files of a host are kept, except the list that the package installs empty")
     func present() throws {
         try populate()
         let files = HostFiles(root: root)
@@ -111,7 +111,7 @@ struct HostFileTests {
     }
 
     @Test(
-        "A backup writes nowhere else",
+        "A restore writes no files outside the expected places",
         arguments: [
             "/etc/passwd", "/etc/systemd/system/ssh.service.d/o.conf", "/etc/systemd/system/syncd.service",
             "/etc/systemd/system/syncd.target.d/../../x.conf", "/etc/systemd/system/syncd.target.d/sub/x.conf",
@@ -123,7 +123,7 @@ struct HostFileTests {
     }
 
     @Test(
-        "A verification reports a file that a backup must not bring, with its path on one line",
+        "A verification reports a file that a backup must not contain, with its path on one line",
         arguments: [
             "/etc/passwd", "../etc/syncd/syncd.json", "etc/syncd/syncd.json", "/etc/syncd/../passwd",
             "/etc/syncd/syncd.json/", "//etc/syncd/syncd.json", "", "/etc/syncd/syncd.json\n\u{1b}[2J",

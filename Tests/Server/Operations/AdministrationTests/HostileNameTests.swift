@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Names that attack the terminal")
 struct HostileNameTests {
-    /// Clears the screen, adds a row, and turns the rest around.
+    /// Clears the screen, adds a row, and reverses the rest.
     private static let name = "Eve\u{1b}[2J\n99    Root\u{85}98    Admin\r\u{9b}31m\u{202e}live\u{2066}"
 
     private func fixture() throws -> AdministrationFixture {
@@ -20,7 +20,7 @@ struct HostileNameTests {
         return fixture
     }
 
-    @Test("In lists, details and histories, such names forge no row, and every character is escaped")
+    @Test("In lists, details and histories, such names forge no row, and every control character is escaped")
     func reports() throws {
         let fixture = try fixture()
         let group = try #require(SharingGroupUUID(AdministrationFixture.group))

@@ -17,12 +17,12 @@ struct KeyRotationTests {
     private let current = try! SealingKey([UInt8](repeating: 8, count: 32))
     private var keys: KeyRing { KeyRing(current: current, older: [former]) }
     private var rotation: KeyRotation { KeyRotation(store: fixture.store, keys: keys) }
-    /// Knows the new key only.
+    /// Knows only the new key.
     private var newSealer: CredentialSealer { CredentialSealer(keys: KeyRing(current: current)) }
 
     init() throws {
         fixture = try AdministrationFixture()
-        // Alice is sealed already; 249 more, and a code.
+        // Alice is sealed already; this adds 249 users and a code.
         try fixture.run(
             """
             INSERT INTO users (user_id, account_type, provider_user_id, display_name, cloud_folder_name, created_at)
@@ -38,7 +38,7 @@ struct KeyRotationTests {
             INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at)
             VALUES (X'\(hash.hexLowercase)', X'\(code.hexLowercase)', NOW())
             """)
-        // Somebody who was removed, with tokens for clearing the storage and to be revoked.
+        // A removed user, with tokens for clearing the storage and to be revoked.
         let left = try fixture.sealer.seal(
             StoredCredentials(refreshToken: "of who left"), for: .user(Self.removed)
         ).hexLowercase
@@ -49,7 +49,7 @@ struct KeyRotationTests {
             INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at)
             VALUES ('revokeGrant', \(Self.removed.rawValue), 'Google', REPEAT(X'01', 32), X'\(left)', NOW(), NOW())
             """)
-        // Somebody who has switched accounts, with the former one out of which files are moved.
+        // A user who has switched accounts, with the former account as the source of moved files.
         let moved = try fixture.sealer.seal(
             StoredCredentials(refreshToken: "of the former account"), for: Self.formerAccount
         ).hexLowercase
@@ -92,7 +92,7 @@ struct KeyRotationTests {
             try newSealer.open(code.bytes, from: .code([UInt8](repeating: 3, count: 32))).refreshToken == "of the code")
     }
 
-    @Test("The versions of credentials stay, so that an import still knows who has signed in since")
+    @Test("Credential versions do not change, so an import still recognises users who have signed in since")
     func versions() throws {
         let before = try fixture.number("SELECT SUM(credentials_version) FROM users")
 
@@ -101,13 +101,13 @@ struct KeyRotationTests {
         #expect(try fixture.number("SELECT SUM(credentials_version) FROM users") == before)
     }
 
-    @Test("After an interruption it continues; with both keys everything opens meanwhile")
+    @Test("After an interruption the rotation continues; meanwhile both keys together open everything")
     func interrupted() throws {
         var pages = 0
         #expect(throws: Interruption.self) {
             try rotation.run {
                 pages += 1
-                // Before the third page of users, and after the one of proposed switches, of which there are none.
+                // Before the third page of users, and after the empty page of proposed switches.
                 if pages == 4 { throw Interruption() }
             }
         }
@@ -135,7 +135,7 @@ struct KeyRotationTests {
         #expect(try opened(1_001).accessToken == "newer")
     }
 
-    @Test("A record is replaced only if it is still the one that was opened")
+    @Test("A record is replaced only if it has not changed since it was opened")
     func compareAndSwap() throws {
         let record = try #require(
             try fixture.store.withSession { try $0.sealedCredentials(after: nil, limit: 1) }.first)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Lists for operators")
 struct ListTests {
-    @Test("An empty list says of what there is none")
+    @Test("An empty list names the missing items")
     func empty() {
         #expect(Page<ListedUser>([], limit: 1) { _ in "" }.lines == ["no users"])
         #expect(Page<ListedGroup>([], limit: 1) { _ in "" }.lines == ["no groups"])

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("nginx's configuration, as doctor reads it")
 struct NginxSiteTests {
-    /// What `nginx -T` prints of one file.
+    /// The output of `nginx -T` for one file.
     private func site(_ text: String) -> NginxSite {
         NginxSite(NginxFiles(dump: "# configuration file /etc/nginx/nginx.conf:\n\(text)\n"))
     }
@@ -15,7 +15,7 @@ struct NginxSiteTests {
         "location ~ ^/UploadFile/?$ { \(statements) fastcgi_pass syncd_transfer; }"
     }
 
-    @Test("nginx's limit at UploadFile is used, not that of other locations")
+    @Test("nginx's limit for UploadFile is used, not that of other locations")
     func uploadLimit() {
         let site = site(
             """
@@ -55,7 +55,7 @@ struct NginxSiteTests {
         #expect(NginxCheck.uploadLimit(site, maximumUploadBytes: 5 << 30 + 1).map(\.code) == [.uploadLimitTooSmall])
     }
 
-    @Test("A limit that the location does not have is that around it, and at last nginx's default")
+    @Test("A location without its own limit inherits the surrounding one, or nginx's default")
     func inheritedLimit() {
         let statements = ["", "client_max_body_size 3m;", "client_max_body_size 0;"]
         let limits = statements.map { statement in
@@ -84,7 +84,7 @@ struct NginxSiteTests {
         #expect(site.servers.first?.certificates.map(\.certificate) == ["/etc/nginx/certificates/own.pem"])
     }
 
-    @Test("A name without a certificate is one that no server block with TLS has, as those of other apps")
+    @Test("A name lacks a certificate if no server block with TLS has it, including names of other apps")
     func challenged() {
         let challenge = "location /.well-known/acme-challenge/ { root /var/www/html; }"
         let site = site(
@@ -100,7 +100,7 @@ struct NginxSiteTests {
         #expect(self.site("http { server { listen 80; server_name x; \(challenge) } }").challenged == [])
     }
 
-    @Test("The number of connections of Debian's nginx is too low", arguments: [(768, true), (4_096, false)])
+    @Test("The connection limit of Debian's nginx is too low", arguments: [(768, true), (4_096, false)])
     func connections(number: Int, isNoted: Bool) {
         let text = """
             worker_processes auto;
@@ -117,14 +117,14 @@ struct NginxSiteTests {
         #expect(NginxCheck.connections(site(""), least: 4_096) == [])
     }
 
-    @Test("Texts that are cut off, or include themselves, come to an end")
+    @Test("Reading ends for texts that are truncated or include themselves")
     func endless() {
         #expect(site("http { server { listen \"443").servers == [])
         #expect(site("include /etc/nginx/nginx.conf; events { worker_connections 5; }").workerConnections == 5)
         #expect(site("}}} ; { \\").servers == [])
     }
 
-    /// What is read of a host's folder of nginx, below a root of its own.
+    /// The site read from a host's nginx folder below a separate root.
     private func site(_ files: [String: String]) throws -> NginxSite {
         let scratch = try ScratchFolder("nginx")
         let folder = scratch.url.appending(path: "etc/nginx")
@@ -137,7 +137,7 @@ struct NginxSiteTests {
         return withExtendedLifetime(scratch) { NginxSite.read(folder: folder.path) }
     }
 
-    @Test("The site that we ship is understood")
+    @Test("The shipped site is understood")
     func shippedSite() throws {
         let locations = try String(contentsOfFile: "nginx/syncd-locations.conf", encoding: .utf8)
         let site = try site([

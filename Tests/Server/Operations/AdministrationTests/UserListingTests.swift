@@ -10,7 +10,7 @@ struct UserListingTests {
 
     init() throws { fixture = try AdministrationFixture() }
 
-    @Test("Usage is reported for each limit, by existing items and by actions in this hour")
+    @Test("Usage is reported for each limit: existing items, and actions in this hour")
     func standings() throws {
         let alice = AdministrationFixture.alice
         try fixture.run(
@@ -52,7 +52,7 @@ struct UserListingTests {
         #expect(near.first?.quotas.filter(\.isNear).map(\.quota) == ["devices"])
     }
 
-    @Test("Offline access is reported for accounts with storage, where it is known")
+    @Test("Offline access is reported for accounts with storage, if known")
     func offlineAccess() throws {
         let reported = {
             try fixture.store.withSession { try $0.listUsers(UserFilter(), after: nil, limit: 9) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("Whether the database takes changes, as doctor tries it")
+@Suite("Doctor's check that the database accepts changes")
 struct WritesCheckTests {
     /// A server whose settings a test changes.
     private let server: ScratchDatabase
@@ -32,7 +32,7 @@ struct WritesCheckTests {
         try connection.executeScript(statements)
     }
 
-    @Test("Where root cannot log in by the socket, the database's owner tries everything")
+    @Test("If root cannot log in through the socket, the database's owner performs every check")
     func administratorRefused() throws {
         var root = settings
         (root.user, root.password) = ("nobody", "wrong")
@@ -52,7 +52,7 @@ struct WritesCheckTests {
         #expect(WritesCheck([(role: nil, settings: nobody)], owner: nobody, administrator: root).examine() == [])
     }
 
-    @Test("A role whose account may not write does not hide what keeps the others from it")
+    @Test("A role whose account may not write does not hide what prevents the others from writing")
     func deniedRole() throws {
         try run("CREATE USER jobs@localhost; GRANT SELECT ON `\(settings.database ?? "")`.* TO jobs@localhost")
         var jobs = settings
@@ -67,7 +67,7 @@ struct WritesCheckTests {
         #expect(examine()?.finding.contains("writes of the role api") == true)
     }
 
-    @Test("Every reply of the server that no other check explains is a refusal, with what ends it")
+    @Test("A server error that no other check explains is reported as a refusal, with its remedy")
     func refusals() {
         func fix(_ error: MariaDBError) -> String? { WritesCheck.refusal(error, of: "changes")?.fix }
         #expect(
@@ -85,7 +85,7 @@ struct WritesCheckTests {
         ] { #expect(fix(error) == nil, "\(String(reflecting: error))") }
     }
 
-    @Test("A commit that BACKUP STAGE keeps waiting is found, with the connection that does so")
+    @Test("A commit blocked by BACKUP STAGE is found, with the blocking connection")
     func backupStage() async throws {
         var holder = try Connection(settings)
         var number: Int64 = 0
@@ -107,11 +107,11 @@ struct WritesCheckTests {
         #expect(found.fix?.hasPrefix("mariadb -e 'KILL \(number)' ends it") == true, "\(found.fix ?? "")")
         _ = try? holder.executeScript("KILL \(number)")
         _ = await waiter.value
-        // InnoDB's tables show what was for another tenth of a second.
-        try await eventually("it is well again") { examine()?.verdict == .good }
+        // InnoDB's tables show the earlier state for another tenth of a second.
+        try await eventually("the check succeeds again") { examine()?.verdict == .good }
     }
 
-    @Test("A prepared XA transaction that nobody has ended is found although it has no connection")
+    @Test("An abandoned prepared XA transaction is found although it has no connection")
     func prepared() async throws {
         do {
             var lost = try Connection(settings)
@@ -122,7 +122,7 @@ struct WritesCheckTests {
         }
         let waiter = waiting("DELETE FROM key_holders WHERE process_uuid = 'x'")
 
-        try await eventually("it is found", within: .seconds(60)) {
+        try await eventually("the transaction is found", within: .seconds(60)) {
             examine()?.finding.contains("prepared XA transaction") == true
         }
         let found = try #require(examine())
@@ -130,7 +130,7 @@ struct WritesCheckTests {
         #expect(found.fix?.contains("XA RECOVER") == true)
         try run("XA ROLLBACK 'lost'")
         _ = await waiter.value
-        try await eventually("it is well again") { examine()?.verdict == .good }
+        try await eventually("the check succeeds again") { examine()?.verdict == .good }
     }
 
     private static let insertion = """
@@ -138,7 +138,7 @@ struct WritesCheckTests {
         VALUES ('x', '', '', 0, '', '', UTC_TIMESTAMP())
         """
 
-    /// Runs a statement that has to wait, beside the test.
+    /// Runs a statement that must wait, concurrently with the test.
     private func waiting(_ statement: String) -> Task<Void, Never> {
         var settings = settings
         settings.lockWaitTimeout = .seconds(60)

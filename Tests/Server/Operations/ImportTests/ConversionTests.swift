@@ -6,7 +6,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("Conversion of an older server's rows")
+@Suite("Converting the rows of an older server")
 struct ConversionTests {
     private let users: [Int64: UserHere] = [
         1: UserHere(userID: UserID(1), accountType: .google), 2: UserHere(userID: UserID(2), accountType: .facebook),
@@ -41,7 +41,7 @@ struct ConversionTests {
     }
 
     @Test(
-        "A file that could not be served is left out, and named",
+        "A file that could not be served is skipped and named",
         arguments: [
             (.fileUUID, "x", .fileUUIDUnusable), (.deviceUUID, "my phone", .deviceUUIDUnusable),
             (.fileVersion, "-1", .fileVersionUnusable), (.mimeType, "", .mimeTypeUnusable),
@@ -81,7 +81,7 @@ struct ConversionTests {
         #expect(none.files.first?.updatedAt.description == "1970-01-01 00:00:00")
     }
 
-    @Test("A file whose owner has left is listed as deleted, and its checksum tells the kind of storage [F14]")
+    @Test("A file whose owner has left is listed as deleted, and its checksum identifies the kind of storage [F14]")
     func ownerGone() throws {
         var conversion = FileConversion(group: "G", users: users)
         let dropbox = conversion.files([
@@ -98,7 +98,7 @@ struct ConversionTests {
         #expect(convert([file { $0.userId = 2 }]).reasons == [.ownerGone])
     }
 
-    @Test("A checksum gets the letter case of its storage; one of another length is dropped")
+    @Test("A checksum gets the letter case of its storage, or is dropped if its length is wrong")
     func checkSums() throws {
         let microsoft = convert([
             file {
@@ -134,7 +134,7 @@ struct ConversionTests {
         #expect(long.reasons == [.appMetaDataTooLong])
     }
 
-    @Test("Of rows that differ in letter case only, the live one is used, then the higher version")
+    @Test("Of rows that differ only in letter case, the live one is used, then the one with the higher version")
     func letterCase() throws {
         let rows = [
             file {
@@ -160,7 +160,7 @@ struct ConversionTests {
     }
 
     @Test(
-        "Text that was stored as UTF-8 in a latin1 column is put right, and no other text is touched",
+        "UTF-8 text stored in a latin1 column is repaired, and other text is not changed",
         arguments: [
             ("Müller", "Müller"), ("MÃ¼ller", "Müller"), ("plain", "plain"), ("Ã", "Ã"), ("â‚¬ 5", "€ 5"),
             ("日本", "日本"), ("æ—¥", "日"), ("", ""),
@@ -194,7 +194,7 @@ struct ConversionTests {
         }
     }
 
-    @Test("A removed topic, stored by the older server as the text NULL, is imported as none [F43]")
+    @Test("A removed topic, stored by the older server as the text NULL, is imported as missing [F43]")
     func topics() throws {
         var notes: [ImportNote] = []
         func topic(_ text: String?) -> String? {

@@ -19,7 +19,7 @@ struct ImportCommandTests {
         try Data("\(Data(repeating: 7, count: 32).base64EncodedString())\n".utf8)
             .write(to: folder.appending(path: "sealing-key"))
         try Data(configuration.utf8).write(to: folder.appending(path: "syncd.json"))
-        // It holds a secret.
+        // The file holds a secret.
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o600], ofItemAtPath: folder.appending(path: "syncd.json").path)
     }
@@ -50,7 +50,7 @@ struct ImportCommandTests {
         ]
     }
 
-    /// Groups of one owner with `files` files each.
+    /// Groups of one owner, each with `files` files.
     private func fill(groups: Int, files: Int) throws {
         try fixture.atSource(
             """
@@ -69,10 +69,10 @@ struct ImportCommandTests {
             """)
     }
 
-    @Test("Killed in the middle, it has imported whole groups only, and the next run completes it")
+    @Test("An import killed midway leaves only complete groups, and the next run completes it")
     func killed() async throws {
         try fill(groups: 100, files: 20)
-        // Somebody is just making the 51st group: the import has to wait there.
+        // Another transaction is creating the 51st group: the import has to wait there.
         var other = try Connection(fixture.settings)
         try other.begin()
         try other.execute(
@@ -82,7 +82,7 @@ struct ImportCommandTests {
             """)
         let process = try ChildProcess([Self.program.path] + arguments)
         defer { process.send(SIGTERM) }
-        try await eventually("it is halfway") {
+        try await eventually("the import is halfway") {
             try fixture.rows("SELECT COUNT(*) FROM imported_groups") == ["50"]
         }
         process.send(SIGKILL)
@@ -102,7 +102,7 @@ struct ImportCommandTests {
         #expect(try fixture.rows("SELECT COUNT(*) FROM files") == ["2000"])
     }
 
-    @Test("Both formats of the older configuration file give the database; one without a database is rejected")
+    @Test("Both formats of the older configuration file name the database; a file without one is rejected")
     func configurationFile() throws {
         func read(_ text: String) throws -> ConnectionSettings {
             let path = folder.appending(path: "Server.json")
@@ -125,7 +125,7 @@ struct ImportCommandTests {
         #expect(error?.problems.map(\.sentence) == ["db.host is missing", "db.database is missing"])
     }
 
-    @Test("Without a source, or with two, it reports what it needs")
+    @Test("Without a source, or with two, the command reports what it needs")
     func usage() throws {
         let none = try Command(Self.program.path, ["import"])
         let two = try Command(Self.program.path, arguments + ["--from-host", "db"])

@@ -10,17 +10,17 @@ import Vault
 
 @testable import Operations
 
-/// 2027-01-15 08:00:00, when one of the fixture's invitations is still good.
+/// 2027-01-15 08:00:00, when one of the fixture's invitations is still valid.
 let noon = WireDate(secondsSince1970: 1_800_000_000)
 
-/// An older server's database and ours, each with a name of its own on the scratch server.
+/// An older server's database and ours, each with its own name on the scratch server.
 struct ImportFixture {
     let sourceSettings: ConnectionSettings
     let settings: ConnectionSettings
     let store: MetadataStore
     let sealer: CredentialSealer
 
-    /// - Parameter rows: whether the source has the rows of `rows.sql`, or is empty.
+    /// - Parameter rows: whether the source contains the rows of `rows.sql`; otherwise it is empty.
     init(rows: Bool = true) throws {
         let server = try ScratchDatabase.shared()
         sourceSettings = try server.makeDatabase()
@@ -70,7 +70,7 @@ struct ImportFixture {
         return lines
     }
 
-    /// How many columns a table of ours has: a test that compares all of them is to notice a new one.
+    /// The number of columns of our table; a test that compares all columns uses it to detect a new one.
     func columns(of table: String) throws -> Int {
         var connection = try Connection(settings)
         var count = 0
@@ -81,7 +81,7 @@ struct ImportFixture {
         return count
     }
 
-    /// Everything that users can notice, without the times of the import itself.
+    /// Everything that users can see, without the times of the import itself.
     func contents() throws -> [String] {
         try rows(
             "SELECT user_id, account_type, provider_user_id, display_name, cloud_folder_name FROM users ORDER BY 1")
@@ -110,7 +110,7 @@ struct ImportFixture {
 }
 
 extension ImportReport {
-    /// The rows to which this happened.
+    /// The rows reported for this reason.
     func rows(_ reason: ImportNote.Reason) -> [String] {
         notes.filter { $0.reason == reason }.map(\.row)
     }

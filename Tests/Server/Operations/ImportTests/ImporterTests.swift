@@ -15,7 +15,7 @@ struct ImporterTests {
 
     init() throws { fixture = try ImportFixture() }
 
-    @Test("Users keep their ids, names and devices, and whatever cannot be imported is reported")
+    @Test("Users keep their ids, names and devices, and rows that cannot be imported are reported")
     func users() throws {
         let report = try fixture.run()
 
@@ -58,7 +58,7 @@ struct ImporterTests {
         let report = try fixture.run()
         let contents = try fixture.contents()
 
-        // 12 at the source, and one more for the file whose owner has left.
+        // 12 at the source, plus one for the file whose owner has left.
         #expect(contents.contains("\(first)|Maryañ|13|0"))
         #expect(contents.contains("\(first)|1|-|admin"))
         #expect(contents.contains("\(first)|2|1|write"))
@@ -89,7 +89,7 @@ struct ImporterTests {
         #expect(contents.contains("BBBBBBBB-0000-4000-8000-000000000001|write|3"))
     }
 
-    @Test("Every column of every imported row matches the source, deleted files included")
+    @Test("Every column of every imported row matches the source, including deleted files")
     func everyColumn() throws {
         try fixture.run()
 
@@ -112,7 +112,7 @@ struct ImporterTests {
                 "01|06|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg||3|1|1|-|-|-|-|-|-|13|stored",
                 "01|07|-|4|Microsoft|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg|-|-|0|0|"
                     + "0A4D55A8D778E5022FAB701977C5D840BBC486D0|-|-|-|-|-|13|stored",
-                // Of a group that nobody is in any more; and of a file that is in two groups, as the source has it.
+                // A file of a group without members, and a file that is in two groups at the source.
                 "03|09|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|text/plain|-|-|1|0|-|-|-|-|-|-|5|stored",
                 "04|01|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|text/plain|-|-|0|0|-|-|-|-|-|-|0|stored",
             ])
@@ -163,7 +163,7 @@ struct ImporterTests {
             ])
     }
 
-    @Test("A file deleted or restored at the source later is deleted or restored by the next run")
+    @Test("A file later deleted or restored at the source is deleted or restored by the next run")
     func deletedLater() throws {
         try fixture.run()
         try fixture.atSource("UPDATE FileIndex SET deleted = 1 - deleted WHERE fileIndexId IN (6, 7)")
@@ -176,7 +176,7 @@ struct ImporterTests {
     }
 
     @Test(
-        "Every row that does not fit is in the report, with its reason",
+        "Every row that is not imported unchanged is in the report, with its reason",
         arguments: [
             (.memberUnknown, 1), (.permissionUnknown, 1), (.owningUserGone, 1), (.fileUUIDUnusable, 1),
             (.mimeTypeUnknown, 1), (.ownerGone, 1), (.dateUnusable, 2), (.checkSumUnusable, 1), (.fileInTwoGroups, 1),
@@ -205,7 +205,7 @@ struct ImporterTests {
         #expect(report.groups.filesWritten + report.groups.stagedChangesAdded + report.groups.invitationsAdded == 0)
     }
 
-    @Test("A dry run reports what a real one does, and writes nothing")
+    @Test("A dry run reports what a real one does, but writes nothing")
     func dryRun() throws {
         let plan = try fixture.run(dryRun: true)
         #expect(try fixture.contents().isEmpty)
@@ -240,7 +240,7 @@ struct ImporterTests {
         let contents = try fixture.contents()
         #expect(contents.contains("\(first)|Maryañ|15|0"))
         #expect(!contents.contains("\(first)|5|-|read"))
-        // What was found of a file is forgotten with its version only.
+        // The findings about a file are deleted only with its version.
         let objects = try fixture.rows(
             """
             SELECT file_uuid, object_id FROM files JOIN sharing_groups USING (sharing_group_id)
@@ -250,7 +250,7 @@ struct ImporterTests {
             objects == ["FFFFFFFF-0000-4000-8000-000000000001|-", "FFFFFFFF-0000-4000-8000-000000000007|found"])
     }
 
-    @Test("A group that was changed here is left unchanged and reported, whatever the source has")
+    @Test("A group changed here is left unchanged and reported, whatever the source contains")
     func changedHere() throws {
         try fixture.run()
         try fixture.here(
@@ -289,7 +289,7 @@ struct ImporterTests {
         #expect(try fixture.rows("SELECT COUNT(*) FROM users WHERE user_id = 2") == ["0"])
     }
 
-    @Test("An id that is taken here is replaced; a group of the same UUID created here is left unchanged")
+    @Test("An id that is taken here is replaced; a group with the same UUID created here is left unchanged")
     func collisions() throws {
         try fixture.here(
             """
@@ -320,14 +320,14 @@ struct ImporterTests {
         #expect(try fixture.rows("SELECT COUNT(*) FROM staged_changes") == ["0"])
     }
 
-    @Test("A database that is not SyncServerII's is rejected, with a list of what is missing")
+    @Test("A database that does not belong to SyncServerII is rejected, with a list of what is missing")
     func notASource() throws {
         try fixture.atSource("DROP TABLE MasterVersion; ALTER TABLE User DROP COLUMN creds")
 
         let error = #expect(throws: SourceError.self) { try fixture.run() }
 
         guard case .notASource(let problems)? = error else {
-            Issue.record("not refused as it should be")
+            Issue.record("not rejected")
             return
         }
         #expect(problems == ["User has no column creds", "there is no table MasterVersion"])

@@ -18,11 +18,11 @@ struct OpenAPITests {
 
     @Test("docs/openapi.json matches the route table, the messages and the descriptions")
     func isCurrent() throws {
-        // If not: swift run syncctl openapi "$(cat VERSION)" > docs/openapi.json
+        // If they differ: swift run syncctl openapi "$(cat VERSION)" > docs/openapi.json
         #expect(try file("docs/openapi.json") == document())
     }
 
-    @Test("Its codes and their statuses are those of docs/protocol.md, and no others")
+    @Test("The codes and their statuses are exactly those of docs/protocol.md")
     func codes() throws {
         var documented: [String: Int] = [:]
         for line in try file("docs/protocol.md").split(separator: "\n") {
@@ -39,7 +39,7 @@ struct OpenAPITests {
         #expect(described == documented)
     }
 
-    @Test("Every endpoint that a client may call is in it, with its method and all its parameters")
+    @Test("The document has every endpoint that a client may call, with its method and all its parameters")
     func endpoints() throws {
         let json = try #require(
             try JSONSerialization.jsonObject(with: Data(document().utf8)) as? [String: any Sendable])

@@ -25,7 +25,7 @@ struct ChartTests {
 
     // MARK: Bars
 
-    @Test("The longest bar fills the width, the others their share of it, and parts stand in a row")
+    @Test("The longest bar fills the width, the others have their proportion of it, and parts are side by side")
     func bars() {
         let chart = BarChart([
             .init("a", "3", [.init(2, .main, "good"), .init(1, .bad, "failed")]),
@@ -33,13 +33,13 @@ struct ChartTests {
         ])
         let marks = Self.marks(chart)
 
-        #expect(marks.count == 3, "a part of nothing is not drawn")
+        #expect(marks.count == 3, "an empty part is not drawn")
         #expect(marks.map { Self.attribute("x", of: $0) } == [0, 266.7, 0])
         #expect(marks.map { Self.attribute("width", of: $0) } == [266.7, 133.3, 200])
         #expect(marks[1].contains("class=\"mark bad\"") && marks[1].contains("<title>a: failed</title>"))
     }
 
-    @Test("What is little is seen all the same, and within the picture")
+    @Test("Small values are visible, and stay within the picture")
     func little() {
         func parts(_ good: Double) -> [BarChart.Part] {
             [.init(good, .main, "good"), .init(1, .warning, "refused"), .init(1, .bad, "failed")]
@@ -50,14 +50,14 @@ struct ChartTests {
         #expect(marks.map { Self.attribute("width", of: $0) } == [400, 4, 2, 2, 2, 2])
     }
 
-    @Test("A chart without bars, or with zeros alone, is empty; one value is enough")
+    @Test("A chart without bars, or with only zeros, is empty; one value is enough for a chart")
     func emptyBars() {
         #expect(BarChart([]).isEmpty)
         #expect(BarChart([.init("a", "0", [.init(0, .main, "")]), .init("b", "0", [])]).isEmpty)
         #expect(!BarChart([.init("a", "0", [.init(0, .main, ""), .init(0.1, .bad, "")])]).isEmpty)
     }
 
-    @Test("On a logarithmic scale ten times as much is as far everywhere, and nothing leaves the picture")
+    @Test("On a logarithmic scale a factor of ten has the same length everywhere, and nothing leaves the picture")
     func logarithmic() {
         let scale = BarChart.Scale.logarithmic(
             minimum: 1, maximum: 10_000, ticks: [1, 100, 10_000].map { Tick(value: $0, label: "\($0)") })
@@ -77,7 +77,7 @@ struct ChartTests {
         #expect(text.contains(">12 GiB in 1234 files</text>"))
     }
 
-    @Test("Texts become no markup, wherever they are")
+    @Test("Texts never become markup, wherever they appear")
     func escaped() {
         let hostile = "</svg><script>\"'&\u{202e}"
         let chart = BarChart(
@@ -113,7 +113,7 @@ struct ChartTests {
         #expect(!text.contains("area second"))
     }
 
-    @Test("One point of today is drawn; a line of zeros is not, and a chart of nothing else is empty")
+    @Test("A single point from today is drawn; a line of zeros is not, and a chart with only such lines is empty")
     func fewSteps() {
         #expect(Self.marks(Self.steps([(20_000, 7)], until: 20_000)).count == 2)
         #expect(Self.steps([], until: 20_000).isEmpty && Self.steps([(19_000, 0)], until: 20_000).isEmpty)
@@ -123,18 +123,18 @@ struct ChartTests {
         #expect(Self.marks(ended).count == 1 && Self.marks(ended)[0].contains("line second"))
     }
 
-    @Test("Ten thousand points are no more than a screen has room for")
+    @Test("Ten thousand points are reduced to the number that fits on a screen")
     func manySteps() {
         let text = Self.svg(Self.steps((0..<10_000).map { (Double($0), $0) }, until: 10_000))
 
         #expect(text.utf8.count < 30_000)
-        #expect(text.contains("V10H400V10\"/>"), "it ends at the highest")
+        #expect(text.contains("V10H400V10\"/>"), "it ends at the highest point")
     }
 
     // MARK: Axes
 
     @Test(
-        "An axis of counts has whole round numbers up to the first that is high enough",
+        "An axis of counts has round whole numbers up to the first that is high enough",
         arguments: [
             (0, ["0", "1"]), (1, ["0", "1"]), (2, ["0", "1", "2"]), (5, ["0", "1", "2", "3", "4", "5"]),
             (6, ["0", "2", "4", "6"]), (26, ["0", "10", "20", "30"]), (1_001, ["0", "500", "1k", "1.5k"]),
@@ -148,7 +148,7 @@ struct ChartTests {
     }
 
     @Test(
-        "An axis of time has days, beginnings of months or of years, as many as there is room for",
+        "An axis of time marks days, or beginnings of months or years, as many as fit",
         arguments: [
             ("2026-11-25", "2026-11-25", ["11-25"]),
             ("2026-11-22", "2026-11-25", ["11-22", "11-23", "11-24", "11-25"]),
@@ -167,7 +167,7 @@ struct ChartTests {
         #expect(ticks.allSatisfy { days[0]...days[1] ~= Int($0.value) })
     }
 
-    @Test("However long the time, an axis has some dates, and not more than fit")
+    @Test("For any length of time, an axis has some dates, but not more than fit")
     func lengths() {
         let today = 20_782
         for length in 0..<7_000 {

@@ -18,7 +18,7 @@ struct GrowthCurveTests {
         #expect(curve.points == [.init(day: 3, count: 2, madeInAll: 4), .init(day: 9, count: 3, madeInAll: 6)])
     }
 
-    @Test("A table shows days while they fit, then months, then years, then the newest years; the newest first")
+    @Test("A table shows days if they fit, otherwise months, years, or the newest years; newest first")
     func milestones() {
         let today = 20_782  // 2026-11-25
         let months = curve((0..<100).map { today - 99 + $0 })
@@ -34,7 +34,7 @@ struct GrowthCurveTests {
         #expect(curve([]).milestones(limit: 12).isEmpty)
     }
 
-    @Test("Days are those of UTC, also before 1970")
+    @Test("Days are UTC days, even before 1970")
     func days() {
         #expect(GrowthCurve.day(of: WireDate("1969-12-31 23:59:59")!) == -1)
         #expect(GrowthCurve.date(ofDay: -1) == "1969-12-31" && GrowthCurve.date(ofDay: 20_782) == "2026-11-25")

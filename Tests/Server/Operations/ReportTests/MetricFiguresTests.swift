@@ -3,9 +3,9 @@ import Testing
 
 @testable import Operations
 
-@Suite("What a report reads from the server's metrics")
+@Suite("The report's figures from the server's metrics")
 struct MetricFiguresTests {
-    @Test("Requests, errors, calls and bytes are summed up, the most frequent first, without zeros")
+    @Test("Requests, errors, calls and bytes are summed, the most frequent first, without zeros")
     func sums() throws {
         let figures = try SampleReport.metrics()
 
@@ -20,7 +20,7 @@ struct MetricFiguresTests {
         #expect(figures.lastBackup == nil)
     }
 
-    @Test("Latencies are estimated within their bucket, and those above the highest bound are said to be longer")
+    @Test("Latencies are estimated within their bucket, and those above the highest bound are reported as longer")
     func latencies() throws {
         let figures = try SampleReport.metrics()
         let index = try #require(figures.endpoints[0].latency)
@@ -33,7 +33,7 @@ struct MetricFiguresTests {
         #expect(try #require(figures.latency).exceeded == 0.1)
     }
 
-    @Test("A server that has done nothing yet has no latencies, and one of an earlier release no errors by code")
+    @Test("A server without requests has no latencies, and one of an earlier release no errors by code")
     func nothing() throws {
         let idle = try #require(MetricFigures(scrape: "syncd_build_info{version=\"1\"} 1\n"))
         let fresh = try #require(
@@ -43,11 +43,11 @@ struct MetricFiguresTests {
         #expect(fresh.errors == [:])
     }
 
-    @Test("What is no page of this server is told apart", arguments: ["", "<html>", "go_info{version=\"go1\"} 1\n"])
+    @Test("A page from another program is rejected", arguments: ["", "<html>", "go_info{version=\"go1\"} 1\n"])
     func foreign(text: String) { #expect(MetricFigures(scrape: text) == nil) }
 
     @Test(
-        "Values that cannot be do no harm",
+        "Impossible values do no harm",
         arguments: ["NaN", "+Inf", "-Inf", "1e300", "9.2e18", "-5", "1e14", "", "word", "0x1p1000"])
     func absurd(value: String) throws {
         let figures = try SampleReport.metrics(
@@ -70,7 +70,7 @@ struct MetricFiguresTests {
         #expect(!report.page.isEmpty && !report.text.isEmpty)
     }
 
-    @Test("As many of the largest values as a scrape may have are added without an overflow")
+    @Test("As many of the largest values as a scrape may contain are added without an overflow")
     func many() throws {
         let lines = (0..<100_010).map {
             "syncd_requests_total{endpoint=\"E\($0 % 9)\",status=\"\($0)\"} 10000000000000"
@@ -82,7 +82,7 @@ struct MetricFiguresTests {
         #expect(try !SampleReport.report(metrics: figures).json().isEmpty)
     }
 
-    @Test("Labels are read with their escapes, in any order, and lines that make no sense are skipped")
+    @Test("Labels are read with their escapes, in any order, and invalid lines are skipped")
     func labels() {
         let samples = MetricSamples(
             #"""

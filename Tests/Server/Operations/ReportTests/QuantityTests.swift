@@ -5,7 +5,7 @@ import Testing
 @Suite("Numbers for people")
 struct QuantityTests {
     @Test(
-        "Durations have two digits that matter, in the unit that people use",
+        "Durations have two significant digits, in the unit that people use",
         arguments: [
             (0, "0 ms"), (0.000_01, "< 0.1 ms"), (0.000_53, "0.5 ms"), (0.006_1, "6.1 ms"), (0.0999, "100 ms"),
             (0.9996, "1 s"), (2.25, "2.3 s"), (61, "61 s"), (150, "2.5 min"), (1e300, "16666667 min"),
@@ -20,7 +20,7 @@ struct QuantityTests {
     func rounded(number: Double, text: String) { #expect(Quantity.rounded(number) == text) }
 
     @Test(
-        "Counts have their thousands apart",
+        "Counts have thousands separators",
         arguments: [
             (0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567"), (.min, "-9,223,372,036,854,775,808"),
         ]

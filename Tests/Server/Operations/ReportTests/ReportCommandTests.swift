@@ -5,7 +5,7 @@ import Testing
 
 @testable import syncctl
 
-@Suite("syncctl report, before it looks at anything")
+@Suite("syncctl report checks its arguments first")
 struct ReportCommandTests {
     @Test("A page and JSON exclude each other")
     func forms() {
@@ -13,7 +13,7 @@ struct ReportCommandTests {
         #expect(throws: Never.self) { try ReportCommand.parse(["--html", "-"]) }
     }
 
-    @Test("A page is not written where something else is, or where there is no folder, and that is found out first")
+    @Test("An output path with an unsuitable file, or without a folder, is rejected before any work")
     func targets() throws {
         let folder = try ScratchFolder("report")
         try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "/nonexistent")
@@ -28,7 +28,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("A new page is for its owner's group; one that is replaced keeps its permissions, and its neighbours stay")
+    @Test("A new page is readable by its group; a replaced page keeps its permissions, and other files stay")
     func writes() throws {
         let folder = try ScratchFolder("report")
         let path = folder.path + "/a.html"

@@ -17,7 +17,7 @@ struct ReportPageTests {
         return parts[1].components(separatedBy: "</section>")[0]
     }
 
-    @Test("The page has a picture of everything, each with a title, a description and a table")
+    @Test("The page has a chart of every subject, each with a title, a description and a table")
     func complete() throws {
         let page = Self.page(SampleReport.report(metrics: try SampleReport.metrics()))
 
@@ -34,7 +34,7 @@ struct ReportPageTests {
         #expect(!page.contains("role=\"alert\""))
     }
 
-    @Test("Errors are shown by the protocol's codes, with their status and what they mean")
+    @Test("Errors are listed by the protocol's codes, with their status and meaning")
     func errors() throws {
         let section = try Self.section(
             "errors",
@@ -43,11 +43,11 @@ struct ReportPageTests {
 
         #expect(section.contains("permission_too_low: 4. cloud_unavailable: 2. client_gone: 1."))
         #expect(section.contains("<td>502</td><td class=\"words\">\(ErrorCode.cloudUnavailable.sentence)</td>"))
-        #expect(section.contains("<td>–</td><td>–</td>"), "the end of a connection has no status")
-        #expect(section.components(separatedBy: "class=\"mark bad\"").count == 2, "5xx alone are failures")
+        #expect(section.contains("<td>–</td><td>–</td>"), "an interrupted connection has no status")
+        #expect(section.components(separatedBy: "class=\"mark bad\"").count == 2, "only 5xx are failures")
     }
 
-    @Test("The page refers to nothing outside of it, and its policy would stop it: one style sheet, of this digest")
+    @Test("The page refers to nothing outside it, and its policy allows only its own style sheet, by digest")
     func alone() throws {
         let page = Self.page(SampleReport.report(metrics: try SampleReport.metrics()))
         let style = try #require(
@@ -68,7 +68,7 @@ struct ReportPageTests {
         }
     }
 
-    @Test("Whatever the metrics contain, it is text: on the page, on a terminal, and in JSON")
+    @Test("Metrics always appear as text: on the page, on a terminal, and in JSON")
     func hostile() throws {
         let name = #"\u{1b}[2J<script>alert(1)</script>"'& --><b>"#.replacing(#"\u{1b}"#, with: "\u{1b}")
         let label = name.replacing("\"", with: "\\\"")
@@ -96,7 +96,7 @@ struct ReportPageTests {
         #expect(try !report.json().contains("\u{1b}"))
     }
 
-    @Test("What is missing is said at the top, with what to do, and where it would be; the rest is shown")
+    @Test("Missing data is listed at the top with its remedy, and noted at its section; everything else is shown")
     func gaps() throws {
         let gaps = [
             ServerReport.Gap(.metrics, "this server keeps none", fix: "syncctl setup sets it"),
@@ -118,7 +118,7 @@ struct ReportPageTests {
             ])
     }
 
-    @Test("Of a server that nobody uses yet the page says so instead of drawing empty charts")
+    @Test("The page of an unused server says so instead of drawing empty charts")
     func empty() throws {
         var database = SampleReport.database(files: 0)
         database.storage[0].bytes = 0
@@ -140,12 +140,12 @@ struct ReportPageTests {
             let section = try Self.section(id, of: page)
             #expect(section.contains(sentence) && !section.contains("<svg"), "\(id)")
         }
-        #expect(try Self.section("quotas", of: page).contains("<details open>"), "the limits are there all the same")
+        #expect(try Self.section("quotas", of: page).contains("<details open>"), "the limits are shown nevertheless")
         // One deleted file.
         #expect(try Self.section("files", of: page).components(separatedBy: "class=\"mark ").count == 2)
     }
 
-    @Test("A certificate that ends soon, failures and late work are marked, and nothing else is")
+    @Test("Only certificates that expire soon, failures and late work are marked")
     func marked() throws {
         let folder = try ScratchFolder("report")
         let file = folder.url.appending(path: "server.pem")
@@ -176,7 +176,7 @@ struct ReportPageTests {
         #expect(try Self.section("certificates", of: Self.page(report)).contains("class=\"mark warning\""))
     }
 
-    @Test("The text has every table, and JSON every figure, under the names that the handbook lists")
+    @Test("The text has every table, and JSON every figure, under the names in docs/operations.md")
     func otherForms() throws {
         let report = SampleReport.report(metrics: try SampleReport.metrics())
         let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json().utf8)) as? [String: Any])

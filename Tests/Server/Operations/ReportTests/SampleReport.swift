@@ -3,7 +3,7 @@ import Testing
 
 @testable import Operations
 
-/// A report of a small server that is well, without a database; tests change what they are about.
+/// A report of a small, healthy server, without a database; each test changes the part that it examines.
 enum SampleReport {
     static let now = WireDate("2026-11-25 12:00:00")!
 
@@ -42,7 +42,7 @@ enum SampleReport {
         try #require(MetricFigures(scrape: scrape + "\n" + more))
     }
 
-    /// How much there is of everything.
+    /// Figures with some data of each kind.
     static func database(files: Int = 3) -> DatabaseFigures {
         func curve(_ made: [(day: Int, count: Int, madeInAll: Int)]) -> GrowthCurve {
             var curve = GrowthCurve()

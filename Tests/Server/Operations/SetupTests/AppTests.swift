@@ -25,7 +25,7 @@ struct AppTests {
         try FileManager.default.contentsOfDirectory(atPath: repository.appending(path: folder).path).sorted()
     }
 
-    /// The package's units, users, folders and rotation of logs.
+    /// The package's units, users, folders and log rotation.
     private static func unitFiles() throws -> [String] {
         ["common.conf", "loaded.conf"].map { "systemd/syncd-@.service.d/\($0)" } + ["etc/syncserver.logrotate"]
             + (try names("systemd")).filter { $0.hasPrefix("syncd") && !$0.hasSuffix(".d") }.map { "systemd/\($0)" }
@@ -37,7 +37,7 @@ struct AppTests {
     func goodNames(name: String) { #expect(HostedApp(name) != nil) }
 
     @Test(
-        "Other names are refused, with the rule",
+        "Other names are rejected with the rule",
         arguments: [
             "", "Notes", "2nd", "my-app", "my_app", "a/b", "../etc", "a b", "ä", "abcdefghijklmnopq", "a;b", "a%i",
             "a@1",
@@ -49,9 +49,9 @@ struct AppTests {
         #expect(HostedApp.objection(to: name)?.hasPrefix(rule) == true)
     }
 
-    @Test("No app is called like a thing of the package's app")
+    @Test("No app may share a name with a resource of the package's app")
     func reservedNames() throws {
-        // A text in which such a word follows would pass for one that has the app's name already.
+        // A text with such a word would look as if it already contained the app's name.
         let names = try Self.unitFiles()
         let texts = try names + names.map(Self.file)
         let taken = Set(texts.flatMap { $0.matches(of: /syncd[-\/]([a-z0-9]+)/).map { String($0.1) } })
@@ -61,7 +61,7 @@ struct AppTests {
         for name in taken where name != HostedApp.packageName { #expect(HostedApp(name) == nil, "\(name)") }
     }
 
-    @Test("The package's app keeps its names, and another one has its own of each")
+    @Test("The package's app keeps its names, and each other app has its own")
     func places() {
         let package = HostedApp.package
         #expect(HostedApp("default") == package)
@@ -78,13 +78,13 @@ struct AppTests {
         #expect(notes.backupRecordFolder == "/var/lib/syncd-notes/backup")
         #expect(notes.backupFolder == "/var/backups/syncd-notes" && notes.logFolder == "/var/log/syncd-notes")
         #expect((notes.databaseName, notes.databaseUser) == ("syncserver_notes", "syncd_notes"))
-        // Behind the package's in the order of bytes, in which nginx reads them.
+        // After the package's in byte order, in which nginx reads them.
         #expect(Array(package.siteName.utf8).lexicographicallyPrecedes(Array(notes.siteName.utf8)))
         #expect(notes.command == "syncctl --app notes")
     }
 
     @Test(
-        "A command about an app that cannot be is refused, wherever the option stands",
+        "A command for an invalid app is rejected, wherever the option appears",
         arguments: [
             (["--app", "My-App", "status"], 64, "lowercase letters and digits"),
             (["status", "--app=api"], 64, "cannot be called api"), (["status", "--app"], 64, "Missing value"),
@@ -104,7 +104,7 @@ struct AppTests {
     // MARK: Texts
 
     @Test(
-        "Names of the package's app become the app's, once",
+        "Names of the package's app are replaced with the app's, once",
         arguments: [
             ("systemctl reload syncd", "systemctl reload syncd-notes"),
             ("systemctl status syncd.target 'syncd-*'", "systemctl status syncd-notes.target 'syncd-notes-*'"),
@@ -135,7 +135,7 @@ struct AppTests {
         #expect(AppText(.package).named(before) == before)
     }
 
-    @Test("Nothing of an app's units, users, folders and logs is the package's")
+    @Test("An app shares no units, users, folders or logs with the package's app")
     func unitTexts() throws {
         let files = try Self.unitFiles()
         #expect(files.count >= 15)
@@ -151,7 +151,7 @@ struct AppTests {
         }
     }
 
-    @Test("An app has one instance of each role, knows its name, and does nothing when the package is gone")
+    @Test("An app has one instance of each role, knows its name, and does nothing when the package is removed")
     func units() throws {
         let target = text.unit(try Self.file("systemd/syncd.target"))
         #expect(target.contains("\nWants=syncd-notes-api@1.service\nWants=syncd-notes-transfer@1.service\n"))
@@ -161,7 +161,7 @@ struct AppTests {
         #expect(common.contains("LoadCredential=secret:/etc/syncd/notes/secrets\n"))
     }
 
-    @Test("In nginx's files of an app, upstreams and zones are its own, and variables those of all")
+    @Test("In an app's nginx files, upstreams and zones belong to the app, and variables are shared by all apps")
     func nginxTexts() throws {
         for name in AppFiles.ownSnippets {
             let original = try Self.file("nginx/\(name)")
@@ -183,7 +183,7 @@ struct AppTests {
         }
     }
 
-    @Test("No app's upstream or zone is called like one of the package's")
+    @Test("No app's upstream or zone has the name of one of the package's")
     func nginxNames() throws {
         var names: Set<String> = []
         for file in try Self.names("nginx") where file.hasPrefix("syncd") {
@@ -198,7 +198,7 @@ struct AppTests {
         }
     }
 
-    @Test("The one server for monitoring has the pages of all apps")
+    @Test("The one monitoring server has the pages of all apps")
     func monitoring() throws {
         let original = try Self.file("nginx/syncd-metrics.conf")
         let page = text.monitoringPage(original)
@@ -211,7 +211,7 @@ struct AppTests {
         #expect(original.contains("\n    include syncd/apps/*.conf;\n"))
     }
 
-    @Test("Where there are several apps, the requests of each are limited")
+    @Test("On a host with several apps, the requests of each are limited")
     func share() throws {
         let zones = text.nginx(try Self.file("nginx/syncd-zones.conf"))
 
@@ -220,7 +220,7 @@ struct AppTests {
         #expect(try Self.file("nginx/syncd-http.conf").contains("\n    include syncd/apps/*.share;\n"))
     }
 
-    @Test("The site of an app names its own files, sockets and logs, and nothing that nginx has once")
+    @Test("The site of an app names its own files, sockets and logs, and nothing that nginx allows only once")
     func site() throws {
         let template = try text.site(try Self.file("nginx/syncd.conf"))
         let site = try SiteText.complete(
@@ -241,7 +241,7 @@ struct AppTests {
 
     // MARK: Sites
 
-    /// The site of the app on a host with nothing else.
+    /// The site of the app on an otherwise empty host.
     private func hostWithSite(
         _ certificate: SetupAnswers.Certificate
     ) throws -> (scratch: ScratchFolder, path: URL, site: String) {
@@ -256,7 +256,7 @@ struct AppTests {
         return (scratch, path, site)
     }
 
-    @Test("The site of an app gets the form that the installed nginx wants, too")
+    @Test("The site of an app also gets the form that the installed nginx requires")
     func refreshedSite() throws {
         let (scratch, path, site) = try hostWithSite(.letsEncrypt)
         let refresh = ["--app", "notes", "refresh-site", "--root", scratch.url.path]
@@ -276,7 +276,7 @@ struct AppTests {
         #expect(told.first?.contains("/etc/nginx/sites-available/syncd_notes.conf now has the form") == true)
     }
 
-    @Test("The certificate of an app's trial is in the app's folder, and renewed by the app's timer")
+    @Test("The certificate of an app's trial is in the app's folder, and the app's timer renews it")
     func trial() throws {
         let folder = "/var/lib/syncd-notes/authority/notes.example.org"
         let (scratch, _, _) = try hostWithSite(
@@ -299,7 +299,7 @@ struct AppTests {
     private static let local = SetupAnswers.DatabaseAddress.socket("/run/mysqld/mysqld.sock")
 
     @Test(
-        "What two apps have in common at one database server is named",
+        "Conflicting names of two apps at one database server are reported",
         arguments: [
             (AppDatabase(address: local, name: "b", owner: "b", roles: ["b_api"]), []),
             (AppDatabase(address: local, name: "a", owner: "b"), ["the database a"]),
@@ -320,7 +320,7 @@ struct AppTests {
 
     // MARK: Files
 
-    /// A host with what the package installs.
+    /// A host with the files that the package installs.
     private func host() throws -> ScratchFolder {
         let scratch = try ScratchFolder("apps")
         func put(_ source: String, _ place: String) throws {
@@ -344,7 +344,7 @@ struct AppTests {
         return scratch
     }
 
-    @Test("An app's files follow the package's, but for those that an administrator has changed, and go with the app")
+    @Test("An app's files follow the package's, except files changed by an administrator, and are deleted with it")
     func files() throws {
         let scratch = try host()
         let root = scratch.url.path
@@ -386,7 +386,7 @@ struct AppTests {
         #expect(try all() == before.union(folders))
     }
 
-    @Test("nginx accepts the sites of ten apps, whether the package's is set up or not", arguments: [true, false])
+    @Test("nginx accepts the sites of ten apps, with or without the package's site", arguments: [true, false])
     func nginxItself(isSetUp: Bool) throws {
         let scratch = try host()
         let root = scratch.url.path
@@ -429,7 +429,7 @@ struct AppTests {
 
         let nginx = try Command("nginx", ["-q", "-t", "-e", "stderr", "-c", folder + "/nginx.conf", "-p", folder])
 
-        // Of this one nginx warns with any of our sites: it is about the time that a reload takes.
+        // nginx reports this warning for any of our sites; it concerns the time of a reload.
         let complaints = nginx.output.split(separator: "\n").filter { !$0.contains("optimal variables_hash") }
         #expect(nginx.status == 0 && complaints.isEmpty, "\(nginx.output)")
     }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("SQL for the database's administrator")
 struct DatabaseStatementsTests {
-    @Test("Passwords are quoted, and _ in a grant is escaped; who comes by TCP may come from any host")
+    @Test("Passwords are quoted, and _ in a grant is escaped; TCP users may connect from any host")
     func grants() {
         var answers = SetupAnswers()
         answers.databaseName = "sync_a"
@@ -15,7 +15,7 @@ struct DatabaseStatementsTests {
         #expect(DatabaseStatements(answers).createOwner(password: "p").contains("TO 'syncd'@'%' "))
     }
 
-    @Test("Names cannot end the statement that they are in")
+    @Test("Names cannot break out of their statements")
     func names() {
         let statements = DatabaseStatements(database: "a_`b'%", owner: "o'wner", isLocal: true)
 
@@ -32,7 +32,7 @@ struct DatabaseStatementsTests {
             ])
     }
 
-    @Test("The database and each account are dropped once, but none of MariaDB's own")
+    @Test("The database and each account are dropped once, but none of MariaDB's own accounts")
     func removal() {
         let statements = DatabaseStatements(database: "sync", owner: "syncd", isLocal: true)
 

@@ -3,7 +3,7 @@ import Operations
 import TestSupport
 import Testing
 
-@Suite("syncctl setup, on a host that is set up")
+@Suite("syncctl setup on a configured host")
 struct SetupChangesTests {
     private let host: SetupScratchHost
     private static let configuration = "/etc/syncd/syncd.json"
@@ -11,7 +11,7 @@ struct SetupChangesTests {
 
     init() throws { host = try SetupScratchHost() }
 
-    @Test("Answers of last time are known: without any option, nothing is asked for and nothing changed")
+    @Test("Earlier answers are remembered: without options, setup asks for nothing and changes nothing")
     func known() throws {
         #expect(try host.setUp().status == 0)
         let before = try host.everything()
@@ -26,7 +26,7 @@ struct SetupChangesTests {
         #expect(try host.everything() == before)
     }
 
-    @Test("A provider is added later, and all else in the file stays byte for byte as it was")
+    @Test("A provider can be added later, and everything else in the file stays byte for byte")
     func addition() throws {
         #expect(try host.setUp().status == 0)
         let text = try host.text(Self.configuration).replacing(
@@ -59,7 +59,7 @@ struct SetupChangesTests {
         #expect(try host.everything() == before)
     }
 
-    @Test("A new secret and a new id replace the former ones, which are kept; others stay")
+    @Test("A new secret and a new id replace the former ones, which are kept; others do not change")
     func replacement() throws {
         #expect(try host.setUp(try host.pushOptions()).status == 0)
         try host.put("newer secret of google\n", "/root/google")
@@ -75,7 +75,7 @@ struct SetupChangesTests {
         #expect((try host.members()["apns"] as? [String: String])?["keyId"] == "KEY4567890")
     }
 
-    @Test("A change that the server would not start with is refused, and nothing is changed")
+    @Test("A change that would prevent the server from starting is rejected, and nothing is changed")
     func refused() throws {
         #expect(try host.setUp(try host.pushOptions()).status == 0)
         let before = try host.everything()
@@ -86,7 +86,7 @@ struct SetupChangesTests {
         #expect(try host.everything() == before)
     }
 
-    @Test("At a terminal a provider is changed by its name, with what it has as defaults")
+    @Test("At a terminal a provider is changed by its name, with its current values as defaults")
     func menu() throws {
         #expect(try host.setUp().status == 0)
 
@@ -101,7 +101,7 @@ struct SetupChangesTests {
         #expect(!host.exists("/etc/syncd/secrets/google-client-secret.previous"))
     }
 
-    @Test("At a terminal a wrong answer is asked for again, with what is wrong")
+    @Test("At a terminal a wrong answer is explained, and the question is repeated")
     func again() throws {
         try host.makeCertificate("/etc/ssl/other.pem", key: "/etc/ssl/other.key", for: "other.example.org")
         try host.put("junk", "/root/p8")
@@ -136,7 +136,7 @@ struct SetupChangesTests {
         #expect(try host.everything() == before)
     }
 
-    @Test("The host's name is changed with a certificate for the new one; the site of before is kept")
+    @Test("The host's name is changed with a certificate for the new name; the former site is kept")
     func otherHost() throws {
         #expect(try host.setUp().status == 0)
         let before = try host.text(Self.site)
@@ -157,7 +157,7 @@ struct SetupChangesTests {
         #expect(try host.run([]).output.contains("kept     \(Self.site) exists\n"))
     }
 
-    @Test("The public address is the host's, follows another name of it, and is another one if the operator says so")
+    @Test("The public address follows the host's name, unless the operator gives another one")
     func publicURL() throws {
         #expect(try host.setUp().status == 0)
         #expect(try host.members()["publicURL"] as? String == "https://sync.example.org")
@@ -182,7 +182,7 @@ struct SetupChangesTests {
     }
 
     @Test(
-        "A trial's authority signs for its host alone; its keys are root's, and what made programs trust it is taken back"
+        "A trial's authority signs only for its host; only root reads its keys, and its trust can be withdrawn"
     )
     func trial() throws {
         let folder = "/var/lib/syncd/authority/trial.example.org"
@@ -208,7 +208,7 @@ struct SetupChangesTests {
         #expect(try host.text(trusted) == host.text("\(folder)/root.pem"))
         #expect(try host.text("/etc/hosts") == before + "127.0.0.1 trial.example.org  # SyncServer's trial\n")
 
-        // A certificate for another name, made with the key, is worth nothing.
+        // A certificate for another name, signed with the key, is worthless.
         try host.put("basicConstraints=CA:FALSE\nsubjectAltName=DNS:example.org\n", "/root/other.cnf")
         let request = host.path("/root/other.csr")
         let key = [
@@ -244,7 +244,7 @@ struct SetupChangesTests {
         #expect(try authority("trust").status == 0)
         #expect(host.exists(trusted))
 
-        // Setup ends the trial, and who had it begun by other means ends it, too.
+        // Setup ends the trial, including trust that was set up by other means.
         try host.makeCertificate("/etc/ssl/own.pem", key: "/etc/ssl/own.key", for: "trial.example.org")
         let over = try host.run(["--certificate", "/etc/ssl/own.pem", "--key", "/etc/ssl/own.key"])
         #expect(over.status == 0 && !host.exists(trusted), "\(over.output)")
@@ -254,7 +254,7 @@ struct SetupChangesTests {
         #expect(!host.exists(trusted))
     }
 
-    @Test("With the configuration of another app copied, setup does nothing")
+    @Test("With a copied configuration of another app, setup does nothing")
     func copiedConfiguration() throws {
         #expect(try host.setUp().status == 0)
         try host.put(try host.text("/etc/syncd/syncd.json"), "/etc/syncd/notes/syncd.json")
@@ -273,7 +273,7 @@ struct SetupChangesTests {
         #expect(try host.everything() == files)
     }
 
-    @Test("The certificate of a trial is replaced before it ends, and its authority stays")
+    @Test("The certificate of a trial is replaced before it expires, and its authority is kept")
     func renewal() throws {
         let folder = "/var/lib/syncd/authority/trial.example.org"
         let options = [
@@ -307,7 +307,7 @@ struct SetupChangesTests {
         #expect(long.status == 0, "\(long.output)")
         try host.makeCertificate("/etc/ssl/third.pem", key: "/etc/ssl/third.key", for: "trial.example.org")
         #expect(try host.run(["--certificate", "/etc/ssl/third.pem", "--key", "/etc/ssl/third.key"]).status == 0)
-        // The trial is over: the timer has nothing to do, and there is nothing to show.
+        // The trial is over: the timer has nothing to do, and there is no authority to show.
         let over = try Command(SetupScratchHost.program.path, ["authority", "renew", "--root", host.root.path])
         #expect(over.status == 0 && over.output == "", "\(over.output)")
         let nothing = try Command(SetupScratchHost.program.path, ["authority", "show", "--root", host.root.path])
@@ -316,7 +316,7 @@ struct SetupChangesTests {
     }
 
     @Test(
-        "refresh-site gives a site of setup's the form of the installed nginx, and leaves one alone that was changed by hand"
+        "refresh-site converts setup's site to the form of the installed nginx, but not a site changed by hand"
     )
     func refreshedSite() throws {
         #expect(try host.setUp().status == 0)
@@ -338,7 +338,7 @@ struct SetupChangesTests {
         #expect(try host.text(Self.site) == other + "# mine\n")
     }
 
-    @Test("Load balancers that send the PROXY protocol are named, remembered, and taken back")
+    @Test("Load balancers that send the PROXY protocol can be listed, are remembered, and can be removed")
     func balancers() throws {
         #expect(try host.setUp().status == 0)
         let usual = try host.text(Self.site)
@@ -361,7 +361,7 @@ struct SetupChangesTests {
         #expect(try host.text(Self.site) == usual)
     }
 
-    @Test("A site that an administrator has changed is left alone, and what to put in is said")
+    @Test("A site changed by an administrator is kept, and setup reports what to add")
     func changedSite() throws {
         #expect(try host.setUp().status == 0)
         let site = try host.text(Self.site) + "# mine\n"
@@ -377,7 +377,7 @@ struct SetupChangesTests {
         #expect(run.output.contains("ssl_certificate /etc/ssl/new.pem;"))
     }
 
-    @Test("A configuration of an earlier release gets a place for metrics; `null` keeps it without")
+    @Test("An earlier release's configuration gets a metrics folder, unless it contains `null`")
     func metrics() throws {
         #expect(try host.setUp().status == 0)
         let text = try host.text(Self.configuration)

@@ -10,7 +10,7 @@ struct SetupCommandTests {
 
     init() throws { host = try SetupScratchHost() }
 
-    @Test("A host is set up, with nothing readable by others, and no secret on command lines")
+    @Test("A host is set up; others can read nothing, and no command line contains a secret")
     func fresh() throws {
         let run = try host.setUp()
 
@@ -52,7 +52,7 @@ struct SetupCommandTests {
         #expect(throws: MariaDBError.self) { try connection.executeScript("CREATE DATABASE \(host.databaseName)x") }
     }
 
-    @Test("Each role's account has exactly its privileges; doctor reports differences, migrate repairs them")
+    @Test("Each role's account has exactly its privileges; doctor reports differences, and migrate repairs them")
     func roleAccounts() throws {
         #expect(try host.setUp().status == 0)
         let configuration = ["--config", host.root.appending(path: "/etc/syncd/syncd.json").path]
@@ -85,7 +85,7 @@ struct SetupCommandTests {
         #expect(try doctor().contains("may do more than the role jobs needs: SELECT on the database"))
     }
 
-    @Test("Run again, it changes nothing, not even what an administrator has changed")
+    @Test("A second run changes nothing, not even an administrator's changes")
     func again() throws {
         #expect(try host.setUp().status == 0)
         var configuration = try host.text("/etc/syncd/syncd.json")
@@ -97,7 +97,7 @@ struct SetupCommandTests {
         let before = try host.everything()
 
         let run = try host.setUp()
-        // Nor with fewer answers: those that count are in the configuration.
+        // Nor with fewer answers: the answers in the configuration count.
         let shorter = try Command(
             SetupScratchHost.program.path,
             [
@@ -111,7 +111,7 @@ struct SetupCommandTests {
         #expect(run.output.contains("the tables are up to date"))
     }
 
-    @Test("Push is set up with keys that only root reads, kept by the next run")
+    @Test("Push is set up with keys that only root can read, and the next run keeps them")
     func push() throws {
         let options = try host.pushOptions()
 
@@ -140,7 +140,7 @@ struct SetupCommandTests {
     }
 
     @Test(
-        "What the server could not use is refused with the option and the reason, before anything is written",
+        "Values that the server could not use are rejected with the option and the reason, before anything is written",
         arguments: [
             ("apns.p8", "junk", "--apns-private-key-file", "cannot be used: it must be a P-256 key"),
             ("fcm.json", "{}", "--fcm-service-account-file", "cannot be used: it must be JSON with project_id"),
@@ -205,7 +205,7 @@ struct SetupCommandTests {
         #expect(try host.everything() == before)
     }
 
-    @Test("What is wrong with the whole configuration is refused, before anything is written")
+    @Test("An invalid configuration as a whole is rejected before anything is written")
     func wrongConfiguration() throws {
         let before = try host.everything()
 
@@ -233,7 +233,7 @@ struct SetupCommandTests {
         #expect(throws: MariaDBError.self) { try host.atDatabase("USE \(host.databaseName)") }
     }
 
-    @Test("With JSON output, programs read what was done, kept and skipped, and what remains")
+    @Test("JSON output lists what was done, kept and skipped, and what remains")
     func json() throws {
         let run = try host.setUp(["--json"])
 
@@ -247,7 +247,7 @@ struct SetupCommandTests {
 
     @Test("A failing step is named, and the next run continues from there")
     func failure() throws {
-        // There is already a link of that name to something else, where a folder is needed.
+        // A link with the name of a required folder already exists.
         try host.put("no folder", "/etc/nginx/sites-enabled")
 
         let run = try host.setUp()
@@ -261,7 +261,7 @@ struct SetupCommandTests {
         #expect(try host.text("/etc/syncd/secrets/database-password") == password)
     }
 
-    @Test("Without a certificate the run says how to get one, and the next one uses it")
+    @Test("Without a certificate the run says how to obtain one, and the next run uses it")
     func letsEncrypt() throws {
         let arguments = [
             "setup", "--unattended", "--root", host.root.path, "--host", "sync.example.org", "--database-socket",
@@ -308,7 +308,7 @@ struct SetupCommandTests {
         #expect(try host.text("/etc/syncd/secrets/dropbox-app-secret") == "sandbox-dropbox-secret\n")
     }
 
-    @Test("Any setting of a provider may be given by its key, a secret as a file")
+    @Test("Any setting of a provider may be given by its key, and a secret as a file")
     func settings() throws {
         let run = try host.setUp(
             [
@@ -329,7 +329,7 @@ struct SetupCommandTests {
 
     }
 
-    @Test("At a terminal it asks for what the options leave open, and does not show secrets")
+    @Test("At a terminal setup asks only for missing answers, and does not show secrets")
     func questions() throws {
         _ = try host.pushOptions()
 

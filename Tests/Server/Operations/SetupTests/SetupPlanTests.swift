@@ -34,7 +34,7 @@ struct SetupPlanTests {
             to: .parameter)
     }
 
-    /// What a configuration says that these answers were written to.
+    /// The contents of a configuration to which these answers were written.
     private func described(_ answers: SetupAnswers) -> HostState.Configuration {
         var configuration = HostState.Configuration()
         for offer in Company.signIns where answers.has(offer.settings) {
@@ -52,7 +52,7 @@ struct SetupPlanTests {
         return configuration
     }
 
-    /// The same host after `plan`, if all of it went well.
+    /// The same host after a successful run of `plan`.
     private func after(_ plan: SetupPlan, of answers: SetupAnswers? = nil, on before: HostState) -> HostState {
         var state = before
         for action in plan.actions {
@@ -73,7 +73,7 @@ struct SetupPlanTests {
         return state
     }
 
-    /// Steps that change something, and not only ask or start what may run already.
+    /// Steps that change something, excluding those that only ask, or start what may already run.
     private func changes(_ plan: SetupPlan) -> [SetupPlan.Action] {
         plan.actions.filter { action in
             switch action {
@@ -101,7 +101,7 @@ struct SetupPlanTests {
         #expect(plan.remaining[0].contains("Keep a copy"))
     }
 
-    @Test("The host name, the database and the accounts of another app are in the way")
+    @Test("A host name, database or accounts of another app are obstacles")
     func otherApps() throws {
         var host = fresh
         host.otherApps = [
@@ -121,7 +121,7 @@ struct SetupPlanTests {
         #expect(obstacles[1].hasPrefix("the database syncserver_notes belongs to the app notes"))
     }
 
-    @Test("What made programs trust a trial is taken back once nginx has another certificate, or another trial's")
+    @Test("Trust in a trial's authority ends once nginx has another certificate, or that of another trial")
     func formerTrials() throws {
         var host = fresh
         host.trials = [answers.host, "former.example.org"]
@@ -133,11 +133,11 @@ struct SetupPlanTests {
 
         #expect(try SetupPlan(trial, on: host).actions.contains(.forgetTrials(["former.example.org"])))
         #expect(try SetupPlan(answers, on: host).actions.contains(.forgetTrials(host.trials)))
-        // Until there is the new certificate, that of the trial is served.
+        // Until the new certificate exists, nginx serves that of the trial.
         #expect(try SetupPlan(answers, on: waiting).actions.contains(.forgetTrials(["former.example.org"])))
     }
 
-    @Test("Who wants no backups is told how to have them, until they are made")
+    @Test("An operator who wants no backups is told how to enable them, until they are enabled")
     func backups() throws {
         var without = answers
         without.makesBackups = false
@@ -151,7 +151,7 @@ struct SetupPlanTests {
         #expect(try !SetupPlan(answers, on: state).actions.contains(.startBackups))
     }
 
-    @Test("An nginx with few connections gets more if the operator agrees, and else is named", arguments: [768, 4_096])
+    @Test("A low nginx limit is raised if the operator agrees, and otherwise reported", arguments: [768, 4_096])
     func connections(number: Int) throws {
         var host = fresh
         host.nginxConnections = number
@@ -169,7 +169,7 @@ struct SetupPlanTests {
         #expect(raised.actions.contains(.raiseNginxConnections(text: text)) == isFew)
         #expect(!raised.remaining.contains { $0.contains("connections") })
         #expect(!told.actions.contains(.raiseNginxConnections(text: text)))
-        // Where nginx has it from, setup does not look.
+        // Setup does not look for the file that sets the limit.
         host.nginxConfiguration = "include events.conf;\n# worker_connections 768;\n"
         #expect(
             try SetupPlan(agreed, on: host).remaining.contains { $0.contains("worker_rlimit_nofile 8192;") } == isFew)
@@ -177,7 +177,7 @@ struct SetupPlanTests {
     }
 
     @Test(
-        "A trial has a certificate of its own before nginx needs it, and programs here trust it if the operator agrees")
+        "A trial gets its certificate before nginx needs it, and programs here trust it if the operator agrees")
     func trial() throws {
         var answers = answers
         answers.certificate = .ownAuthority
@@ -200,13 +200,13 @@ struct SetupPlanTests {
         (state.hasCertificate, state.trustsOwnAuthority, state.knowsName) = (true, true, true)
         #expect(changes(try SetupPlan(answers, on: state)) == [])
         #expect(SitePresence(try #require(state.site)).certificate == .ownAuthority)
-        // A new certificate may be of a new authority.
+        // A new certificate may come from a new authority.
         state.hasCertificate = false
         #expect(changes(try SetupPlan(answers, on: state)) == [.issueCertificate, .trustAuthority])
     }
 
     @Test(
-        "Each role gets a database user of its own, unless the database is to be left alone, or there is a configuration"
+        "Each role gets its own database user, unless the database must not change or a configuration exists"
     )
     func roleUsers() throws {
         var answers = answers
@@ -261,7 +261,7 @@ struct SetupPlanTests {
         }
     }
 
-    @Test("Changes of nginx's site by an administrator are kept, and what to put in by hand is said")
+    @Test("An administrator's changes to nginx's site are kept, and setup reports what to add by hand")
     func changed() throws {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)
         state.site?.replace("    include syncd/syncd-locations.conf;", with: "    include mine.conf;")
@@ -277,14 +277,14 @@ struct SetupPlanTests {
         #expect(!plan.actions.contains(.check(.health)))
     }
 
-    @Test("A site that is as setup wrote it follows a change of the host, once there is a certificate for it")
+    @Test("An unchanged site of setup follows a change of the host, once a certificate for it exists")
     func otherHost() throws {
         let before = after(try SetupPlan(answers, on: fresh), on: fresh)
         var other = answers
         other.host = "new.example.org"
         #expect(changes(try SetupPlan(other, on: before)) == [.write(path: SetupPaths.site, text: try site(other))])
 
-        // Until then, the former host is served.
+        // Until then, nginx serves the former host.
         var state = before
         state.hasCertificate = false
         let first = try SetupPlan(other, on: state)
@@ -300,7 +300,7 @@ struct SetupPlanTests {
         #expect(changes(try SetupPlan(other, on: state)) == [.write(path: SetupPaths.site, text: try site(other))])
     }
 
-    @Test("When nginx was upgraded, a site of setup's takes its form, and an administrator is told of it")
+    @Test("After an nginx upgrade, setup's site takes the new form; for a changed site the administrator is informed")
     func newerNginx() throws {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)
         state.http2Form = .directive
@@ -314,7 +314,7 @@ struct SetupPlanTests {
         #expect(try !SetupPlan(answers, on: state).remaining.contains { $0.contains("http2") })
     }
 
-    @Test("A site that an earlier release wrote, without a signature, is replaced; a changed one is not")
+    @Test("An unsigned site of an earlier release is replaced; a changed one is not")
     func earlierSite() throws {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)
         let signed = try #require(state.site)
@@ -326,7 +326,7 @@ struct SetupPlanTests {
         #expect(changes(try SetupPlan(answers, on: state)) == [])
     }
 
-    @Test("Only the settings that the answers are about are changed, and then the server is reloaded")
+    @Test("Only the settings given as answers are changed, and then the server is reloaded")
     func changedSettings() throws {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)
         var other = answers
@@ -366,7 +366,7 @@ struct SetupPlanTests {
         #expect(changes(plan) == [] && plan.actions.contains(.reloadServer))
     }
 
-    @Test("A configuration of an earlier release gets a place for metrics, unless it says that there is none")
+    @Test("An earlier release's configuration gets a metrics folder, unless it disables metrics")
     func metrics() throws {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)
         state.configuration?.hasMetrics = false
@@ -386,7 +386,7 @@ struct SetupPlanTests {
         #expect(apart.remaining.contains { $0.contains("add the line `include syncd/syncd-metrics.conf;`") })
     }
 
-    @Test("With the operator's consent certbot gets the certificate, after nginx has been prepared")
+    @Test("With the operator's consent certbot obtains the certificate after nginx has been prepared")
     func certbot() throws {
         var state = fresh
         state.hasCertificate = false
@@ -420,7 +420,7 @@ struct SetupPlanTests {
         #expect(changes(second) == [.write(path: SetupPaths.site, text: try site(answers))])
         #expect(second.actions.contains(.check(.health)))
 
-        // Unless somebody has made it their own.
+        // Unless an administrator has changed the site.
         state.site? += "# mine\n"
         #expect(changes(try SetupPlan(answers, on: state)) == [])
     }
@@ -460,7 +460,7 @@ struct SetupPlanTests {
         #expect(try SetupPlan(other, on: fresh).obstacles == ["the secret for \(SecretName.google.path) is missing"])
     }
 
-    @Test("Push services and their secrets go into a new configuration, and into one that is there")
+    @Test("Push services and their secrets are added to a new configuration, and to an existing one")
     func push() throws {
         var other = answers
         other.settings["apns.teamId"] = .text("T")
@@ -482,7 +482,7 @@ struct SetupPlanTests {
         let second = try SetupPlan(other, on: after(first, of: other, on: fresh))
         #expect(changes(second) == [] && second.remaining.isEmpty)
 
-        // Somebody has made the configuration without push, and tells of it later.
+        // The operator created the configuration without push, and adds push later.
         let later = try SetupPlan(other, on: after(try SetupPlan(answers, on: fresh), on: fresh))
         #expect(later.obstacles.isEmpty && later.actions.filter(copied.contains) == copied)
         guard case .changeConfiguration(let settings)? = changes(later).last else {
@@ -525,7 +525,7 @@ struct SetupPlanTests {
     }
 
     @Test(
-        "Names that would mean something else in nginx's or MariaDB's language are refused",
+        "Names with a special meaning in the syntax of nginx or MariaDB are rejected",
         arguments: [
             "", "192.0.2.1", "https://sync.example.org", "sync.example.org:443", "a b", "a;b", "a{}", "a\"b", "-a.b",
             "a..b", "a.b.", "ä.de", "\(String(repeating: "a", count: 64)).de",

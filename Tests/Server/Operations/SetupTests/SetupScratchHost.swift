@@ -3,7 +3,7 @@ import MariaDB
 import OpenSSLCrypto
 import TestSupport
 
-/// A folder that stands in for the root of a host, and a database that is set up on the shared server.
+/// A folder that represents the root of a host, and a database on the shared server for setup.
 struct SetupScratchHost {
     static let name = "sync.example.org"
     private static let certificate = ["--certificate", "/etc/ssl/sync.pem", "--key", "/etc/ssl/private/sync.key"]
@@ -11,7 +11,7 @@ struct SetupScratchHost {
     private let scratch: ScratchFolder
     var root: URL { scratch.url }
     let database: ScratchDatabase
-    /// Of the database and of its user.
+    /// The name of the database and of its user.
     let databaseName = "setup_" + UUID().uuidString.replacing("-", with: "").lowercased()
 
     init() throws {
@@ -38,7 +38,7 @@ struct SetupScratchHost {
         try Data(text.utf8).write(to: file)
     }
 
-    /// Makes a certificate that signs itself.
+    /// Creates a self-signed certificate.
     func makeCertificate(_ certificate: String, key: String, for host: String) throws {
         try put("", certificate)
         try put("", key)
@@ -52,7 +52,7 @@ struct SetupScratchHost {
         precondition(made.status == 0, made.output)
     }
 
-    /// Makes one that is like another, and has expired.
+    /// Creates an expired certificate like another one.
     func makeExpiredCertificate(_ certificate: String, like other: String, key: String) throws {
         try put("", certificate)
         let made = try Command(
@@ -69,7 +69,7 @@ struct SetupScratchHost {
         return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
     }
 
-    /// Path, contents or link, mode and time of change of everything below the root.
+    /// Path, contents or link target, mode and modification time of everything below the root.
     func everything() throws -> [String] {
         let paths = try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted()
         return try paths.map { path in
@@ -96,7 +96,7 @@ struct SetupScratchHost {
 
     static let google = "1-x.apps.googleusercontent.com"
 
-    /// With all that a new host needs.
+    /// Runs setup with all options that a new host needs.
     func setUp(_ arguments: [String] = [], account: String? = google) throws -> Command {
         var all = ["--host", Self.name]
         if let account {
@@ -106,12 +106,12 @@ struct SetupScratchHost {
         return try run(all + arguments)
     }
 
-    /// With these options alone, and no questions.
+    /// Runs setup with only these options, and no questions.
     func run(_ arguments: [String]) throws -> Command {
         try Command(Self.program.path, common + ["--unattended"] + arguments)
     }
 
-    /// At a terminal of its own, where each question is answered when it is there, as a person does.
+    /// Runs setup at its own terminal, and answers each question when it appears, as a person does.
     func answer(_ answers: [String], _ arguments: [String] = []) throws -> Command {
         let script = #"""
             import os, pty, sys
@@ -143,7 +143,7 @@ struct SetupScratchHost {
             ])
     }
 
-    /// Options for all push services, with keys that can be used, below the root.
+    /// Options for all push services, with usable keys below the root.
     func pushOptions() throws -> [String] {
         try put(try PrivateKey(generating: .es256).pem, "/root/apns.p8")
         let account = [

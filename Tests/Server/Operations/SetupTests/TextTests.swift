@@ -13,7 +13,7 @@ struct TextTests {
             contentsOf: PrivateStack.repository.appending(path: "nginx/syncd.conf"), encoding: .utf8)
     }
 
-    @Test("The site has the host's name and certificate, and nothing of the example")
+    @Test("The site has the host's name and certificate, and none of the example's")
     func site() throws {
         let text = try SiteText.complete(
             template, host: "a.example.org", certificate: .files(certificate: "/c.pem", key: "/k.pem"), staples: true)
@@ -24,7 +24,7 @@ struct TextTests {
         #expect(text.contains("\n    ssl_stapling on;"))
     }
 
-    @Test("Stapling is left out for a certificate that names no responder")
+    @Test("Stapling is omitted for a certificate that names no responder")
     func stapling() throws {
         let text = try SiteText.complete(
             template, host: "a.example.org", certificate: .letsEncrypt, staples: false)
@@ -33,7 +33,7 @@ struct TextTests {
         #expect(text.contains("\n    # ssl_stapling on;\n    # ssl_stapling_verify on;\n"))
     }
 
-    @Test("Behind load balancers the site takes the PROXY protocol from them, and this host's own checks without it")
+    @Test("Behind load balancers the site accepts the PROXY protocol from them, and this host's own checks without it")
     func balancers() throws {
         let text = try SiteText.complete(
             template, host: "a.example.org", certificate: .letsEncrypt, staples: true,
@@ -59,7 +59,7 @@ struct TextTests {
     }
 
     @Test(
-        "What nginx says of its version decides how it is told of HTTP/2; an unknown one gets what all releases take",
+        "nginx's version decides the HTTP/2 directive; an unknown version gets the form that all releases accept",
         arguments: [
             ("nginx version: nginx/1.22.1\n", HTTP2Form.parameter), ("nginx version: nginx/1.25.0", .parameter),
             ("nginx version: nginx/1.25.1", .directive), ("nginx version: nginx/1.26.3 (Debian)\n", .directive),
@@ -71,7 +71,7 @@ struct TextTests {
     }
 
     @Test(
-        "A site has the form of the nginx that reads it, stays signed, and can be brought into the other form and back",
+        "A site has the form of the installed nginx, stays signed, and can be converted to the other form and back",
         arguments: [[], ["192.0.2.0/24"]])
     func http2(balancers: [String]) throws {
         let site = try SiteText.complete(
@@ -91,7 +91,7 @@ struct TextTests {
         #expect(SiteText.form(of: SiteText.untilThereIsACertificate(host: "a.example.org")) == nil)
     }
 
-    @Test("Until there is a certificate, the site has challenges and this host's own monitoring, and nothing else")
+    @Test("Without a certificate, the site has only challenges and this host's own monitoring")
     func interim() throws {
         let text = SiteText.untilThereIsACertificate(host: "a.example.org")
         let site = SitePresence(text)
@@ -105,7 +105,7 @@ struct TextTests {
                 .isMonitored)
     }
 
-    @Test("Host and certificate of last time are read from the site", arguments: [true, false])
+    @Test("Host and certificate of the previous run are read from the site", arguments: [true, false])
     func presence(isLetsEncrypt: Bool) throws {
         let certificate: SetupAnswers.Certificate =
             isLetsEncrypt ? .letsEncrypt : .files(certificate: "/c.pem", key: "/k.pem")

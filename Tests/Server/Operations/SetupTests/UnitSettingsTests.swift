@@ -12,7 +12,7 @@ struct UnitSettingsTests {
     }
 
     @Test(
-        "Private networks are kept away unless the database or a name server is in one, or nobody can tell",
+        "Private networks are blocked unless the database or a name server is in one, or their location is unknown",
         arguments: [
             ("nameserver 9.9.9.9\n", nil, false, false),
             ("nameserver 9.9.9.9\nnameserver 192.168.1.1\n", nil, true, false),
@@ -31,7 +31,7 @@ struct UnitSettingsTests {
     }
 
     @Test(
-        "A server that people may name is reached wherever it is",
+        "A server that users may name is reachable wherever it is",
         arguments: [
             ("10.1.2.3", true, false), ("127.0.0.1", false, true), ("[fd00::1]", true, false), ("[::1]", false, true),
             ("s3.example.com", true, true), ("8.8.8.8", false, false),
@@ -43,10 +43,10 @@ struct UnitSettingsTests {
                 == UnitSettings.Networks(needsPrivate: needsPrivate, needsLoopback: needsLoopback))
     }
 
-    @Test("The sandbox is on this machine")
+    @Test("The sandbox runs on this machine")
     func sandbox() { #expect(networks("nameserver 9.9.9.9", usesSandbox: true).needsLoopback) }
 
-    @Test("The unit that makes backups gets the owner's password, and the network only for a database elsewhere")
+    @Test("The backup unit gets the owner's password, and the network only for a database elsewhere")
     func backup() {
         func lines(_ file: String?, isLocal: Bool = true) -> [Substring] {
             UnitSettings.OfBackup(passwordFile: file, isDatabaseLocal: isLocal).text.split(separator: "\n")
@@ -79,7 +79,7 @@ struct UnitSettingsTests {
         }
     }
 
-    @Test("syncctl writes one for each role; none if the configuration has mistakes")
+    @Test("syncctl writes a drop-in for each role, but none if the configuration has mistakes")
     func command() throws {
         let folder = try ScratchFolder("units")
         let secrets = folder.url.appending(path: "secrets")

@@ -3,19 +3,19 @@ import HTTPTransport
 import HTTPTypes
 import TestSupport
 
-/// What a provider does that it should not: said, or changed, between the sandbox and whoever asks it.
+/// Faults of a provider: requests or replies changed between the sandbox and its caller.
 final class Deceptions {
-    /// What becomes of one request.
+    /// What happens to one request.
     enum Deception {
-        /// It is sent as it is.
+        /// The request is sent unchanged.
         case none
-        /// Another one is sent in its place.
+        /// Another request is sent in its place.
         case asking(OutgoingRequest)
-        /// It is not sent, and this is the reply.
+        /// The request is not sent, and this is the reply.
         case saying(Reply)
-        /// It is sent, and its reply, which is not streamed, becomes another one.
+        /// The request is sent, and its reply, which is not streamed, is replaced.
         case turning((Reply) -> Reply)
-        /// There is no connection.
+        /// The connection fails.
         case silence
     }
 
@@ -23,7 +23,7 @@ final class Deceptions {
 
     init(_ choose: @escaping (OutgoingRequest) -> Deception = { _ in .none }) { self.choose = choose }
 
-    /// Whoever signs in is taken for whoever did so first.
+    /// Every user who signs in is taken for the first one.
     static func acceptingAnybody() -> Deceptions {
         let first = Memory<OutgoingRequest?>(nil)
         return Deceptions { request in
@@ -59,14 +59,14 @@ final class Deceptions {
 }
 
 extension Reply {
-    /// The same reply with other words in it.
+    /// The same reply with one text replaced.
     func replacing(_ text: String, with other: String) -> Reply {
         var reply = self
         reply.body = Array(String(decoding: body, as: UTF8.self).replacing(text, with: other).utf8)
         return reply
     }
 
-    /// The same reply with another value of a member of its JSON.
+    /// The same reply with another value for a member of its JSON.
     func replacing(member: String, by value: String) -> Reply {
         var reply = self
         let text = String(decoding: body, as: UTF8.self)
@@ -79,7 +79,7 @@ extension Reply {
 }
 
 extension OutgoingRequest {
-    /// Whether it renews a token that was really issued.
+    /// Whether the request renews a token that was really issued.
     var isRenewal: Bool { call.operation == .refresh && !bodyText.contains("invented") }
 
     func without(_ name: HTTPField.Name) -> OutgoingRequest {

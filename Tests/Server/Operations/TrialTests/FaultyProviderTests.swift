@@ -5,16 +5,16 @@ import Providers
 import TestSupport
 import Testing
 
-/// Something that is wrong with a provider or with the operator's settings, and the step that must say so.
+/// A fault of a provider or of the operator's settings, and the step that must report it.
 struct PlantedFault: Sendable, CustomTestStringConvertible {
     let name: String
     let provider: SandboxProvider
     let step: String
-    /// What the step must say.
+    /// The required text of the step.
     let words: String
     var prepare: @Sendable (inout TrialPerson, SandboxControl) throws -> Void = { _, _ in }
     var deceptions: @Sendable () -> Deceptions = { Deceptions() }
-    /// Whether nothing is left in the storage even so.
+    /// Whether the storage is empty afterwards despite the fault.
     var leavesNothing = true
 
     var testDescription: String { "\(provider.rawValue): \(name)" }
@@ -53,7 +53,7 @@ extension PlantedFault {
             prepare: { person, _ in
                 try person.set("MicrosoftClientId", to: "00000000-0000-4000-8000-000000000000")
             },
-            // The application is registered, but the token is not its own.
+            // The application is registered, but the token belongs to another one.
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .token
@@ -87,7 +87,7 @@ extension PlantedFault {
             name: "any token is accepted", provider: .dropbox, step: "forgery", words: "is accepted",
             deceptions: Deceptions.acceptingAnybody),
         PlantedFault(
-            name: "the code is refused", provider: .google, step: "exchange",
+            name: "the code is rejected", provider: .google, step: "exchange",
             words: "the authorization code is rejected",
             prepare: { person, _ in person.credentials.authorizationCode = "4/0Aanother-code" }),
         PlantedFault(
@@ -108,7 +108,7 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "the renewal is refused", provider: .dropbox, step: "renewal", words: "the authorization is revoked",
+            name: "the renewal is rejected", provider: .dropbox, step: "renewal", words: "the authorization is revoked",
             deceptions: {
                 let first = Memory(true)
                 return Deceptions { request in
@@ -159,14 +159,14 @@ extension PlantedFault {
                 }
             }),
         PlantedFault(
-            name: "bytes that change on the way", provider: .webdav, step: "storage", words: "its contents differ",
+            name: "bytes that change in transit", provider: .webdav, step: "storage", words: "its contents differ",
             prepare: { _, sandbox in
                 var fault = SandboxFault(host: "nextcloud.sandbox.test", method: "PUT")
                 fault.corruptAtByte = 100
                 try sandbox.inject(fault)
             }),
         PlantedFault(
-            name: "another size", provider: .microsoft, step: "description", words: "reported: 3001 bytes",
+            name: "a different size", provider: .microsoft, step: "description", words: "reported: 3001 bytes",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .metadata && request.method == .get && request.url.contains("/items/")
@@ -231,7 +231,7 @@ extension PlantedFault {
                 return Deceptions { request in
                     guard request.call.operation == .download else { return .none }
                     downloads.value += 1
-                    // Those before are of the small file: whole, and a range.
+                    // The earlier requests read the small file, whole and as a range.
                     return downloads.value > 3 ? .silence : .none
                 }
             }),
@@ -268,7 +268,7 @@ extension PlantedFault {
                 return Deceptions { request in
                     guard request.url.contains("in%20parents") else { return .none }
                     asked.value += 1
-                    // Until the step has given up; the cleaning up sees what is there.
+                    // Until the step has given up; the clean-up sees the real listing.
                     return asked.value <= 8 ? .saying(Reply(200, #"{"files": []}"#)) : .none
                 }
             }),
@@ -281,7 +281,7 @@ extension PlantedFault {
                 }
             }, leavesNothing: false),
         PlantedFault(
-            name: "a second deletion that is refused", provider: .microsoft, step: "repeatedDeletion",
+            name: "a second deletion that is rejected", provider: .microsoft, step: "repeatedDeletion",
             words: "accessDenied",
             deceptions: {
                 let deletions = Memory(0)
@@ -294,18 +294,18 @@ extension PlantedFault {
             }),
     ]
 
-    // MARK: Leaving
+    // MARK: Clean-up
 
     private static let farewell = [
         PlantedFault(
-            name: "a revocation that is refused", provider: .google, step: "revocation", words: "replied not_allowed",
+            name: "a revocation that is rejected", provider: .google, step: "revocation", words: "replied not_allowed",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .revoke ? .saying(Reply(400, #"{"error": "not_allowed"}"#)) : .none
                 }
             }),
         PlantedFault(
-            name: "a revoked token that is refused in other words", provider: .google, step: "revoked",
+            name: "a revoked token rejected with another error", provider: .google, step: "revoked",
             words: "replied token_withdrawn",
             deceptions: {
                 let isRevoked = Memory(false)
@@ -325,7 +325,7 @@ extension PlantedFault {
     ]
 }
 
-/// What a deception remembers from one request to the next; of one thread.
+/// State that a deception keeps from one request to the next, on one thread.
 final class Memory<Value> {
     var value: Value
 
@@ -335,7 +335,7 @@ final class Memory<Value> {
 extension TrialTests {
     @Suite("Providers with faults")
     struct FaultyProviderTests {
-        @Test("A planted fault is named by its step, and nothing is left in the storage", arguments: PlantedFault.all)
+        @Test("A planted fault is reported by its step, and no file is left in storage", arguments: PlantedFault.all)
         func named(fault: PlantedFault) throws {
             var person = try TrialPerson(fault.provider)
             try fault.prepare(&person, try TrialSandbox.server().sandbox)
@@ -346,7 +346,7 @@ extension TrialTests {
                 in: fault.step, words: fault.words, files: fault.leavesNothing ? person.files() : nil)
         }
 
-        @Test("A provider that never replies is unreachable, which is not a fault of its own")
+        @Test("A provider that never replies is reported as unreachable, not as faulty")
         func unreachable() throws {
             let report = try TrialPerson(.google).run(Deceptions { _ in .silence })
 
@@ -355,7 +355,7 @@ extension TrialTests {
             #expect(report["smallUpload"]?.result == .notTried)
         }
 
-        @Test("A failed step shows the provider's code and the shape of the call, and a good one shows nothing")
+        @Test("A failed step shows the provider's code and the shape of the call; a successful one shows neither")
         func calls() throws {
             var person = try TrialPerson(.google)
             try person.set("GoogleServerClientSecret", to: "another")

@@ -11,7 +11,7 @@ extension TrialTests {
     @Suite("Providers without faults")
     struct HealthyProviderTests {
         @Test(
-            "Nothing is found at a healthy provider, and nothing is left there",
+            "A healthy provider has no findings, and nothing is left in its storage",
             arguments: [SandboxProvider.google, .dropbox, .microsoft, .webdav])
         func healthy(provider: SandboxProvider) throws {
             let person = try TrialPerson(provider)
@@ -31,7 +31,7 @@ extension TrialTests {
         }
 
         @Test(
-            "A step that a provider does not offer says so",
+            "A step that a provider does not offer is reported as such",
             arguments: [
                 (SandboxProvider.microsoft, "revocation"), (.dropbox, "audience"), (.webdav, "registration"),
                 (.webdav, "renewal"),
@@ -40,7 +40,7 @@ extension TrialTests {
             #expect(try TrialPerson(provider).run()[step]?.result == .notOffered)
         }
 
-        @Test("An account without a storage is tried as far as it goes")
+        @Test("An account without storage is tried as far as possible")
         func signInOnly() throws {
             let report = try TrialPerson(.facebook).run()
 
@@ -70,7 +70,7 @@ extension TrialTests {
             #expect(report["largeUpload"]?.result == .passed)
         }
 
-        @Test("A grant that is to be kept is not revoked")
+        @Test("A grant that must be kept is not revoked")
         func keptGrant() throws {
             let person = try TrialPerson(.google)
             var subject = try person.subject()
@@ -83,7 +83,7 @@ extension TrialTests {
             #expect(try TrialSandbox.server().sandbox.account(person.account.id).refreshToken != nil)
         }
 
-        @Test("A person's own password, which a Nextcloud does not end, is no failure")
+        @Test("A user's own password, which Nextcloud does not revoke, is not a failure")
         func ownPassword() throws {
             let person = try TrialPerson(.webdav)
             let sandbox = try TrialSandbox.server().sandbox
@@ -101,7 +101,7 @@ extension TrialTests {
             #expect(report["revoked"]?.result == .notTried)
         }
 
-        @Test("A trial that is interrupted cleans up, and says so")
+        @Test("An interrupted trial cleans up, and reports it")
         func interrupted() throws {
             let person = try TrialPerson(.google)
             let interruption = Interruption()
@@ -118,7 +118,7 @@ extension TrialTests {
             #expect(try person.files() == [])
         }
 
-        @Test("What an earlier trial has left is deleted, and what is not a trial's stays")
+        @Test("Remains of an earlier trial are deleted, and other files are kept")
         func leftovers() throws {
             let person = try TrialPerson(.dropbox)
             let sandbox = try TrialSandbox.server().sandbox
@@ -135,7 +135,7 @@ extension TrialTests {
 
 /// The sandbox's consent pages, whose form needs no scripts.
 enum Consent {
-    /// The code that the page leads to when the account's person agrees.
+    /// The code to which the page redirects when the account's user consents.
     static func code(at page: String, as account: SandboxAccount) throws -> String {
         let transport = try TrialSandbox.transport()
         let service = try #require(Company.services.first { $0.owns(page) })

@@ -6,11 +6,11 @@ import Providers
 import TestSupport
 import Testing
 
-/// An account at a server that somebody else has written, behind the sandbox, with a place of its own there.
+/// An account with its own place on a third-party server behind the sandbox.
 struct RealAccount {
     let server: StorageServerProcess.Kind
     var password = "secret-of-the-tests"
-    /// Of S3.
+    /// The S3 bucket.
     var bucket = S3Bucket.name
     private let place: String
 
@@ -55,7 +55,7 @@ struct RealAccount {
         return credentials
     }
 
-    /// Names of what lies in the account's place.
+    /// Names of the files in the account's place.
     func files() throws -> [String] {
         if isS3 { return try S3Bucket(server).objects(behind: place + "/").map(\.name) }
         let folder = try StorageServerProcess.of(server).files.appending(path: place)

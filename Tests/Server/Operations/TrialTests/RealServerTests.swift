@@ -4,16 +4,16 @@ import Operations
 import TestSupport
 import Testing
 
-/// Something that is wrong with a server that somebody else has written, and the step that must say so.
+/// A fault of a third-party server, and the step that must report it.
 struct FaultOfRealServer: Sendable, CustomTestStringConvertible {
     let name: String
     let server: StorageServerProcess.Kind
     let step: String
-    /// What the step must say.
+    /// The required text of the step.
     let words: String
     var prepare: @Sendable (inout RealAccount) -> Void = { _ in }
     var deceptions: @Sendable () -> Deceptions = { Deceptions() }
-    /// Whether nothing is left in the storage even so.
+    /// Whether the storage is empty afterwards despite the fault.
     var leavesNothing = true
 
     var testDescription: String { "\(server.rawValue): \(name)" }
@@ -42,7 +42,7 @@ extension FaultOfRealServer {
                 name: "a full storage", server: server, step: "smallUpload", words: "quota exceeded",
                 deceptions: { Deceptions { $0.sendsBytes ? .saying(Reply(507)) : .none } }),
             FaultOfRealServer(
-                name: "bytes that change on the way", server: server, step: "smallUpload",
+                name: "bytes that change in transit", server: server, step: "smallUpload",
                 words: "computed: 3000 bytes",
                 deceptions: { Deceptions { $0.sendsBytes ? .asking($0.changed) : .none } }),
             FaultOfRealServer(
@@ -64,7 +64,7 @@ extension FaultOfRealServer {
                 name: "a deletion that does not delete", server: server, step: "deletion", words: "still exists",
                 deceptions: { Deceptions { $0.deletesObject ? .saying(Reply(204)) : .none } }, leavesNothing: false),
             FaultOfRealServer(
-                name: "a second deletion that is refused", server: server, step: "repeatedDeletion", words: "403",
+                name: "a second deletion that is rejected", server: server, step: "repeatedDeletion", words: "403",
                 deceptions: {
                     let deletions = Memory(0)
                     return Deceptions { request in
@@ -80,13 +80,13 @@ extension FaultOfRealServer {
 
     private static let s3 = [
         FaultOfRealServer(
-            name: "a bucket that is not there", server: .s3Rclone, step: "identity", words: "does not exist",
+            name: "a missing bucket", server: .s3Rclone, step: "identity", words: "does not exist",
             prepare: { $0.bucket = "elsewhere" }),
         FaultOfRealServer(
             name: "a bucket's name that cannot be one", server: .s3Rclone, step: "identity",
             words: "must have a bucket",
             prepare: { $0.bucket = "b" }),
-        // moto takes any key.
+        // moto accepts any key.
         FaultOfRealServer(name: "any key is accepted", server: .s3Moto, step: "forgery", words: "is accepted"),
         FaultOfRealServer(
             name: "a key that may only read", server: .s3Rclone, step: "storage", words: "needs s3:PutObject",
@@ -105,7 +105,7 @@ extension FaultOfRealServer {
                 }
             }),
         FaultOfRealServer(
-            name: "another size", server: .s3Rclone, step: "description", words: "reported: 3001 bytes",
+            name: "a different size", server: .s3Rclone, step: "description", words: "reported: 3001 bytes",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .metadata && request.headers[.range] != nil
@@ -122,7 +122,7 @@ extension FaultOfRealServer {
                 }
             }),
         FaultOfRealServer(
-            name: "parts that make another object", server: .s3Rclone, step: "largeUpload", words: "computed: 11720327",
+            name: "parts that form another object", server: .s3Rclone, step: "largeUpload", words: "computed: 11720327",
             deceptions: {
                 Deceptions { request in
                     request.call.operation == .metadata && request.url.contains("large.bin")
@@ -136,7 +136,7 @@ extension FaultOfRealServer {
                 return Deceptions { request in
                     guard request.url.contains("delimiter=") else { return .none }
                     asked.value += 1
-                    // From before the first object until the step has given up; the cleaning up sees what is there.
+                    // From before the first object until the step has given up; the clean-up sees the real listing.
                     return asked.value <= 7 ? .saying(Reply(200, "<ListBucketResult></ListBucketResult>")) : .none
                 }
             }),
@@ -149,7 +149,7 @@ extension FaultOfRealServer {
             name: "any password is accepted", server: .rcloneWebDAV, step: "forgery", words: "is accepted",
             deceptions: Deceptions.acceptingAnybody),
         FaultOfRealServer(
-            name: "another size", server: .rcloneWebDAV, step: "description", words: "reported: 3001 bytes",
+            name: "a different size", server: .rcloneWebDAV, step: "description", words: "reported: 3001 bytes",
             deceptions: {
                 let looks = Memory(0)
                 return Deceptions { request in
@@ -157,7 +157,7 @@ extension FaultOfRealServer {
                         return .none
                     }
                     looks.value += 1
-                    // The first is the upload's own.
+                    // The first request belongs to the upload itself.
                     return looks.value < 2 ? .none : .turning { $0.replacing(">3000<", with: ">3001<") }
                 }
             }),
@@ -187,7 +187,7 @@ extension HTTPField.Name {
 }
 
 extension OutgoingRequest {
-    /// With as many other bytes.
+    /// The same number of different bytes.
     fileprivate var changed: OutgoingRequest {
         var request = self
         if let body { request.body = .bytes(Array(repeating: 7, count: body.count)[...]) }
@@ -196,30 +196,30 @@ extension OutgoingRequest {
 
     fileprivate var sendsBytes: Bool { method == .put && call.operation == .upload && isOfTheTrial }
 
-    /// Not of the file with which a sign-in proves that one can be kept.
+    /// Excludes the file with which a sign-in tests that the storage keeps files.
     private var isOfTheTrial: Bool { url.contains("syncserver-try-") }
 
-    /// Not that of a range, nor of what an upload reads to prove itself.
+    /// Excludes ranges, and reads with which an upload verifies itself.
     fileprivate func isDownload(of name: String) -> Bool {
         call.operation == .download && headers[.range] == nil && url.hasSuffix("-\(name)")
     }
 
-    /// Whether it wants everything from a position on.
+    /// Whether the request reads everything from an offset on.
     fileprivate var resumesDownload: Bool { call.operation == .download && headers[.range]?.hasSuffix("-") == true }
 
-    /// Not the end of an upload.
+    /// Excludes the end of an upload.
     fileprivate var deletesObject: Bool {
         method == .delete && call.operation == .delete && !url.contains("uploadId=") && isOfTheTrial
     }
 }
 
 extension Reply {
-    /// As many bytes as the small file has.
+    /// As many zero bytes as the small file has.
     fileprivate static var zeros: Reply {
         Reply(head: ReplyHead(status: 200, headers: [:]), body: Array(repeating: 0, count: 3_000))
     }
 
-    /// The same reply with another value of a header that it has.
+    /// The same reply with another value for one of its headers.
     fileprivate func replacing(_ name: HTTPField.Name, by value: String) -> Reply {
         var reply = self
         if reply.head.headers[name] != nil { reply.head.headers[name] = value }
@@ -228,10 +228,10 @@ extension Reply {
 }
 
 extension TrialTests {
-    /// Servers that somebody else has written.
+    /// Third-party servers.
     @Suite("Real servers")
     struct RealServerTests {
-        @Test("An S3 service is tried with an access key, and keeps nothing")
+        @Test("An S3 service is tried with an access key, and nothing is left there")
         func s3() throws {
             let account = try RealAccount(.s3Rclone)
             let report = try account.run()
@@ -243,7 +243,7 @@ extension TrialTests {
             #expect(try account.files() == [])
         }
 
-        @Test("On a plain WebDAV server large content is one request, and a renamed file is found by its name")
+        @Test("On a plain WebDAV server large content takes one request, and a renamed file is found by its name")
         func plainWebDAV() throws {
             let account = try RealAccount(.rcloneWebDAV)
             let report = try account.run()
@@ -254,7 +254,7 @@ extension TrialTests {
             #expect(try account.files() == [])
         }
 
-        @Test("A planted fault is named by its step, and nothing is left", arguments: FaultOfRealServer.all)
+        @Test("A planted fault is reported by its step, and nothing is left", arguments: FaultOfRealServer.all)
         func named(fault: FaultOfRealServer) throws {
             var account = try RealAccount(fault.server)
             fault.prepare(&account)
@@ -265,7 +265,7 @@ extension TrialTests {
                 in: fault.step, words: fault.words, files: fault.leavesNothing ? account.files() : nil)
         }
 
-        @Test("A wrong access key is named, without the key")
+        @Test("A wrong access key is reported without the key")
         func wrongKey() throws {
             var account = try RealAccount(.s3Rclone)
             account.password = "another-secret-of-the-tests"

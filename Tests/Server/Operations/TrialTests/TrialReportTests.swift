@@ -8,7 +8,7 @@ import Testing
 extension TrialTests {
     @Suite("Reports of trials")
     struct TrialReportTests {
-        /// Providers that repeat in their error codes what they were sent.
+        /// Providers whose error codes repeat what they received.
         private static func repeating(_ person: TrialPerson) -> Deceptions {
             let token = person.credentials.accessToken.prefix(60)
             return Deceptions { request in
@@ -22,7 +22,7 @@ extension TrialTests {
         }
 
         @Test(
-            "No token, code, secret, name, address or identifier is in a report, whatever the provider says",
+            "A report contains no token, code, secret, name, address or identifier, whatever the provider replies",
             arguments: [SandboxProvider.google, .dropbox, .microsoft, .webdav, .facebook], [false, true])
         func secrets(provider: SandboxProvider, repeats: Bool) throws {
             let person = try TrialPerson(provider)
@@ -41,11 +41,11 @@ extension TrialTests {
             let names = [TrialPerson.name, address, person.account.id, person.credentials.accessToken]
             for secret in issued + secrets + names where !secret.isEmpty {
                 #expect(!text.contains(secret), "\(secret) in \(text)")
-                // Not even most of it.
+                // Nor most of a long one.
                 if secret.count > 30 { #expect(!text.contains(secret.prefix(24)), "\(secret) in \(text)") }
             }
             #expect(!text.contains("@"))
-            // Nor any name or identifier of an object.
+            // Nor the name or identifier of any object.
             for request in try sandbox.requests(since: before) {
                 for segment in (request.path?.text ?? "").split(separator: "/") where segment.count > 25 {
                     #expect(!text.contains(segment), "\(segment) in \(text)")
@@ -53,7 +53,7 @@ extension TrialTests {
             }
         }
 
-        @Test("A provider's text for people, with an address in it, stays outside")
+        @Test("A provider's text for people, with an address in it, is omitted")
         func textForPeople() throws {
             let person = try TrialPerson(.google)
             let report = try person.run(
@@ -66,7 +66,7 @@ extension TrialTests {
             #expect(!report.text.contains("bob") && !report.text.contains("Müller"))
         }
 
-        @Test("Each step is in the operator's page")
+        @Test("docs/operations.md describes each step")
         func documented() throws {
             let page = try String(
                 contentsOf: PrivateStack.repository.appending(path: "docs/operations.md"), encoding: .utf8)
@@ -75,7 +75,7 @@ extension TrialTests {
             #expect(steps.filter { !page.contains("`\($0)`") } == [])
         }
 
-        @Test("The report names each step once, with what was expected and what came")
+        @Test("The report lists each step once, with the expected and the actual result")
         func form() throws {
             let report = try TrialPerson(.google).run()
 
@@ -90,7 +90,7 @@ extension TrialTests {
     @Suite("Credentials of trials")
     struct TrialCredentialsTests {
         @Test(
-            "A file that cannot be used is refused with a sentence that repeats nothing of it",
+            "An unusable file is rejected with a sentence that quotes none of it",
             arguments: [
                 ("secret", "must be a JSON object"), (#"{"accessToken": 17}"#, "must be a JSON object"),
                 (#"{"token": "secret"}"#, "has the unknown member token"), ("{}", "contains neither"),

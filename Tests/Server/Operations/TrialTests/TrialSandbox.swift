@@ -9,7 +9,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The sandbox that the trials of this target share, since its faults strike every client.
+/// The sandbox that the trials of this target share, since its faults affect every client.
 enum TrialSandbox {
     private static let result = Result { () throws -> TestServer in
         CurlLibrary.initialize()
@@ -27,11 +27,11 @@ enum TrialSandbox {
     }
 }
 
-/// All trials: one at a time.
+/// All trials, one at a time.
 @Suite("Trials of providers", .serialized)
 enum TrialTests {}
 
-/// A person's account at the sandbox, with what it takes to try its provider.
+/// A user's account in the sandbox, with everything needed to try its provider.
 struct TrialPerson {
     static let name = "Alice Confidential"
     let company: Company
@@ -61,7 +61,7 @@ struct TrialPerson {
         credentials = try TrialCredentials(json: Self.json(of: account))
     }
 
-    /// What the account's app sends, as a file of credentials.
+    /// The credentials that the account's app sends, as a file.
     static func json(of account: SandboxAccount) throws -> [UInt8] {
         let members = [
             "access_token": "accessToken", "syncserver-authorization-code": "authorizationCode",
@@ -77,7 +77,7 @@ struct TrialPerson {
         return Array(try JSONSerialization.data(withJSONObject: json))
     }
 
-    /// Sets a setting of the provider to something else.
+    /// Changes a setting of the provider.
     mutating func set(_ key: String, to text: String) throws {
         values.set(try #require(offer.settings.first { $0.key == key }), to: text)
     }
@@ -88,7 +88,7 @@ struct TrialPerson {
             company: company.name, account: try #require(account),
             storage: offer.makeStorage?(values), guide: offer.trial, credentials: credentials,
             transport: deceptions.around(try TrialSandbox.transport()))
-        // The sandbox needs a moment until it has noticed that a connection is broken.
+        // The sandbox needs a moment to notice a broken connection.
         subject.pause = { Pause.sleep(min($0, .milliseconds(100))) }
         return subject
     }
@@ -97,24 +97,24 @@ struct TrialPerson {
         try ProviderTrial(try subject(deceptions), version: "test", isSandbox: true).run()
     }
 
-    /// Names of what lies in the storage.
+    /// Names of the files in the storage.
     func files() throws -> [String] { try TrialSandbox.server().sandbox.files(of: account).map(\.name) }
 }
 
 extension TrialReport {
     subscript(_ step: String) -> Step? { steps.first { $0.step == step } }
 
-    /// The steps that did not come out as expected.
+    /// The steps with an unexpected result.
     var failures: [String] { steps.filter { $0.result == .failed }.map(\.step) }
 
-    /// Expects that a planted fault was named by its step.
-    /// - Parameter files: what lies in the storage; `nil` if the fault leaves something there.
+    /// Expects that the step reports the planted fault.
+    /// - Parameter files: the files in the storage; `nil` if the fault leaves files there.
     func expectFault(in name: String, words: String, files: [String]?) throws {
         let step = try #require(self[name])
         #expect(step.result == .failed, "\(text)")
         #expect(step.came.contains(words), "\(text)")
         #expect(outcome == .failed)
-        // The first thing that goes wrong is the fault, and not what follows from it.
+        // The first failure is the fault itself, not a consequence.
         #expect(failures.first == name, "\(text)")
         if let files {
             #expect(self["cleanup"]?.result != .failed, "\(text)")

@@ -7,10 +7,10 @@ import Testing
 @testable import syncctl
 
 extension TrialTests {
-    /// The command as an operator types it, at a stack.
+    /// The command as an operator types it, run against a stack.
     @Suite("syncctl try")
     struct TryCommandTests {
-        /// A file of credentials of a new account.
+        /// A credentials file of a new account.
         private static func credentials(_ provider: SandboxProvider) throws -> (ScratchFolder, path: String) {
             let account = try TrialSandbox.server().sandbox.createAccount(provider, name: TrialPerson.name)
             let folder = try ScratchFolder("try")
@@ -20,7 +20,7 @@ extension TrialTests {
         }
 
         @Test(
-            "A healthy provider is tried with status 0, each by its word",
+            "A healthy provider is tried with status 0, under its command-line name",
             arguments: [SandboxProvider.google, .dropbox, .microsoft, .webdav, .facebook, .apple])
         func healthy(provider: SandboxProvider) throws {
             let (folder, path) = try Self.credentials(provider)
@@ -47,7 +47,7 @@ extension TrialTests {
             #expect(!command.output.contains(code))
         }
 
-        @Test("Standard input takes the place of a file")
+        @Test("Standard input can replace a file")
         func standardInput() throws {
             let server = try TrialSandbox.server()
             let account = try server.sandbox.createAccount(.facebook, name: TrialPerson.name)
@@ -58,7 +58,7 @@ extension TrialTests {
             #expect(command.status == 0, "\(command.output)")
         }
 
-        @Test("Ctrl-C ends it early, and nothing is left in the storage")
+        @Test("Ctrl-C ends the trial early, and nothing is left in the storage")
         func interrupted() async throws {
             let server = try TrialSandbox.server()
             try server.sandbox.clearFaults()
@@ -66,7 +66,7 @@ extension TrialTests {
             let folder = try ScratchFolder("try")
             let file = folder.url.appending(path: "credentials.json")
             try Data(TrialPerson.json(of: account)).write(to: file)
-            // So that there is time.
+            // Slows the trial down.
             var fault = SandboxFault(host: nil, pathPrefix: "/2/files/")
             fault.latencyMilliseconds = 300
             try server.sandbox.inject(fault)
@@ -74,7 +74,7 @@ extension TrialTests {
             let report = folder.url.appending(path: "report.json")
             let trial = try OperatorTool(server).start(
                 "try", "dropbox", "--json", "--credentials", file.path, "--report", report.path)
-            try await eventually("something is stored") { try !server.sandbox.files(of: account).isEmpty }
+            try await eventually("a file is stored") { try !server.sandbox.files(of: account).isEmpty }
 
             trial.send(SIGINT)
             let status = try trial.wait()
@@ -85,7 +85,7 @@ extension TrialTests {
             #expect(try server.sandbox.files(of: account).isEmpty)
         }
 
-        @Test("A fault ends it with status 1, and the JSON names the step")
+        @Test("A fault ends the trial with status 1, and the JSON names the step")
         func faulty() throws {
             let (folder, path) = try Self.credentials(.google)
             defer { withExtendedLifetime(folder) {} }
@@ -103,7 +103,7 @@ extension TrialTests {
             #expect(failed == ["revocation"])
         }
 
-        @Test("A provider that is not configured is status 78, and says what to do")
+        @Test("A provider that is not configured causes status 78, and the output says what to do")
         func notConfigured() throws {
             let (folder, path) = try Self.credentials(.google)
             defer { withExtendedLifetime(folder) {} }
@@ -114,7 +114,7 @@ extension TrialTests {
         }
 
         @Test(
-            "What is wrong with the command line is status 64",
+            "Mistakes on the command line cause status 64",
             arguments: [
                 ["try", "gogle"], ["try", "google", "--patience", "0", "--credentials", "/dev/null"],
                 ["try", "google", "--json"], ["try", "google", "--credentials", "/dev/null"],
@@ -123,7 +123,7 @@ extension TrialTests {
             #expect(try OperatorTool(TrialSandbox.server()).run(arguments).status == 64)
         }
 
-        @Test("A code may be pasted with the address that the browser was led to")
+        @Test("A code may be pasted as the address to which the browser was redirected")
         func pasted() {
             #expect(TrialQuestions.code(in: " 4/0AbC ") == "4/0AbC")
             #expect(

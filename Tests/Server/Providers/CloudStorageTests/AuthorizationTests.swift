@@ -5,12 +5,11 @@ import Testing
 extension CloudProviderTests {
     @Suite("CloudProviderContract: access tokens")
     struct AuthorizationTests {
-        /// Everything that providers can be asked, on an object that exists; where tokens are passwords, other tests say what
-        /// happens.
+        /// Every request to a provider, on an existing object; other tests cover storage where tokens are passwords.
         static let operations = StorageOperation.ofAllProviders.filter(\.0.renewsTokens)
 
         @Test(
-            "An expired token is renewed once, and nobody notices [21] [346]", arguments: operations)
+            "An expired token is renewed once, without a visible effect [21] [346]", arguments: operations)
         func expired(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -44,7 +43,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Whoever took the app's rights away gets every request refused as revoked [347] [348] [F22]",
+            "After the user revokes the app's access, every request fails as revoked [347] [348] [F22]",
             arguments: StorageOperation.ofAllProviders.filter(\.0.revokesAtOnce))
         func revoked(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let account = try ContractAccount(kind)
@@ -52,7 +51,7 @@ extension CloudProviderTests {
             let stored = try storage.store(RandomData.bytes(1_000))
             try account.revoke()
 
-            // moto closes before it has read a body that it does not want; its answer may be lost by that.
+            // moto may close the connection before it reads an unwanted body, and its answer may be lost.
             try withKnownIssue(isIntermittent: true) {
                 let calls = try account.calls {
                     #expect(throws: CloudStorageError.authorizationRevoked) {
@@ -68,7 +67,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A token that is refused just after its renewal never counts as revoked: nobody has said so",
+            "A token that is rejected just after its renewal never counts as revoked, because nobody has revoked it",
             arguments: ProviderUnderTest.allThatRenewTokens)
         func refusedAfterRenewal(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
@@ -85,7 +84,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A token endpoint that is down, slow, or refuses us does not make anybody's rights count as revoked [F22]",
+            "A token endpoint that is down, slow, or rejects the server never makes access count as revoked [F22]",
             arguments: ProviderUnderTest.allThatRenewTokens, TokenTrouble.allCases)
         func tokenEndpointDown(kind: ProviderUnderTest, trouble: TokenTrouble) throws {
             let account = try ContractAccount(kind)
@@ -103,7 +102,7 @@ extension CloudProviderTests {
     }
 }
 
-/// What is wrong with a token endpoint.
+/// A fault of a token endpoint.
 enum TokenTrouble: Sendable, CaseIterable {
     case unavailable, throttled, cut, silent, refusesUs
 
@@ -130,28 +129,29 @@ enum TokenTrouble: Sendable, CaseIterable {
     }
 }
 
-/// One thing that a provider can be asked to do.
+/// One request to a provider.
 enum StorageOperation: String, Sendable, CaseIterable {
     case reserve, uploadSmall, uploadLarge, describe, download, find, delete
 
-    /// All that the provider is asked for; without a folder, nothing needs to be asked for a reservation.
+    /// All requests to the provider; without a folder, a reservation needs no request.
     static func of(_ kind: ProviderUnderTest) -> [StorageOperation] {
         allCases.filter { $0 != .reserve || kind.hasFolders }
     }
 
-    /// The same for every provider.
+    /// All requests, for every provider.
     static let ofAllProviders = of(ProviderUnderTest.all)
 
     static func of(_ kinds: [ProviderUnderTest]) -> [(ProviderUnderTest, StorageOperation)] {
         kinds.flatMap { kind in of(kind).map { (kind, $0) } }
     }
 
-    /// Does it; new objects are named `new.bin`.
+    /// Sends the request; new objects are named `new.bin`.
     func perform(on object: StoredObject, in storage: ContractStorage, within time: Duration = .seconds(40)) throws {
         let provider = storage.provider
         switch self {
         case .reserve:
-            // A process that has just started and a folder that is due: so the provider must be asked.
+            // Like a process that has just started, with a folder that is due for a check, so the provider must be
+            // asked.
             storage.account.folder.markDoubtful()
             let fresh = try storage.account.open()
             _ = try fresh.provider.reserve(name: "new.bin", in: fresh.access(within: time))

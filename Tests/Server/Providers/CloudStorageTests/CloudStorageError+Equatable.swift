@@ -1,6 +1,6 @@
 public import Providers
 
-/// Errors are compared by their kind; what they hold is for logs.
+/// Errors are compared by their kind; their details are only for logs.
 extension CloudStorageError: Equatable {
     public static func == (left: CloudStorageError, right: CloudStorageError) -> Bool {
         switch (left, right) {

@@ -7,15 +7,15 @@ import TestSupport
 import Testing
 import Vault
 
-/// One person's account at an emulated provider, with the tokens that a server has exchanged for it and the folder that
-/// all its processes remember.
+/// A user's account at an emulated provider, with the tokens that a server has obtained for it and the folder that all
+/// its processes remember.
 final class ContractAccount: Sendable {
     let kind: ProviderUnderTest
     let sandbox: SandboxControl
-    /// The account at an emulated provider; with a real server there is none.
+    /// The account at an emulated provider; `nil` for a real server.
     private let emulated: SandboxAccount?
     private let presented: PresentedCredentials
-    /// The same, in tests of emulated providers only.
+    /// The emulated account; only for tests of emulated providers.
     var account: SandboxAccount {
         guard let emulated else { preconditionFailure("\(kind.name) is a real server") }
         return emulated
@@ -24,7 +24,7 @@ final class ContractAccount: Sendable {
     let pauses = PauseRecord()
     let credentials: Mutex<StoredCredentials>
     private static let lastKey = Mutex<Int64>(0)
-    /// Tells accounts apart; see ``AccessTokens/accountKey``.
+    /// Distinguishes accounts; see ``AccessTokens/accountKey``.
     let key: Int64
 
     init(_ kind: ProviderUnderTest, folder: String = "Sync Tests", quotaBytes: Int? = nil) throws {
@@ -49,7 +49,7 @@ final class ContractAccount: Sendable {
         } else {
             presented = try #require(kind.real).addPerson(to: sandbox)
         }
-        // Only now: a real server may have had to be installed first.
+        // Not earlier, because a real server may have to be installed first.
         let sender = CurlSenderPool(routing: try ContractSandbox.routing())
         let client = AccountClient(
             transport: sender.transport, deadline: .after(.seconds(20)), backoff: pauses.backoff())
@@ -65,10 +65,10 @@ final class ContractAccount: Sendable {
         self.credentials = Mutex(credentials)
     }
 
-    /// The account's storage for the calling thread, as a process sees it that has just started.
+    /// The account's storage for the calling thread, as seen by a process that has just started.
     func open() throws -> ContractStorage { try ContractStorage(self) }
 
-    /// What lies in the storage, as its owner sees it.
+    /// The files in the storage, as its owner sees them.
     func files() throws -> [StoredFile] {
         try kind.real?.files(of: presented) ?? sandbox.files(of: account)
     }
@@ -79,7 +79,7 @@ final class ContractAccount: Sendable {
         return try sandbox.contents(of: name, in: account)
     }
 
-    /// The owner stores a file where we keep ours.
+    /// The owner stores a file in our folder.
     func store(_ bytes: [UInt8], as name: String) throws {
         if let real = kind.real { return try real.store(bytes, as: name, of: presented) }
         try sandbox.store(bytes, as: name, in: account, folder: kind.ownerFolder)
@@ -91,21 +91,21 @@ final class ContractAccount: Sendable {
         try sandbox.delete(name, in: account)
     }
 
-    /// The owner takes the app's rights away.
+    /// The owner revokes the app's access.
     func revoke() throws {
         if let real = kind.real { return try real.revoke(presented, in: sandbox) }
         try sandbox.revoke(account)
     }
 
-    /// How many requests `body` makes that concern objects.
+    /// The number of requests during `body` that concern objects.
     func calls(during body: () throws -> Void) throws -> Int { try requests(during: body).count }
 
-    /// How many requests `body` makes that renew a token.
+    /// The number of requests during `body` that renew a token.
     func renewals(during body: () throws -> Void) throws -> Int {
         try all(during: body).filter(kind.renewsToken).count
     }
 
-    /// The requests that `body` makes that concern objects.
+    /// The requests during `body` that concern objects.
     func requests(during body: () throws -> Void) throws -> [JSONValue] {
         try all(during: body).filter(kind.concernsObjects)
     }
@@ -132,7 +132,7 @@ final class ContractStorage {
         tokens = RenewableTokens(account, transport: transport)
     }
 
-    /// What the requests that `body` makes are for, as the adapter names it; in order, each once in a row.
+    /// The purposes of the requests during `body`, as the adapter names them; in order, without repetitions in a row.
     func operations(during body: () throws -> Void) rethrows -> [ProviderCall.Operation] {
         record.operations = []
         try body()
@@ -141,7 +141,7 @@ final class ContractStorage {
 
     var token: String { get throws { try tokens.current() } }
 
-    /// The provider's means, for an operation that may take so long.
+    /// The means of access to the provider, for an operation of at most `time`.
     func access(within time: Duration = .seconds(40)) -> StorageAccess {
         StorageAccess(
             transport: transport, tokens: tokens, folder: account.folder, deadline: .after(time),
@@ -160,7 +160,7 @@ final class ContractStorage {
         try store(PartedContent(bytes, for: account.kind), as: name)
     }
 
-    /// The whole of an object.
+    /// The complete contents of an object.
     func read(_ objectID: String, within time: Duration = .seconds(40)) throws -> [UInt8] {
         var bytes: [UInt8] = []
         try provider.download(objectID: objectID, from: access(within: time)) { part in
@@ -171,7 +171,7 @@ final class ContractStorage {
     }
 }
 
-/// Records what requests are for, and expects that each goes to a host of the service that it names.
+/// Records the purposes of requests, and expects that each goes to a host of the service that it names.
 private final class CallRecord {
     var operations: [ProviderCall.Operation] = []
 
@@ -190,7 +190,7 @@ private final class CallRecord {
     private func note(_ request: OutgoingRequest) {
         let host = HTTPSAddress(request.url)?.host ?? ""
         let service = request.call.service
-        // A service without hosts is at those that people name.
+        // A service without hosts uses servers named by users.
         #expect(service.hosts.isEmpty || service.entry(for: host) != nil, "\(host) is not \(service)'s")
         if operations.last != request.call.operation { operations.append(request.call.operation) }
     }
@@ -228,7 +228,7 @@ private final class RenewableTokens: AccessTokens {
     }
 }
 
-/// The folder as all processes remember it.
+/// The folder that all processes remember.
 final class RememberedFolder: FolderMemory, Sendable {
     private struct State {
         var folderID: String?
@@ -259,7 +259,7 @@ final class RememberedFolder: FolderMemory, Sendable {
 }
 
 extension StoredObject {
-    /// Without what some providers report in descriptions only.
+    /// Without the properties that some providers report only in descriptions.
     var undated: StoredObject {
         var object = self
         (object.createdAt, object.sha256) = (nil, nil)

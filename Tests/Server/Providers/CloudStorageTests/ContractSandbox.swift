@@ -4,9 +4,9 @@ import HTTPTransport
 import TestSupport
 import Testing
 
-/// The sandbox that the contract's tests share.
+/// The sandbox that the contract tests share.
 ///
-/// A stack of its own even if the environment names one: the faults that these tests make strike every client.
+/// Always its own stack, even if the environment names one, because the faults of these tests affect every client.
 enum ContractSandbox {
     private static let result = Result { () throws -> TestServer in
         CurlLibrary.initialize()
@@ -15,7 +15,7 @@ enum ContractSandbox {
 
     static func server() throws -> TestServer { try result.get() }
 
-    /// Leads connections to providers to the sandbox.
+    /// Routes connections to providers to the sandbox.
     static func routing() throws -> Routing {
         let server = try server()
         return Routing(
@@ -24,8 +24,8 @@ enum ContractSandbox {
     }
 }
 
-/// Begins each test without faults, and expects at its end that all that were asked for have happened, and that no rule
-/// of a provider was broken.
+/// Begins each test without faults, and expects at its end that all planted faults have occurred and that no rule of a
+/// provider was broken.
 struct OnCleanSandbox: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 
@@ -47,6 +47,6 @@ extension Trait where Self == OnCleanSandbox {
     static var onCleanSandbox: OnCleanSandbox { OnCleanSandbox() }
 }
 
-/// All tests that use the sandbox: one at a time, since its faults strike everybody.
+/// All tests that use the sandbox: one at a time, since its faults affect every client.
 @Suite("Cloud providers", .serialized, .onCleanSandbox)
 enum CloudProviderTests {}

@@ -7,13 +7,13 @@ import TestSupport
 import Testing
 
 extension CloudProviderTests {
-    @Suite("CloudProviderContract: bytes that people send and read themselves")
+    @Suite("CloudProviderContract: direct transfers by users")
     struct DirectTransferTests {
         private static let uploads = ProviderUnderTest.all.filter { $0.makeProvider() is any DirectUploads }
         private static let downloads = ProviderUnderTest.all.filter { $0.makeProvider() is any DirectDownloads }
         private static let bytes = RandomData.bytes(700_000)
 
-        /// A place of one upload alone, as the endpoint reserves it.
+        /// A place for a single upload, as the endpoint reserves it.
         private func reserve(in storage: ContractStorage) throws -> ObjectReservation {
             var reservation = try storage.provider.reserve(name: "photo.jpg", in: storage.access())
             if let spareName = reservation.spareName {
@@ -33,12 +33,12 @@ extension CloudProviderTests {
             return (provider, reservation, try #require(address))
         }
 
-        /// What a phone does, without any token.
+        /// What a phone sends, without any token.
         private func send(_ bytes: [UInt8], to address: UploadAddress, _ storage: ContractStorage) throws -> Reply {
             try send(bytes[...], of: bytes.count, to: address, storage)
         }
 
-        /// What a phone does with the beginning of a file.
+        /// What a phone sends from the beginning of a file.
         private func send(
             _ bytes: ArraySlice<UInt8>, of lengthBytes: Int, to address: UploadAddress, _ storage: ContractStorage
         ) throws -> Reply {
@@ -59,7 +59,7 @@ extension CloudProviderTests {
             }
         }
 
-        @Test("An object comes into being by its address alone, and is described as what it is", arguments: uploads)
+        @Test("An address alone creates an object, whose description matches its contents", arguments: uploads)
         func upload(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let (provider, reservation, address) = try begin(storage)
@@ -74,7 +74,7 @@ extension CloudProviderTests {
             #expect(try storage.read(object.objectID) == Self.bytes)
         }
 
-        @Test("Other bytes than were announced are an object too, with another hash", arguments: uploads)
+        @Test("Bytes that were not announced also become an object, with their own hash", arguments: uploads)
         func otherBytes(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let (provider, reservation, address) = try begin(storage)
@@ -84,7 +84,7 @@ extension CloudProviderTests {
             #expect(object.providerHash == BytesContent(other, for: provider.storageType).providerHash)
         }
 
-        @Test("Nothing comes by an address after it has ended; one that was used has ended", arguments: uploads)
+        @Test("An address accepts nothing after it has ended; a used address has ended", arguments: uploads)
         func ending(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let (provider, reservation, address) = try begin(storage)
@@ -98,7 +98,7 @@ extension CloudProviderTests {
             #expect(try provider.endDirectUpload(used.session, as: second, in: storage.access()))
         }
 
-        @Test("The same upload goes on through us, wherever its address has got", arguments: uploads, [0, 2])
+        @Test("The same upload can continue through the server at any offset", arguments: uploads, [0, 2])
         func mixed(kind: ProviderUnderTest, sentGranules: Int) throws {
             let storage = try ContractAccount(kind).open()
             let (provider, reservation, address) = try begin(storage)
@@ -114,7 +114,7 @@ extension CloudProviderTests {
             #expect(try storage.read(stored.objectID) == Self.bytes)
         }
 
-        @Test("What is larger than one request goes no such way", arguments: uploads)
+        @Test("Content larger than one request gets no address", arguments: uploads)
         func largest(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let provider = try #require(storage.provider as? any DirectUploads)
@@ -123,7 +123,7 @@ extension CloudProviderTests {
             #expect((address == nil) == (provider is Dropbox))
         }
 
-        @Test("OneDrive says itself when an address ends, and has none for an empty file")
+        @Test("OneDrive reports itself when an address ends, and has no address for an empty file")
         func oneDrive() throws {
             let storage = try ContractAccount(.oneDrive).open()
             let (_, _, address) = try begin(storage)
@@ -137,7 +137,7 @@ extension CloudProviderTests {
                     of: 0, as: try reserve(in: storage), mimeType: "image/jpeg", to: storage.access()) == nil)
         }
 
-        @Test("An object is read by its address alone; what is not there has none", arguments: downloads)
+        @Test("An address alone reads an object; a missing object has no address", arguments: downloads)
         func download(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let provider = try #require(storage.provider as? any DirectDownloads)
@@ -155,7 +155,7 @@ extension CloudProviderTests {
             }
         }
 
-        @Test("What a person sends into a folder at Drive that is in the bin by then is taken out of it")
+        @Test("An upload into a Drive folder that has meanwhile been moved to the bin is taken out of the bin")
         func folderInBin() throws {
             let kind = ProviderUnderTest.googleDrive
             let storage = try ContractAccount(kind).open()

@@ -10,7 +10,7 @@ extension CloudProviderTests {
         private static let size = 300_000
 
         @Test(
-            "A range brings its bytes and no others, and tells the length of the whole",
+            "A range returns exactly its bytes, and reports the length of the whole",
             arguments: ProviderUnderTest.all,
             [0...0, 0...299_999, 299_999...299_999, 1...299_998, 65_536...131_071] as [ClosedRange<Int64>])
         func range(kind: ProviderUnderTest, range: ClosedRange<Int64>) throws {
@@ -25,7 +25,7 @@ extension CloudProviderTests {
             #expect(length == Int64(Self.size))
         }
 
-        @Test("A range that is interrupted is continued where it broke off", arguments: ProviderUnderTest.all)
+        @Test("An interrupted range continues where it broke off", arguments: ProviderUnderTest.all)
         func interrupted(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let bytes = RandomData.bytes(Self.size)
@@ -47,7 +47,7 @@ extension CloudProviderTests {
             #expect(throws: CloudStorageError.contentMismatch) { _ = try storage.read(stored.objectID, range) }
         }
 
-        @Test("Of a provider that ignores the range only the range is taken, and nothing is read beyond it")
+        @Test("If the provider ignores the range, only the range is delivered, and nothing beyond it is read")
         func ignored() throws {
             let storage = ScriptedStorage(
                 Reply(200, "0123", headers: [.contentLength: "10"]),
@@ -68,7 +68,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A length below zero is none, wherever it stands",
+            "A negative length is treated as missing, wherever it appears",
             arguments: [
                 Reply(206, "0", headers: [.contentRange: "bytes 0-4/-9223372036854775808", .contentLength: "1"]),
                 Reply(200, "0", headers: [.contentLength: "-9223372036854775808"]),

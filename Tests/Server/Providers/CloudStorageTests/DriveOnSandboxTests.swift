@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension CloudProviderTests {
-    /// What only Drive does, on the emulated Drive.
+    /// Behaviour that only Drive has, on the emulated Drive.
     @Suite("Drive on the sandbox")
     struct DriveOnSandboxTests {
         let account: ContractAccount
@@ -37,7 +37,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A connection that breaks within a part goes on where Drive stands",
+            "After a connection breaks within a part, the upload continues at Drive's offset",
             arguments: [1, 262_144, 300_000, 1_000_000], [0, 1, 2])
         func brokenPart(after: Int, part: Int) throws {
             var fault = partFault(skip: part)
@@ -47,7 +47,7 @@ extension CloudProviderTests {
             try expectStored(storage.store(PartedContent(bytes, for: .googleDrive, partBytes: 1 << 20)))
         }
 
-        @Test("A session lost at its first part is restarted, a later one fails and leaves nothing")
+        @Test("A session lost at its first part is restarted; one lost later fails and leaves nothing")
         func lostSession() throws {
             try account.sandbox.inject(partFault(status: 404))
             let stored = try storage.store(bytes)
@@ -60,7 +60,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "What is uploaded after the owner has put the folder into the bin lies outside it",
+            "An upload after the owner has moved the folder to the bin is stored outside the bin",
             arguments: [100, 3_000_000])
         func folderInBin(size: Int) throws {
             try storage.store(bytes, as: "before.bin")
@@ -73,7 +73,7 @@ extension CloudProviderTests {
             #expect(try !storage.describe(stored.objectID).isInBin)
             #expect(account.folder.folderID != folder)
             #expect(try storage.provider.find(name: "after.bin", in: storage.access())?.objectID == stored.objectID)
-            // The next one is there at once.
+            // The next one is stored in a new folder at once.
             #expect(try storage.store(bytes, as: "next.bin").isInBin == false)
         }
 

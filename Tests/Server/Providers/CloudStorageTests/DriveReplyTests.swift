@@ -37,7 +37,7 @@ struct DriveReplyTests {
     }
 
     @Test(
-        "Limits of rate and passing errors are tried again",
+        "Rate limits and temporary errors are retried",
         arguments: [
             (403, "rateLimitExceeded"), (403, "userRateLimitExceeded"), (429, "rateLimitExceeded"),
             (408, "requestTimeout"), (500, "backendError"), (503, "backendError"),
@@ -62,7 +62,7 @@ struct DriveReplyTests {
         #expect(try describe(ScriptedStorage(Reply(403, rate), Reply(200, #"{"id": "ID"}"#))).objectID == "ID")
     }
 
-    @Test("Expired tokens that Drive reports as missing are refreshed, too")
+    @Test("Expired tokens that Drive reports as missing are refreshed")
     func deadToken() throws {
         let storage = ScriptedStorage(Self.error(403, "dailyLimitExceededUnreg"), Reply(200, #"{"id": "ID"}"#))
 
@@ -71,7 +71,7 @@ struct DriveReplyTests {
         #expect(storage.bearers == ["Bearer T0", "Bearer T1"])
     }
 
-    @Test("A deletion that is answered with a page has not been made")
+    @Test("A deletion answered with a page has not happened")
     func deletionWithBody() throws {
         let page = ScriptedStorage(Reply(200, "<html>Sign in to this network</html>"))
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
@@ -87,7 +87,7 @@ struct DriveReplyTests {
     }
 
     @Test(
-        "A resumed download must go on at the right byte",
+        "A resumed download must continue at the right byte",
         arguments: ["bytes 4-9/10", "bytes 6-9/10", "", "bytes */10"])
     func wrongRange(range: String) {
         let storage = ScriptedStorage(
@@ -98,7 +98,7 @@ struct DriveReplyTests {
         #expect(received == Array("12345".utf8))
     }
 
-    @Test("A resumed download delivers each byte once; of a full reply to a range only the rest is taken")
+    @Test("A resumed download delivers each byte once; from a full reply to a range only the rest is used")
     func resumed() throws {
         let cut = Reply(200, "12345", headers: [.contentLength: "10"])
         let storage = ScriptedStorage(
@@ -115,7 +115,7 @@ struct DriveReplyTests {
             try download(ScriptedStorage(cut, Reply(200, "1234567890", headers: headers)), &again)
             #expect(again == Array("1234567890".utf8))
         }
-        // Except that some servers answer a range with 200; then the length is that of the range.
+        // However, some servers answer a range with 200; then the length is that of the range.
         var rest: [UInt8] = []
         let odd = Reply(200, "67890", headers: [.contentRange: "bytes 5-9/10", .contentLength: "5"])
         try download(ScriptedStorage(cut, odd), &rest)
@@ -167,7 +167,7 @@ struct DriveReplyTests {
         }
     }
 
-    @Test("Searches follow all pages and select the oldest, on a tie the smallest id")
+    @Test("Searches follow all pages and select the oldest object, or the smallest id if several are equally old")
     func pages() throws {
         func file(_ id: String, _ time: String, name: String = "a.txt") -> String {
             #"{"id": "\#(id)", "name": "\#(name)", "createdTime": "\#(time)"}"#

@@ -12,12 +12,12 @@ struct DriveUploadSessionTests {
     static let reservation = ObjectReservation(name: "file.bin", objectID: "ID", folderID: "FOLDER")
     let bytes = RandomData.bytes(3 * quarter)
 
-    /// The session has `stored` bytes.
+    /// The session has stored `stored` bytes.
     static func goOn(_ stored: Int) -> Reply {
         stored == 0 ? Reply(308) : Reply(308, headers: [.range: "bytes=0-\(stored - 1)"])
     }
 
-    /// Drive has the file.
+    /// Drive has the complete file.
     private var done: Reply {
         let size = bytes.count
         return Reply(
@@ -62,7 +62,7 @@ struct DriveUploadSessionTests {
                 "PUT bytes 262144-524287/786432 262144", "PUT bytes 524288-786431/786432 262144",
                 "PUT bytes 524288-786431/786432 262144",
             ])
-        // Only where nothing moved on.
+        // Only where the offset did not advance.
         #expect(storage.pauses.pauses.count == 2)
     }
 
@@ -76,7 +76,7 @@ struct DriveUploadSessionTests {
     }
 
     @Test(
-        "After an error on a chunk Drive is asked what it has before a byte is sent again",
+        "After an error on a chunk, Drive is asked for its offset before any byte is sent again",
         arguments: [500, 502, 503, 504, 429, 408])
     func errorOnChunk(status: Int) throws {
         let storage = ScriptedStorage(
@@ -126,7 +126,7 @@ struct DriveUploadSessionTests {
         #expect(hopeless.steps.filter { $0.hasPrefix("POST") }.count == 2)
     }
 
-    @Test("A session lost later fails, since the earlier bytes are gone", arguments: [400, 403, 404, 410, 412])
+    @Test("A session lost later fails, because the earlier bytes are gone", arguments: [400, 403, 404, 410, 412])
     func lostLater(status: Int) {
         let storage = ScriptedStorage(Self.started, Self.goOn(262_144), DriveReplyTests.error(status, "invalid"))
 
@@ -167,7 +167,7 @@ struct DriveUploadSessionTests {
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(refused) }
     }
 
-    @Test("A session may be redirected, and the token is sent to Google's hosts only")
+    @Test("A session may be redirected, and the token is sent only to Google's hosts")
     func movedSession() throws {
         let moved = Reply(
             308, headers: [.range: "bytes=0-262143", .location: "https://storage.googleapis.com/upload?upload_id=B"])

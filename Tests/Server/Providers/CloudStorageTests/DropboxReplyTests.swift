@@ -15,7 +15,7 @@ struct DropboxReplyTests {
     }
 
     @Test(
-        "A deletion whose reply does not describe what was deleted has not been made", arguments: ["<html>", "", "{}"])
+        "A deletion whose reply does not describe the deleted object has not happened", arguments: ["<html>", "", "{}"])
     func deletionWithoutMetadata(body: String) throws {
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
             try Dropbox().delete(objectID: "id:A", in: ScriptedStorage(Reply(200, body)).access())
@@ -53,7 +53,7 @@ struct DropboxReplyTests {
     }
 
     @Test(
-        "Limits of rate, locks and passing errors are tried again, after the time that is told",
+        "Rate limits, locks and temporary errors are retried after the time that Dropbox gives",
         arguments: [
             (429, #"{"error": {"reason": {".tag": "too_many_requests"}, "retry_after": 3}}"#, 3),
             (429, #"{"error": {"reason": {".tag": "too_many_write_operations"}, "retry_after": 3.0}}"#, 3),
@@ -70,7 +70,7 @@ struct DropboxReplyTests {
     }
 
     @Test(
-        "An expired or unknown token is refreshed, also if something that is not Dropbox says so",
+        "An expired or unknown token is refreshed, even if the reply does not come from Dropbox",
         arguments: [
             #"{"error": {".tag": "expired_access_token"}}"#, #"{"error": {".tag": "invalid_access_token"}}"#, "<html>",
         ])
@@ -96,7 +96,7 @@ struct DropboxReplyTests {
         #expect(argument.contains(#""mode":"add""#) && argument.contains(#""autorename":false"#))
     }
 
-    @Test("A folder with an id of ours is not a file")
+    @Test("A folder with a file's id is not a file")
     func folder() {
         let storage = ScriptedStorage(Reply(200, #"{".tag": "folder", "id": "id:A", "name": "f"}"#))
 

@@ -26,7 +26,7 @@ private struct DropboxOwner: StorageOwner {
         try call("move_v2", ["from_path": objectID, "to_path": "/Elsewhere/moved"], storage)
     }
 
-    /// There is no bin: what is deleted can only be restored.
+    /// Dropbox has no bin: deleted files can only be restored.
     func trash(_ id: String, in storage: ContractStorage) throws { try delete(id, in: storage) }
 
     func delete(_ id: String, in storage: ContractStorage) throws { try call("delete_v2", ["path": id], storage) }

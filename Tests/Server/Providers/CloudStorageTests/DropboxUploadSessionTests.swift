@@ -66,7 +66,7 @@ struct DropboxUploadSessionTests {
             ])
     }
 
-    @Test("If Dropbox has part of a part, the rest is sent")
+    @Test("If Dropbox has stored a piece of a part, the rest is sent")
     func partialPart() throws {
         let storage = ScriptedStorage(
             Self.session, Self.wrongOffset(300_000), Reply(200, "null"), Self.wrongOffset(600_000, inFinish: true),
@@ -106,7 +106,7 @@ struct DropboxUploadSessionTests {
         #expect(steps(storage).last?.hasPrefix("get_metadata") == true)
     }
 
-    @Test("A session that is gone without a file is a temporary error")
+    @Test("A missing session without a file is a temporary error")
     func lostSession() {
         let absent = Reply(409, #"{"error": {".tag": "path", "path": {".tag": "not_found"}}}"#)
         let gone = Reply(409, #"{"error": {".tag": "lookup_failed", "lookup_failed": {".tag": "not_found"}}}"#)

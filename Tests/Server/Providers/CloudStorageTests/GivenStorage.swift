@@ -5,25 +5,25 @@ import SyncProtocol
 import Synchronization
 import TestSupport
 
-/// A server that somebody else has started, and that the environment describes (`scripts/judges`): it is behind the sandbox
-/// like the others, so that faults strike it too.
+/// A third-party server that is already running and described by the environment (`scripts/judges`). It is behind the
+/// sandbox like the others, so faults affect it as well.
 ///
-/// What its owner sees and does goes through an adapter of its own, straight to the server.
+/// The owner's view and actions use a separate adapter, directly to the server.
 struct GivenStorage: RealStorage {
     private static let environment = ProcessInfo.processInfo.environment
     private static let lastPerson = Mutex(0)
-    /// So that what an earlier run has left is not met again.
+    /// Unique for each run, so that files of an earlier run do not interfere.
     private static let run = "judges-\(ProcessInfo.processInfo.processIdentifier)"
 
     let type: AccountType
     let port: UInt16
     let secret: String
-    /// S3: region, bucket and id of the key. WebDAV: the path of the folder, with a slash at its end, and the user.
+    /// S3: region, bucket and id of the key. WebDAV: the path of the folder, with a trailing slash, and the user.
     private let words: [String]
 
     static let host = "judge.sandbox.test"
 
-    /// `nil` without a description.
+    /// `nil` without a description in the environment.
     init?() {
         func word(_ name: String) -> String? { Self.environment["SYNC_JUDGE_" + name] }
         guard let port = word("PORT").flatMap({ UInt16($0) }), let secret = word("SECRET") else { return nil }
@@ -38,7 +38,7 @@ struct GivenStorage: RealStorage {
         }
     }
 
-    /// What a phone presents for a person whose folder, or prefix, has that name.
+    /// The credentials that a phone presents for a user with this folder or prefix.
     private func presented(_ folder: String, at origin: String) -> PresentedCredentials {
         let details =
             type == .s3
@@ -135,7 +135,7 @@ struct GivenStorage: RealStorage {
     }
 }
 
-/// The secret that the environment names.
+/// The secret from the environment.
 private final class OwnersKey: AccessTokens {
     let accountKey: Int64 = -1
     let location: String?
@@ -153,7 +153,7 @@ private final class OwnersKey: AccessTokens {
     }
 }
 
-/// There is nothing to be tested of what an owner does with identifiers: names are all that is compared.
+/// An owner's changes to identifiers cannot be tested here, because only names are compared.
 private struct NobodyElse: StorageOwner {
     func rename(_ objectID: String, to name: String, in storage: ContractStorage) {}
     func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) {}

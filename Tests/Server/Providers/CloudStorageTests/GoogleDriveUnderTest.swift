@@ -35,7 +35,7 @@ struct DriveOwner: StorageOwner {
         try call(.delete, "\(Self.files)/\(id)", nil, storage)
     }
 
-    /// Makes a folder at the root; its identifier. The time is in the form of RFC 3339.
+    /// Creates a folder at the root, and returns its identifier. The time is in RFC 3339 format.
     func makeFolder(_ name: String, createdAt createdTime: String, in storage: ContractStorage) throws -> String {
         let folder: [String: Any] = [
             "name": name, "mimeType": "application/vnd.google-apps.folder", "parents": ["root"],

@@ -3,7 +3,7 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-/// One way in which a single request goes wrong.
+/// One way in which a single request fails.
 enum Mishap: String, Sendable, CaseIterable {
     case connectionCutBefore = "connection cut before it took effect"
     case replyLost = "took effect, reply lost"
@@ -50,11 +50,11 @@ extension CloudProviderTests {
             }
         }
 
-        /// The real servers of S3, each of which treats a completion that is repeated in its own way.
+        /// The real S3 servers, each of which treats a repeated completion differently.
         private static let buckets = ProviderUnderTest.all.filter { $0.account.accountType == .s3 }
 
         @Test(
-            "An upload in parts whose completion took effect without a good reply ends with one object, and nothing begun",
+            "A multipart upload completed without a usable reply ends with one object and no open upload",
             arguments: buckets, [Mishap.replyLost, .errorAfterEffect])
         func completion(kind: ProviderUnderTest, mishap: Mishap) throws {
             let account = try ContractAccount(kind)
@@ -74,7 +74,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "An upload in chunks whose assembly is not replied to is not sent again",
+            "An upload in chunks is not sent again if the reply to its assembly is lost",
             arguments: [.replyLost, Mishap.errorAfterEffect])
         func assembly(mishap: Mishap) throws {
             let account = try ContractAccount(.nextcloud)
@@ -92,7 +92,7 @@ extension CloudProviderTests {
             #expect(try storage.read(try #require(stored).objectID) == bytes)
         }
 
-        @Test("A deletion succeeds and the object is gone", arguments: ProviderUnderTest.all, Mishap.allCases)
+        @Test("A deletion succeeds, and the object is gone", arguments: ProviderUnderTest.all, Mishap.allCases)
         func delete(kind: ProviderUnderTest, mishap: Mishap) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -119,7 +119,7 @@ extension CloudProviderTests {
             #expect(try storage.read(stored.objectID) == bytes)
         }
 
-        /// How many requests a first upload of that size makes when nothing goes wrong.
+        /// The number of requests in a first upload of this size without failures.
         private static func steps(of size: Int, _ kind: ProviderUnderTest) throws -> Int {
             let account = try ContractAccount(kind)
             let storage = try account.open()

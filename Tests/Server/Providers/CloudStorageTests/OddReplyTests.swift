@@ -5,7 +5,7 @@ import Providers
 import TestSupport
 import Testing
 
-/// Replies that no provider should give: whatever is in them, an operation ends with a result or with an error of ours.
+/// Implausible replies: whatever their values, an operation ends with a result or with one of our errors.
 @Suite("Implausible replies of storage providers")
 struct OddReplyTests {
     private static let google =
@@ -18,7 +18,7 @@ struct OddReplyTests {
     private static let providers: [any CloudProvider] = [GoogleDrive(), Dropbox(), OneDrive()]
     private static let replies = [google, dropbox, microsoft]
 
-    /// What a description comes to; a trap would end the process.
+    /// The outcome of reading a description; a trap would end the process.
     private static func outcome(_ provider: any CloudProvider, _ body: [UInt8], status: Int = 200) -> Result<
         StoredObject, CloudStorageError
     > {
@@ -31,12 +31,12 @@ struct OddReplyTests {
     }
 
     @Test(
-        "A size below zero or beyond all numbers, an identifier that cannot be kept: the reply is unreadable",
+        "A reply with a negative or huge size, or with an identifier that cannot be stored, is unreadable",
         arguments: 0..<3)
     func values(index: Int) {
         let good = Self.replies[index]
         guard case .success = Self.outcome(Self.providers[index], Array(good.utf8)) else {
-            Issue.record("the reply itself is good")
+            Issue.record("the unchanged reply is not accepted")
             return
         }
         let quote = index == 0 ? "\"" : ""
@@ -70,7 +70,7 @@ struct OddReplyTests {
                 }
             }
         }
-        // Unions within unions, whose readers could try each level twice.
+        // Unions within unions, for which a reader could try each level twice.
         let union =
             String(repeating: #"{".tag":"reason","reason":"#, count: 30) + "1" + String(repeating: "}", count: 30)
         let before = ContinuousClock.now

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension CloudProviderTests {
-    /// What only OneDrive does, on the emulated OneDrive.
+    /// Behaviour that only OneDrive has, on the emulated OneDrive.
     @Suite("OneDrive on the sandbox")
     struct OneDriveOnSandboxTests {
         let account: ContractAccount
@@ -28,7 +28,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "OneDrive that keeps a piece of a block at an odd offset gets all of it in the end",
+            "If OneDrive stores a piece of a block, up to an odd offset, it receives everything in the end",
             arguments: [1, 100_001])
         func partialPersistence(kept: Int) throws {
             var fault = partFault(skip: 1)
@@ -39,7 +39,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A connection that breaks within a block goes on where OneDrive stands", arguments: [1, 400_000], [0, 2])
+            "After a break within a block, the upload continues at OneDrive's offset", arguments: [1, 400_000], [0, 2])
         func brokenPart(after: Int, part: Int) throws {
             var fault = partFault(skip: part)
             fault.resetAfterBytes = after
@@ -66,7 +66,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Half a block and one go up at once, two and a bit more by a session, and all come back [361]",
+            "Up to one block is uploaded in one request, larger content by a session, and all read back intact [361]",
             arguments: [163_840, 327_680, 655_360, 667_705])
         func blocks(size: Int) throws {
             let bytes = RandomData.bytes(size)
@@ -82,7 +82,7 @@ extension CloudProviderTests {
             #expect(try account.files().map(\.size) == [size])
         }
 
-        @Test("Both forms of expected ranges, and a session that is not found at once")
+        @Test("Both forms of expected ranges are understood, as is a session that is not found at once")
         func variants() throws {
             try account.sandbox.changeSettings(["oneDriveSessionLag": 1])
             defer { try? account.sandbox.changeSettings(["oneDriveSessionLag": 0]) }
@@ -100,7 +100,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "The app's folder comes into being by itself, and again when its owner has deleted it [363]",
+            "OneDrive creates the app's folder automatically, and again after its owner deleted it [363]",
             arguments: [100, 700_000])
         func folder(size: Int) throws {
             let bytes = RandomData.bytes(size)

@@ -32,7 +32,7 @@ struct OneDriveReplyTests {
     }
 
     @Test(
-        "Throttling and passing errors are tried again",
+        "Throttling and temporary errors are retried",
         arguments: [
             (429, "activityLimitReached"), (403, "throttledRequest"), (423, "resourceLocked"), (408, "timeout"),
             (500, "generalException"), (503, "serviceNotAvailable"), (504, "timeout"), (509, "bandwidth"),
@@ -44,7 +44,7 @@ struct OneDriveReplyTests {
         #expect(storage.pauses.pauses.count == 1)
     }
 
-    @Test("A deletion that is answered with anything but 204 has not been made")
+    @Test("A deletion answered with anything but 204 has not happened")
     func deletionWithBody() throws {
         let page = ScriptedStorage(Reply(200, "<html>Sign in to this network</html>"))
         #expect(throws: CloudStorageError.unavailable(detail: "")) {

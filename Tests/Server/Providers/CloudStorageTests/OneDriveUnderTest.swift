@@ -30,7 +30,7 @@ private struct OneDriveOwner: StorageOwner {
         try call(.patch, "\(Self.drive)/items/\(objectID)", ["parentReference": ["id": root]], storage)
     }
 
-    /// What is in the bin cannot be seen through Graph.
+    /// Items in the bin are not visible through Graph.
     func trash(_ id: String, in storage: ContractStorage) throws { try delete(id, in: storage) }
 
     func delete(_ id: String, in storage: ContractStorage) throws {

@@ -70,7 +70,7 @@ struct OneDriveUploadSessionTests {
 
     private static let absent = Reply(404, #"{"error": {"code": "itemNotFound"}}"#)
 
-    @Test("A name that a session has whose reply was lost is not free, and not taken for good")
+    @Test("A name reserved by a session whose reply was lost is not free, but becomes free again")
     func nameOfLostSession() throws {
         let busy = ScriptedStorage(Self.taken, Self.absent, Self.taken, Self.absent)
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(busy) }
@@ -81,7 +81,7 @@ struct OneDriveUploadSessionTests {
         #expect(other.transport.requests[2].url.contains("file~1.bin"))
     }
 
-    @Test("What has a small file's name, and as many bytes, but no hash yet, may be the file: nothing else is stored")
+    @Test("An item with a small file's name and size, but no hash yet, may be the file, so nothing else is stored")
     func notHashedYet() throws {
         let small = Array(bytes.prefix(100))
         let item = Reply(200, #"{"id": "D!1", "name": "file.bin", "size": 100, "cTag": "C", "eTag": "E", "file": {}}"#)
@@ -95,7 +95,7 @@ struct OneDriveUploadSessionTests {
         #expect(storage.steps.count == 2)
     }
 
-    @Test("A session that still has to do with a broken request is tried again, if nothing has the name")
+    @Test("A session still busy with a broken request is retried if no item has the name")
     func busySession() throws {
         let storage = ScriptedStorage(
             Self.started, Self.goOn(327_680), Reply(409, #"{"error": {"code": "conflict"}}"#),
@@ -108,7 +108,7 @@ struct OneDriveUploadSessionTests {
         #expect(storage.pauses.pauses.count == 1)
     }
 
-    @Test("What had arrived when the phone broke off is sent, also if the session still has to do with that request")
+    @Test("Bytes that arrived before the phone broke off are sent, even if the session is still busy with that request")
     func busyAfterBreak() throws {
         let whole = RandomData.bytes(4 * Self.unit)
         let content = PieceContent(whole, for: .oneDrive, from: PieceContent.Record(), cut: 500_000)
@@ -125,7 +125,7 @@ struct OneDriveUploadSessionTests {
     }
 
     @Test(
-        "After an error OneDrive is asked what it has before a byte is sent again",
+        "After an error, OneDrive is asked for its offset before any byte is sent again",
         arguments: [408, 429, 500, 503, 509])
     func errorOnBlock(status: Int) throws {
         let storage = ScriptedStorage(
@@ -168,7 +168,7 @@ struct OneDriveUploadSessionTests {
     }
 
     @Test(
-        "A session that does not count any more is begun anew while all bytes are at hand, else it may be repeated",
+        "A lost session is restarted if all bytes are available; otherwise the client may retry",
         arguments: [
             (401, "unauthenticated", ""), (400, "invalidRequest", "Upload session not found"),
             (400, "uploadSessionFailed", ""), (412, "preconditionFailed", ""),
@@ -196,7 +196,7 @@ struct OneDriveUploadSessionTests {
         #expect(bodies[0].contains("fileSize") && !bodies[1].contains("fileSize") && bodies[1].contains("fail"))
     }
 
-    @Test("A session lost later fails and is cancelled, since the earlier bytes are gone")
+    @Test("A session lost later fails and is cancelled, because the earlier bytes are gone")
     func lostLater() {
         let storage = ScriptedStorage(Self.started, Self.goOn(327_680), Reply(404), Reply(404))
 

@@ -53,7 +53,7 @@ extension CloudProviderTests {
             let stored = try storage.store(RandomData.bytes(1_000))
             let bytes = RandomData.bytes(2_000)
             try account.store(bytes, as: "file.bin")
-            // rclone's server has the new entity tag at once, and the new size a moment later.
+            // rclone's server reports the new entity tag at once, and the new size a moment later.
             try await eventually("the new size is described") {
                 try storage.describe(stored.objectID).sizeBytes == 2_000
             }
@@ -66,7 +66,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A folder that its owner deleted or put into the bin is made again [338] [341]",
+            "A folder that its owner deleted or put into the bin is created again [338] [341]",
             arguments: ProviderUnderTest.allWithFolders, [true, false])
         func lostFolder(kind: ProviderUnderTest, isDeleted: Bool) throws {
             let account = try ContractAccount(kind)
@@ -89,7 +89,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "An upload into a folder that is gone fails, and the next one makes the folder again",
+            "An upload into a missing folder fails, and the next one creates the folder again",
             arguments: ProviderUnderTest.allWithFolders, [100, 700_000])
         func folderGoneUnnoticed(kind: ProviderUnderTest, size: Int) throws {
             let account = try ContractAccount(kind)
@@ -104,7 +104,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A folder that the owner moved or renamed is still ours [F24]", arguments: ProviderUnderTest.allWithFolders)
+            "A folder that the owner moved or renamed is still used [F24]", arguments: ProviderUnderTest.allWithFolders)
         func renamedFolder(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -119,7 +119,7 @@ extension CloudProviderTests {
             #expect(try account.files().map(\.folder) == ["Pictures", "Pictures"])
         }
 
-        @Test("Of folders with the same name, the oldest is used [F24]")
+        @Test("Of several folders with the same name, the oldest is used [F24]")
         func duplicateFolders() throws {
             let account = try ContractAccount(.googleDrive)
             let storage = try account.open()

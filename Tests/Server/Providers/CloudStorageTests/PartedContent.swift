@@ -2,9 +2,9 @@ import Providers
 import SyncProtocol
 import TestSupport
 
-/// Content that a test hands out in parts of a size that it chooses.
+/// Content that a test delivers in parts of a chosen size.
 final class PartedContent: UploadContent {
-    /// What a failing content throws.
+    /// The error of failing content.
     struct Failure: Error {}
 
     let bytes: [UInt8]
@@ -17,8 +17,8 @@ final class PartedContent: UploadContent {
     /// - Parameters:
     ///   - partBytes: raised to a multiple of the provider's granularity.
     ///   - hasMemory: whether parts as large as the provider's smallest may be kept.
-    ///   - announcedHash: instead of the right one.
-    ///   - beforePart: called before each part is handed out; may throw.
+    ///   - announcedHash: replaces the correct one.
+    ///   - beforePart: called before each part is delivered; may throw.
     init(
         _ bytes: [UInt8], for kind: ProviderUnderTest, partBytes: Int = 1 << 18, hasMemory: Bool = true,
         announcedHash: String? = nil,
@@ -49,7 +49,7 @@ final class PartedContent: UploadContent {
         let end = min(bytes.count, position + size)
         try beforePart(end == bytes.count)
         defer { position = end }
-        // Indices that do not begin at 0, as a reused buffer's may not.
+        // Indices that do not begin at 0, as in a reused buffer.
         return UploadPart(bytes: bytes[position..<end], offset: Int64(position), isLast: end == bytes.count)
     }
 }

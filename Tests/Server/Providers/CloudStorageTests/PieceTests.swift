@@ -8,11 +8,11 @@ extension CloudProviderTests {
     @Suite("CloudProviderContract: uploads in pieces")
     struct PieceTests {
         private static let kinds = ProviderUnderTest.all.filter(\.hasParts)
-        /// The most that providers keep multiples of.
+        /// The largest granularity of all providers.
         private static let largestGranule: Int64 = 327_680
 
         @Test(
-            "An upload goes on where it was interrupted, in another process, also if the last record was lost",
+            "An interrupted upload continues in another process, even if the last record was lost",
             arguments: kinds, [true, false])
         func interruptions(kind: ProviderUnderTest, losesRecords: Bool) throws {
             let account = try ContractAccount(kind)
@@ -45,7 +45,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "An upload in pieces that nobody goes on with is ended by what was recorded of it, and leaves nothing",
+            "An abandoned upload in pieces is ended from its record, and leaves nothing",
             arguments: ProviderUnderTest.all.filter { $0.account.accountType == .s3 }, [600_000, 6_300_000])
         func ended(kind: ProviderUnderTest, cut: Int) throws {
             let account = try ContractAccount(kind)
@@ -57,7 +57,7 @@ extension CloudProviderTests {
             _ = try? storage.provider.upload(content, as: reservation, mimeType: "image/jpeg", to: storage.access())
             let session = try #require(content.record.session)
 
-            // Done twice, as all work in the outbox may be.
+            // Twice, because all outbox work may be repeated.
             for _ in 0..<2 { try storage.provider.endUpload(session, in: storage.access()) }
 
             #expect(try account.files().isEmpty)
@@ -74,17 +74,17 @@ extension CloudProviderTests {
             _ = try? storage.provider.upload(first, as: reservation, mimeType: "image/jpeg", to: storage.access())
             let record = first.record
             try #require(record.session != nil)
-            // Whoever goes on with it on another account, of the same kind, has never had such a session.
+            // A client that continues the upload on another account of the same kind has never had such a session.
             let other = try ContractAccount(kind).open()
             let place = try other.provider.reserve(name: "photo.jpg", in: other.access())
 
             let second = PieceContent(bytes, for: kind, from: record, cut: nil)
             do {
                 let stored = try other.provider.upload(second, as: place, mimeType: "image/jpeg", to: other.access())
-                // Its address alone is the authorization: then it is no other session.
+                // The session's address alone is the authorization, so the session is valid here too.
                 #expect(stored.sizeBytes == Int64(bytes.count))
             } catch {
-                // moto knows the session nevertheless, and makes the object where it was begun.
+                // moto knows the session nevertheless, and creates the object where the session began.
                 #expect(second.hasStartedOver || error == .contentMismatch, "\(error)")
             }
         }
@@ -92,7 +92,7 @@ extension CloudProviderTests {
 }
 
 extension ContractStorage {
-    /// What is in the folder, but for what uploads in progress keep there.
+    /// The contents of the folder, except the temporary files of uploads in progress.
     fileprivate func contents() throws -> [StoredObject] {
         var found: [StoredObject] = []
         try provider.list(in: access()) { found += $0 }
@@ -100,7 +100,7 @@ extension ContractStorage {
     }
 }
 
-/// Content whose bytes come in pieces, up to where the connection breaks.
+/// Content whose bytes arrive in pieces until the connection breaks.
 final class PieceContent: UploadContent, UploadResumption {
     struct Broken: Error {}
 
@@ -118,7 +118,7 @@ final class PieceContent: UploadContent, UploadResumption {
     private(set) var position: Int64
     private var part: (offset: Int, count: Int)?
 
-    /// - Parameter cut: where the connection breaks; `nil`: not at all.
+    /// - Parameter cut: the offset at which the connection breaks; `nil`: never.
     init(_ bytes: [UInt8], for kind: ProviderUnderTest, from record: Record, cut: Int?) {
         self.bytes = bytes
         self.record = record
@@ -170,7 +170,7 @@ final class PieceContent: UploadContent, UploadResumption {
     }
 }
 
-/// Bytes of which the last ones do not come.
+/// Bytes whose last part does not arrive.
 private final class BreakingBytes: PartBytes, @unchecked Sendable {
     private let bytes: ArraySlice<UInt8>
     private let arrived: Int

@@ -8,7 +8,8 @@ import Testing
 extension CloudProviderTests {
     @Suite("CloudProviderContract: failures of the provider")
     struct ProviderTroubleTests {
-        /// The sandbox stands in front of real servers and fails in their place, so one of each protocol shows how we take it.
+        /// The sandbox stands in front of real servers and fails in their place, so one provider of each protocol is
+        /// enough.
         static let operations = StorageOperation.of(ProviderUnderTest.oneOfEachProtocol)
 
         /// An account with one object, `file.bin`.
@@ -17,13 +18,13 @@ extension CloudProviderTests {
             return (storage, try storage.store(RandomData.bytes(1_000)))
         }
 
-        /// How many requests look at the folder after a failure that it may explain, without a pause.
+        /// The number of requests that examine the folder without a pause, after a failure that it may explain.
         private func looks(_ kind: ProviderUnderTest, _ operation: StorageOperation) -> Int {
             kind.account.accountType == .webDAV && [.uploadSmall, .uploadLarge].contains(operation) ? 1 : 0
         }
 
         @Test(
-            "Asked to wait, it waits as long as it was told, and then succeeds", arguments: operations)
+            "The requested delay is respected, and then the operation succeeds", arguments: operations)
         func retryAfter(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
             var fault = kind.fault(status: 429, times: 1)
@@ -37,7 +38,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Asked to wait longer than there is time, it says so at once", arguments: operations)
+            "If the requested delay exceeds the deadline, the operation fails at once", arguments: operations)
         func longRetryAfter(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
             var fault = kind.fault(status: 429, times: 1)
@@ -65,13 +66,13 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "An error that stays ends as unavailable after five tries, or as what the provider calls it, and leaves nothing",
+            "A lasting error ends as unavailable after five tries, or with the provider's meaning, and leaves nothing",
             arguments: operations)
         func lastingError(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
             try storage.account.sandbox.inject(kind.fault(status: 503))
 
-            // S3's 503 says that there are too many requests.
+            // S3's 503 means too many requests.
             let meaning: CloudStorageError =
                 kind.name.hasPrefix("S3") ? .rateLimited(retryAfter: nil) : .unavailable(detail: "")
             let calls = try storage.account.calls {
@@ -98,13 +99,13 @@ extension CloudProviderTests {
                 try operation.perform(on: object, in: storage, within: .milliseconds(600))
             }
 
-            // Downloads notice it by the low-speed rule, which counts in whole seconds.
+            // The low-speed rule ends stalled downloads, and counts in whole seconds.
             #expect(ContinuousClock.now - begin < .milliseconds(3_500))
             try storage.account.sandbox.clearFaults()
         }
 
         @Test(
-            "A page of HTML instead of an answer is a failure that may pass",
+            "An HTML page instead of an answer is a temporary failure",
             arguments: operations.filter { $0.1 != .download && $0.1 != .delete })
         func page(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
@@ -132,7 +133,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A full storage is told as such, and nothing is left in it", arguments: ProviderUnderTest.allWithQuota,
+            "A full storage is reported as such, and nothing is left in it", arguments: ProviderUnderTest.allWithQuota,
             [200_000, 2_000_000])
         func quota(kind: ProviderUnderTest, size: Int) throws {
             let account = try ContractAccount(kind, quotaBytes: 150_000)
@@ -164,7 +165,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Content that turns out bad at its last part leaves no object", arguments: ProviderUnderTest.all,
+            "Content that proves wrong at its last part leaves no object", arguments: ProviderUnderTest.all,
             [0, 1_000, 262_144, 700_000, 2_000_000])
         func failingContent(kind: ProviderUnderTest, size: Int) throws {
             let account = try ContractAccount(kind)
@@ -183,16 +184,16 @@ extension CloudProviderTests {
             #expect(try account.files().isEmpty)
         }
 
-        @Test("Bytes that change on the way are noticed", arguments: ProviderUnderTest.all, [true, false])
+        @Test("Bytes that change in transit are detected", arguments: ProviderUnderTest.all, [true, false])
         func corruptedUpload(kind: ProviderUnderTest, isParted: Bool) throws {
             guard !isParted || kind.hasParts else { return }
             let account = try ContractAccount(kind)
             try account.open().store(RandomData.bytes(10), as: "first")
-            // A process that has just started, and so knows nothing about the storage yet.
+            // A process that has just started and does not know the storage yet.
             let storage = try account.open()
             let path = isParted ? kind.partPath ?? kind.uploadPath : kind.uploadPath
             var fault = SandboxFault(host: kind.host, pathPrefix: path, times: 1)
-            // Of a large content the second part: something comes before the first.
+            // For large content, the fault affects the second part, because a request precedes the first.
             fault.skip = isParted ? 2 : 0
             fault.corruptAtByte = 50_000
             try account.sandbox.inject(fault)
@@ -212,7 +213,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A download that breaks off goes on there and delivers each byte once",
+            "An interrupted download resumes and delivers each byte once",
             arguments: ProviderUnderTest.oneOfEachProtocol,
             [1, 100_000, 900_000])
         func truncatedDownload(kind: ProviderUnderTest, after: Int) throws {
@@ -228,12 +229,12 @@ extension CloudProviderTests {
             let calls = try account.calls { read = try storage.read(stored.objectID) }
 
             #expect(read == bytes)
-            // A connection that the cut left half closed may cost one request more.
+            // A half-closed connection may cost one more request.
             #expect((3...4).contains(calls))
         }
 
         @Test(
-            "A download that breaks off and meets errors and an expired token goes on",
+            "An interrupted download that meets errors and an expired token continues",
             arguments: ProviderUnderTest.oneOfEachProtocol
         )
         func truncatedDownloadInTrouble(kind: ProviderUnderTest) throws {
@@ -263,7 +264,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A phone that is slower than the deadline still uploads: time counts from a part's arrival",
+            "A phone slower than the deadline can still upload, because time counts from a part's arrival",
             arguments: ProviderUnderTest.oneOfEachProtocol, [1_000, 600_000])
         func slowPhone(kind: ProviderUnderTest, size: Int) throws {
             let account = try ContractAccount(kind)
@@ -282,7 +283,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A receiver that is slower than the deadline still gets all, though it breaks off",
+            "A receiver slower than the deadline still receives everything, even if the download is interrupted",
             arguments: ProviderUnderTest.oneOfEachProtocol)
         func slowReceiver(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)

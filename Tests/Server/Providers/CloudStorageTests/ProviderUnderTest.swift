@@ -5,49 +5,51 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-/// What ``CloudProviderContract`` needs to know about a provider besides its interface.
+/// The facts about a provider that ``CloudProviderContract`` needs besides its interface.
 ///
-/// A new provider brings one of these, in a file of its own, and a line in ``all``.
+/// A new provider adds one of these in a separate file, and a line in ``all``.
 struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
     /// Its name in test reports.
     let name: String
-    /// What emulates it; `nil` for a ``real`` server.
+    /// The provider that the sandbox emulates; `nil` for a ``real`` server.
     let sandboxProvider: SandboxProvider?
-    /// A provider as a process that has just started has it.
+    /// Creates a provider as in a process that has just started.
     let makeProvider: @Sendable () -> any CloudProvider
     let account: any AccountProvider
-    /// What the owner of a storage does behind our back.
+    /// The owner's actions on their storage, without our server.
     let owner: any StorageOwner
-    /// The host of everything that concerns objects, or several with commas between them; `nil` if their paths tell.
+    /// The host of every request for objects, or several separated by commas; `nil` if paths distinguish these
+    /// requests.
     let host: String?
-    /// How the paths of these requests begin, if others go to the same hosts.
+    /// The path prefix of these requests, if other requests go to the same hosts.
     var pathPrefix: String? = nil
-    /// How the paths of requests begin that bring an object's bytes.
+    /// The path prefix of requests that upload an object's bytes.
     let uploadPath: String
-    /// The method of the requests that bring one part of a large upload.
+    /// The method of requests that upload one part of large content.
     let partMethod: String
-    /// The method and, if it tells them apart, the beginning of the path of downloads.
+    /// The method and, if it distinguishes them, the path prefix of downloads.
     var download: (method: String, pathPrefix: String?) = ("GET", nil)
-    /// The host that renews tokens, and where.
+    /// The host and path that renew tokens.
     let tokenHost: String
     var tokenPath: String? = nil
-    /// What its error for a full storage looks like: status and reason.
+    /// The error for a full storage: status and reason.
     let quotaError: (status: Int, reason: String)
-    /// What parts of an upload are multiples of.
+    /// The sizes of an upload's parts are multiples of this.
     let granularity: Int
-    /// Whether objects lie in a folder that is known by an identifier.
+    /// Whether objects are in a folder with an identifier.
     let hasFolders: Bool
     /// The folder of new objects as their owner sees it.
     var folderName = "Sync Tests"
-    /// Whether names may repeat; else objects are identified only afterwards, and other contents get a spare name.
+    /// Whether names may repeat. Otherwise objects get their identifiers only afterwards, and other contents get a
+    /// spare name.
     var repeatsNames = true
-    /// An identifier in the provider's form that no object has, where none can be had beforehand.
+    /// An identifier in the provider's form that no object has, if none can be reserved.
     var absentObjectID: String?
-    /// Whether what the owner throws away can still be read.
+    /// Whether deleted objects can still be read from the owner's bin.
     var hasReadableBin = true
-    /// Whether the requests that bring parts of an upload show the access token.
+    /// Whether requests that upload parts carry the access token.
     var partsCarryToken = true
-    /// How the paths of requests begin that bring a part of a large upload, if others bring small ones.
+    /// The path prefix of requests that upload a part of large content, if small content uses others.
     var partPath: String? = nil
     /// Content up to this size is sent in one request.
     var wholeBytes = 262_144
@@ -55,28 +57,28 @@ struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
     var hasParts = true
     /// Whether the provider reports the hash that clients compare.
     var reportsHash = true
-    /// Whether the first refusal of a token means that it was revoked.
+    /// Whether the first rejection of a token means that it was revoked.
     var revokesAtOnce = true
     /// Whether access tokens expire and are renewed.
     var renewsTokens = true
-    /// How many requests store a small file in a folder that is there: the first time that a process does it, and later.
+    /// The number of requests that store a small file in an existing folder: a process's first time, and later.
     var storeCalls = (first: 2, later: 1)
-    /// How many requests delete an object.
+    /// The number of requests that delete an object.
     var deleteCalls = 1
-    /// What the owner, who sees all of their storage, calls the folder; `nil` if they see nothing else.
+    /// The folder's path from the owner's view of all storage; `nil` if the owner sees only the folder.
     var ownerFolder: String? = nil
     /// The server behind the sandbox, if it is a real one.
     var real: (any RealStorage)?
-    /// Whether a storage can be made that holds no more than so many bytes.
+    /// Whether a storage with a limited size can be created.
     var hasQuota = true
-    /// Whether objects have identifiers that stay when their owner renames and moves them.
+    /// Whether objects have identifiers that survive renaming and moving by their owner.
     var hasIdentifiers = true
     /// Whether the server itself refuses to overwrite an object.
     var honoursConditions = true
-    /// What no name may contain.
+    /// Characters that names must not contain.
     var forbiddenCharacters: Set<Character> = []
 
-    /// A fault of everything that concerns objects.
+    /// A fault of every request for objects.
     func fault(status: Int? = nil, times: Int? = nil) -> SandboxFault {
         SandboxFault(host: host, pathPrefix: pathPrefix, status: status, times: times)
     }
@@ -100,10 +102,10 @@ struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// A number of bytes that takes three parts.
+    /// A number of bytes that needs three parts.
     var partedBytes: Int { max(700_000, granularity * 8 / 3) }
 
-    /// Those whose names contain the text in the environment's SYNC_CONTRACT_OF, all without it.
+    /// The providers whose names contain the text in the environment variable SYNC_CONTRACT_OF; without it, all.
     static let all = (every + [given].compactMap(\.self)).filter { kind in
         ProcessInfo.processInfo.environment["SYNC_CONTRACT_OF"].map { kind.name.contains($0) } ?? true
     }
@@ -125,21 +127,21 @@ struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
     static let allWithUniqueNames = all.filter { !$0.repeatsNames }
 }
 
-/// What people do with their own storage, in ways that the sandbox's control interface does not offer.
+/// Owners' actions on their own storage that the sandbox's control interface does not offer.
 protocol StorageOwner: Sendable {
-    /// Gives the object another name.
+    /// Renames the object.
     func rename(_ objectID: String, to name: String, in storage: ContractStorage) throws
-    /// Puts the object where we keep no files: at the storage's root, or if we keep them there into a folder.
+    /// Moves the object away from our folder: to the root, or, if our files are there, into a folder.
     func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) throws
-    /// Puts an object or folder into the bin.
+    /// Moves an object or folder to the bin.
     func trash(_ id: String, in storage: ContractStorage) throws
-    /// Deletes an object or folder for good.
+    /// Deletes an object or folder permanently.
     func delete(_ id: String, in storage: ContractStorage) throws
     /// The identifiers of the folders of that name at the root that are not in the bin.
     func folders(_ name: String, in storage: ContractStorage) throws -> [String]
 }
 
-/// A provider has refused what its owner asked for.
+/// A provider has rejected an owner's action.
 struct OwnerFailure: Error {
     let reply: Reply
 }

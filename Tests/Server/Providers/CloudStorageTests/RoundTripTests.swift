@@ -3,7 +3,7 @@ import Providers
 import TestSupport
 import Testing
 
-/// A number of bytes, and how many are handed out at a time.
+/// A number of bytes, and the number delivered at a time.
 struct ContentShape: Sendable, CustomTestStringConvertible {
     let bytes: Int
     let partBytes: Int
@@ -22,7 +22,7 @@ struct ContentShape: Sendable, CustomTestStringConvertible {
 extension CloudProviderTests {
     @Suite("CloudProviderContract: round trips")
     struct RoundTripTests {
-        @Test("The whole folder is listed, and nothing else", arguments: ProviderUnderTest.all)
+        @Test("The whole folder is listed, and nothing outside it", arguments: ProviderUnderTest.all)
         func list(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -40,11 +40,11 @@ extension CloudProviderTests {
             #expect(try list().map(\.name) == stored.map(\.name).filter { $0 != "file 12.bin" })
         }
 
-        @Test("Requests are named by what they are for", arguments: ProviderUnderTest.all, [1, 9 << 20])
+        @Test("Requests are named after their purpose", arguments: ProviderUnderTest.all, [1, 9 << 20])
         func names(kind: ProviderUnderTest, bytes: Int) throws {
             let storage = try ContractAccount(kind).open()
             let content = PartedContent(RandomData.bytes(bytes), for: kind, partBytes: 1 << 20)
-            // The folder is there after the first upload.
+            // The folder exists after the first upload.
             try storage.store([1], as: "first.bin")
             var stored: StoredObject?
 
@@ -93,7 +93,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Content for whose parts there is no memory is stored all the same, and once",
+            "Content whose parts do not fit in memory is stored nevertheless, and once",
             arguments: ProviderUnderTest.all, [100, 6_000_000])
         func noMemory(kind: ProviderUnderTest, size: Int) throws {
             let account = try ContractAccount(kind)
@@ -118,7 +118,7 @@ extension CloudProviderTests {
         func missing(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let reserved = try storage.provider.reserve(name: "file.bin", in: storage.access())
-            // Where identifiers come afterwards, one in their form that was never given.
+            // If identifiers are assigned only afterwards, one in their form that was never assigned.
             let objectID = try #require(reserved.objectID ?? kind.absentObjectID)
 
             #expect(throws: CloudStorageError.notFound) { try storage.describe(objectID) }
@@ -140,7 +140,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A repeated upload under one reservation gives one object", arguments: ProviderUnderTest.all,
+            "A repeated upload under one reservation creates one object", arguments: ProviderUnderTest.all,
             [100, 700_000, 3_000_000])
         func repeatedUpload(kind: ProviderUnderTest, size: Int) throws {
             let account = try ContractAccount(kind)
@@ -158,7 +158,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A repeated upload of other bytes is a mismatch and changes nothing",
+            "A repeated upload with other bytes is a mismatch and changes nothing",
             arguments: ProviderUnderTest.allThatRepeatNames, [100, 700_000])
         func repeatedUploadOfOtherBytes(kind: ProviderUnderTest, size: Int) throws {
             let account = try ContractAccount(kind)
@@ -178,7 +178,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Where names are unique, equal contents are taken over [132] [350]",
+            "Where names are unique, an existing object with the same contents is adopted [132] [350]",
             arguments: ProviderUnderTest.allWithUniqueNames, [0, 100, 700_000])
         func equalContents(kind: ProviderUnderTest, size: Int) throws {
             let account = try ContractAccount(kind)
@@ -193,10 +193,10 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Where names are unique, other contents keep the name, and the newcomer gets its spare one [350]",
+            "Where names are unique, other contents keep the name, and the new object gets its spare name [350]",
             arguments: ProviderUnderTest.allWithUniqueNames, [100, 700_000])
         func otherContents(kind: ProviderUnderTest, size: Int) throws {
-            // A small file is one request, and a server that ignores its condition overwrites.
+            // A small file takes one request, and a server that ignores its condition overwrites.
             guard kind.honoursConditions else { return }
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -211,7 +211,7 @@ extension CloudProviderTests {
             #expect(new.name == reservation.spareName && new.name.hasSuffix(".jpg"))
             #expect(try storage.read(old.objectID) == first)
             #expect(try storage.read(new.objectID) == second)
-            // A third one under the same reservation finds both names taken.
+            // A third upload under the same reservation finds both names taken.
             #expect(throws: CloudStorageError.contentMismatch) {
                 _ = try storage.provider.upload(
                     PartedContent(RandomData.bytes(size), for: kind), as: reservation, mimeType: "image/jpeg",
@@ -221,7 +221,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Of objects with equal names always the same one is found [339]",
+            "Of several objects with the same name, the same one is always found [339]",
             arguments: ProviderUnderTest.allThatRepeatNames)
         func equalNames(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
@@ -239,7 +239,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Any name is stored and found as it is", arguments: ProviderUnderTest.all,
+            "Any name is stored unchanged and found", arguments: ProviderUnderTest.all,
             [
                 "it's.txt", #"back\slash.txt"#, #"\' or name contains '"#, "'\u{301}accent on a quote",
                 "\"quoted\".json",
@@ -279,7 +279,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Small files need few calls to store, two to read, and one to delete [F25]",
+            "Storing small files needs few calls, reading them two, and deleting them one [F25]",
             arguments: ProviderUnderTest.all)
         func callCounts(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)

@@ -10,7 +10,7 @@ import Testing
 struct S3ReplyTests {
     private static let first = Reply(
         206, "h", [.contentRange: "bytes 0-0/5", .eTag: #""5d41402abc4b2a76b9719d911017c592""#])
-    /// Amazon's own documentation has this time in its examples.
+    /// The time in the examples of Amazon's own documentation.
     private static let now = Date(timeIntervalSince1970: 1_440_938_160)
 
     private static func error(_ code: String, _ status: Int, _ headers: HTTPFields = [:]) -> Reply {
@@ -36,7 +36,7 @@ struct S3ReplyTests {
     }
 
     @Test(
-        "Each error has its meaning by its code, whatever the status",
+        "Each error has the meaning of its code, whatever the status",
         arguments: [
             ("NoSuchKey", 404, CloudStorageError.notFound), ("NoSuchBucket", 404, .rejected(code: "")),
             ("AccessDenied", 403, .rejected(code: "")), ("QuotaExceeded", 403, .quotaExceeded),
@@ -53,7 +53,7 @@ struct S3ReplyTests {
         #expect(storage.steps.count == 1)
     }
 
-    @Test("A full bucket of Garage is a refusal whose message says so")
+    @Test("A full bucket of Garage is a refusal recognised by its message")
     func quotaInTheMessage() {
         let full = Reply(
             403,
@@ -63,7 +63,7 @@ struct S3ReplyTests {
         #expect(throws: CloudStorageError.quotaExceeded) { try describe(Self.storage(full)) }
     }
 
-    @Test("An object's age is known from its description")
+    @Test("An object's age is read from its description")
     func age() throws {
         var reply = Self.first
         reply.head.headers[.lastModified] = "Sun, 30 Aug 2015 12:36:00 GMT"
@@ -71,7 +71,7 @@ struct S3ReplyTests {
         #expect(try describe(Self.storage(reply)).createdAt == WireDate(secondsSince1970: 1_440_938_160))
     }
 
-    @Test("A deletion that is answered with a page has not been made")
+    @Test("A deletion answered with a page has not happened")
     func deletionWithBody() throws {
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
             try Self.s3.delete(objectID: "x.jpg", in: Self.storage(Reply(200, "<html>")).access())
@@ -81,7 +81,7 @@ struct S3ReplyTests {
         }
     }
 
-    @Test("A status without a code of S3 proves nothing", arguments: [401, 404])
+    @Test("A status without an S3 code proves nothing", arguments: [401, 404])
     func foreign(status: Int) {
         for body in ["", "<html>Not Found</html>", "<Error><Message>m</Message></Error>", "<!DOCTYPE html><p>"] {
             let storage = Self.storage(Reply(status, body))
@@ -91,7 +91,7 @@ struct S3ReplyTests {
     }
 
     @Test(
-        "What passes is tried again",
+        "Temporary errors are retried",
         arguments: [
             ("SlowDown", 503), ("InternalError", 500), ("RequestTimeout", 400), ("OperationAborted", 409),
             ("ConditionalRequestConflict", 409), ("", 429), ("", 502),
@@ -104,7 +104,7 @@ struct S3ReplyTests {
     }
 
     @Test(
-        "A refused key is asked for once more, since another process may have a new one",
+        "A rejected key is requested once more, because another process may have a new one",
         arguments: [
             ("InvalidAccessKeyId", 403), ("SignatureDoesNotMatch", 403), ("ExpiredToken", 403), ("Unauthorized", 401),
         ])
@@ -115,7 +115,7 @@ struct S3ReplyTests {
         #expect(storage.bearers.count == 2 && storage.bearers[0] != storage.bearers[1])
     }
 
-    @Test("A key is never signed with another one's secret, also if one request of several has found a new key")
+    @Test("A key is never combined with another key's secret, even if only one of several requests finds a new key")
     func pairs() throws {
         let answers = [
             Self.error("NoSuchKey", 404), Reply(200, "<ListMultipartUploadsResult></ListMultipartUploadsResult>"),
@@ -136,7 +136,7 @@ struct S3ReplyTests {
     }
 
     @Test(
-        "A clock that differs is corrected once by the service's, and without a pause",
+        "A clock difference is corrected once from the service's clock, without a pause",
         arguments: ["RequestTimeTooSkewed", "SignatureDoesNotMatch"])
     func clock(code: String) throws {
         let ahead: HTTPFields = [.date: "Sun, 30 Aug 2015 13:36:00 GMT"]
@@ -154,7 +154,7 @@ struct S3ReplyTests {
         #expect(stubborn.pauses.pauses.count == 1)
     }
 
-    @Test("The region that a service names is taken once", arguments: [301, 400])
+    @Test("A region named by the service is adopted once", arguments: [301, 400])
     func region(status: Int) throws {
         let refusal = Self.error(
             status == 301 ? "PermanentRedirect" : "AuthorizationHeaderMalformed", status,
@@ -165,7 +165,7 @@ struct S3ReplyTests {
 
         #expect(storage.bearers[0].contains("/eu-central-1/s3/"))
         #expect(storage.bearers[1].contains("/us-west-2/s3/"))
-        // It is the same server: a redirect is not followed.
+        // The same server, because a redirect is not followed.
         #expect(Set(storage.transport.requests.map(\.url)).count == 1)
 
         let stubborn = Self.storage(refusal, refusal, Self.first)
@@ -187,7 +187,7 @@ struct S3ReplyTests {
     }
 
     @Test(
-        "A server that the operator does not admit any more is not asked",
+        "A server that the operator no longer allows is not asked",
         arguments: [
             "http://s3.example.com/", "https://s3.example.com:8443/", "https://10.0.0.1/",
         ])
@@ -208,7 +208,7 @@ struct S3ReplyTests {
     }
 
     @Test(
-        "The tag of an object that is encrypted with another key than S3's own is no MD5",
+        "The tag of an object encrypted with a key that is not S3's own is not an MD5",
         arguments: [
             ["x-amz-server-side-encryption": "aws:kms"], ["x-amz-server-side-encryption": "aws:kms:dsse"],
             ["x-amz-server-side-encryption-customer-algorithm": "AES256"],
@@ -226,7 +226,7 @@ struct S3ReplyTests {
         #expect(throws: CloudStorageError.contentMismatch) { try upload(to: Self.storage(Reply(200, "", plain))) }
     }
 
-    @Test("A service that refuses conditions is looked at before each upload instead")
+    @Test("If a service rejects conditions, each upload first checks for an existing object")
     func withoutConditions() throws {
         let s3 = S3(servers: NamedServers(listed: [], admitsAnyPublic: true), now: { Self.now })
         let done = Reply(200, "", [.eTag: #""\#(Self.hash)""#])
@@ -245,7 +245,7 @@ struct S3ReplyTests {
     }
 
     @Test(
-        "A service that takes no checksums of parts gets their MD5", arguments: ["InvalidArgument", "NotImplemented"])
+        "A service that rejects part checksums gets the parts' MD5", arguments: ["InvalidArgument", "NotImplemented"])
     func withoutChecksums(code: String) throws {
         let begun = Reply(200, "<InitiateMultipartUploadResult><UploadId>U</UploadId></InitiateMultipartUploadResult>")
         let part = Reply(200, "", [.eTag: #""x""#])
@@ -275,7 +275,7 @@ struct S3ReplyTests {
         }
     }
 
-    /// Cloudflare R2 refuses other parts, but only when they are to be assembled.
+    /// Cloudflare R2 rejects other part sizes, but only at the assembly.
     @Test("All parts but the last have the same size, and the last is not larger")
     func equalParts() throws {
         let content = PartedContent(RandomData.bytes((12 << 20) + 1), for: .s3Moto, partBytes: 8 << 20)
@@ -289,7 +289,7 @@ struct S3ReplyTests {
         #expect(Self.sentParts(storage) == [5 << 20, 5 << 20, (2 << 20) + 1])
     }
 
-    @Test("The parts of an upload that is interrupted have the same size, too", arguments: [false, true])
+    @Test("The parts of an interrupted upload also have the same size", arguments: [false, true])
     func equalPartsAfterInterruption(tailIsNearlyAPart: Bool) throws {
         let bytes = RandomData.bytes((12 << 20) + 1)
         let reservation = ObjectReservation(name: "x.jpg", objectID: nil)
@@ -327,12 +327,12 @@ struct S3ReplyTests {
             ])
     }
 
-    /// The sizes of what was sent with PUT.
+    /// The sizes of the bodies sent with PUT.
     private static func sentParts(_ storage: ScriptedStorage) -> [Int] {
         storage.transport.requests.filter { $0.method == .put }.map { $0.body?.count ?? 0 }
     }
 
-    @Test("An upload that an earlier request has completed is there, and its tail is removed")
+    @Test("An upload that an earlier request has completed is found, and its tail is deleted")
     func completedBefore() throws {
         var record = PieceContent.Record()
         record.session = #"{"id":"U","name":"x.jpg","parts":[],"tailBytes":0}"#
@@ -350,7 +350,7 @@ struct S3ReplyTests {
         #expect(!content.hasStartedOver)
     }
 
-    @Test("An upload in pieces of which the service has lost a part starts over, and leaves nothing behind")
+    @Test("An upload in pieces starts over if the service has lost a part, and leaves nothing behind")
     func lostPart() throws {
         let bytes = RandomData.bytes(1 << 20)
         let content = PieceContent(bytes, for: .s3Moto, from: PieceContent.Record(), cut: nil)
@@ -368,7 +368,7 @@ struct S3ReplyTests {
         #expect(storage.transport.requests.last?.url == "https://s3.example.com/photos/a/x.jpg?uploadId=U")
     }
 
-    @Test("A completion that begins with 200 and ends with an error is repeated, and what it has made counts")
+    @Test("A completion that begins with 200 and ends with an error is repeated, and its result counts")
     func lateError() throws {
         let storage = Self.storage(
             Self.error("NoSuchKey", 404),

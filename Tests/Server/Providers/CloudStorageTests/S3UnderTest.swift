@@ -7,13 +7,13 @@ import Synchronization
 import TestSupport
 
 extension ProviderUnderTest {
-    /// moto: enforces conditions, and takes any signature.
+    /// moto: enforces conditions, and accepts any signature.
     static let s3Moto = s3("S3 (moto)", S3Servers(kind: .s3Moto, host: "moto.sandbox.test"), honoursConditions: true)
     /// `rclone serve s3`: verifies signatures and `Content-MD5`, and overwrites in spite of `If-None-Match`.
     static let s3Rclone = s3(
         "S3 (rclone)", S3Servers(kind: .s3Rclone, host: "rclone.sandbox.test"), honoursConditions: false)
 
-    /// SeaweedFS: verifies signatures and checksums, enforces conditions, and wants parts as large as Amazon does.
+    /// SeaweedFS: verifies signatures and checksums, enforces conditions, and requires parts as large as Amazon does.
     static let s3SeaweedFS = s3(
         "S3 (SeaweedFS)", S3Servers(kind: .s3SeaweedFS, host: "seaweedfs.sandbox.test"), honoursConditions: true,
         granularity: S3.smallestPartBytes)
@@ -40,7 +40,7 @@ extension ProviderUnderTest {
     }
 }
 
-/// Whoever renames an object of S3 makes another one: nothing to be tested is left.
+/// Renaming an S3 object creates another object, so nothing remains to be tested.
 private struct NobodyElse: StorageOwner {
     func rename(_ objectID: String, to name: String, in storage: ContractStorage) {}
     func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) {}
@@ -49,9 +49,9 @@ private struct NobodyElse: StorageOwner {
     func folders(_ name: String, in storage: ContractStorage) -> [String] { [] }
 }
 
-/// One server of `scripts/lib/storage-server`, in whose bucket each person has a prefix.
+/// One server of `scripts/lib/storage-server`, with a prefix for each person in its bucket.
 struct S3Servers: RealStorage {
-    /// What moto and rclone are set to (Tests/Oracles/storage_server.py).
+    /// The setting of moto and rclone (Tests/Oracles/storage_server.py).
     static let smallestPartBytes = 262_144
     private static let accessKeyID = "AKTEST"
     private static let secret = "secret-of-the-tests"
@@ -74,7 +74,7 @@ struct S3Servers: RealStorage {
                 """)
     }
 
-    /// With characters that have to be encoded in URLs.
+    /// Contains characters that must be encoded in URLs.
     private static func folder(_ number: Int) -> String { "people/Zoë & \(number)" }
 
     private func prefix(_ person: PresentedCredentials) throws -> String {
@@ -100,12 +100,12 @@ struct S3Servers: RealStorage {
         try S3Bucket(kind).remove(try prefix(person) + name)
     }
 
-    /// How many uploads in parts of anybody have been begun and not ended; 0 where nobody can see them.
+    /// The number of unfinished multipart uploads of all persons; 0 if they cannot be listed.
     func unfinishedUploads() throws -> Int {
         kind == .s3Rclone ? 0 : try S3Bucket(kind).unfinishedUploads(behind: "people/")
     }
 
-    /// As Amazon does when a key is deleted.
+    /// Like Amazon when a key is deleted.
     func revoke(_ person: PresentedCredentials, in sandbox: SandboxControl) throws {
         var fault = SandboxFault(host: host, status: 403)
         fault.reason = "InvalidAccessKeyId"

@@ -4,18 +4,18 @@ import Providers
 import Synchronization
 import TestSupport
 
-/// A person's storage at a provider that says what the test says.
+/// A person's storage at a provider whose replies the test defines.
 final class ScriptedStorage {
     let transport: ScriptedTransport
     let pauses = PauseRecord()
     let folder = RememberedFolder(name: "Sync Tests")
     private let tokens: NumberedTokens
-    /// Where the storage is, if its owner has named the server.
+    /// The storage's location, if its owner has named the server.
     var location: String? {
         get { tokens.location }
         set { tokens.location = newValue }
     }
-    /// What a renewal makes of ``location``.
+    /// The ``location`` after a renewal.
     var renewedLocation: String? {
         get { tokens.renewedLocation }
         set { tokens.renewedLocation = newValue }
@@ -24,8 +24,8 @@ final class ScriptedStorage {
     convenience init(_ replies: Reply...) { self.init(replies) }
 
     /// - Parameters:
-    ///   - location: where the storage is, if its owner names it.
-    ///   - renews: whether a token that is refused is renewed.
+    ///   - location: the storage's location, if its owner names it.
+    ///   - renews: whether a rejected token is renewed.
     init(_ replies: [Reply], location: String? = nil, renews: Bool = true) {
         transport = ScriptedTransport(replies: replies)
         tokens = NumberedTokens(location: location, renews: renews)
@@ -42,7 +42,7 @@ final class ScriptedStorage {
             backoff: pauses.backoff())
     }
 
-    /// What was asked, as method, the header `Content-Range` or `Range` if there is one, and the number of bytes sent.
+    /// The requests: method, header `Content-Range` or `Range` if present, and number of bytes sent.
     var steps: [String] {
         transport.requests.map { request in
             let range = request.headers[.contentRange] ?? request.headers[.range]
@@ -55,7 +55,7 @@ final class ScriptedStorage {
     var bearers: [String] { transport.requests.map { $0.headers[.authorization] ?? "" } }
 }
 
-/// Tokens `T0`, `T1` and so on, each a renewal of the one before.
+/// Tokens `T0`, `T1` and so on, each a renewal of the previous one.
 private final class NumberedTokens: AccessTokens {
     private var number = 0
     let accountKey: Int64 = 1

@@ -5,7 +5,7 @@ import Testing
 @Suite("Services of companies")
 struct ServiceTests {
     @Test(
-        "A service owns its hosts and nobody else's",
+        "A service owns exactly its hosts",
         arguments: [
             (ExternalService.google, "https://www.googleapis.com/upload", true),
             (.google, "https://storage.googleapis.com/x", true),
@@ -21,19 +21,19 @@ struct ServiceTests {
         ])
     func owners(service: ExternalService, url: String, isOwn: Bool) { #expect(service.owns(url) == isOwn) }
 
-    @Test("Each host stands in the table once")
+    @Test("The table contains each host once")
     func table() {
         let hosts = Company.services.flatMap(\.hosts)
         #expect(Set(hosts).count == hosts.count)
     }
 
-    @Test("Each service has a name of its own")
+    @Test("Each service has a unique name")
     func names() {
         let names = Company.services.map(\.name)
         #expect(Set(names).count == names.count)
     }
 
-    @Test("An exact entry goes before one that matches many hosts, whose own names are not kept")
+    @Test("An exact entry precedes one that matches many hosts, whose own names are not kept")
     func entries() {
         #expect(ExternalService.google.entry(for: "www.googleapis.com") == "www.googleapis.com")
         #expect(ExternalService.google.entry(for: "storage.googleapis.com") == ".googleapis.com")

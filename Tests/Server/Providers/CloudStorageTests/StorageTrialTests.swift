@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension CloudProviderTests {
-    @Suite("CloudProviderContract: the trial of a storage that somebody names")
+    @Suite("CloudProviderContract: the trial of a storage named by a user")
     struct StorageTrialTests {
         private static let kinds = ProviderUnderTest.all.filter { $0.account.accountType == .webDAV }
 
@@ -29,7 +29,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A file can be kept, and nothing is left of the trial; also of one before that ended in between",
+            "A file can be stored, and nothing is left of the trial, or of an earlier one that was interrupted",
             arguments: kinds)
         func usable(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
@@ -49,7 +49,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "What refuses one step is named, and nothing is left",
+            "If one step is refused, the error names it, and nothing is left",
             arguments: [
                 ("MKCOL", 403, StorageObstacle.readOnly), ("MKCOL", 405, .readOnly), ("MKCOL", 401, .readOnly),
                 ("MKCOL", 409, .notWritable(status: 409)), ("PUT", 403, .readOnly), ("PUT", 413, .bodyLimit),
@@ -67,13 +67,13 @@ extension CloudProviderTests {
             #expect(try account.files().isEmpty)
         }
 
-        @Test("A server that does not work now is asked again later", arguments: [429, 500, 503])
+        @Test("A server that is temporarily unavailable is tried again later", arguments: [429, 500, 503])
         func unavailable(status: Int) throws {
             let account = try ContractAccount(.apache)
             try account.sandbox.inject(account.kind.fault(status: status))
 
             guard case .notAsked = tryOut(account) else {
-                Issue.record("not to be asked again")
+                Issue.record("the error does not allow another try")
                 return
             }
             try account.sandbox.clearFaults()

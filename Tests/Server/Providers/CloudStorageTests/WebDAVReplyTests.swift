@@ -42,12 +42,13 @@ struct WebDAVReplyTests {
         #expect(sent.url == "https://cloud.example.com/dav/Sync%20Tests/a%26b%20%25%C3%A9.jpg")
         #expect(sent.headers[.authorization] == "Basic YWxpY2U6VDA=")
         #expect(sent.destination == .listed)
-        // What the server does not have is not a property: without an identifier the object is its name.
+        // A missing property means that the server does not support it: without an identifier, the name identifies the
+        // object.
         #expect(found.objectID == "name:a%26b%20%25%C3%A9.jpg")
         #expect(found.sizeBytes == 5 && found.revision == "t" && found.providerHash == nil)
     }
 
-    @Test("A search that finds something without an identifier does not say that there is no such file")
+    @Test("A search whose result lacks an identifier does not prove that the file is missing")
     func unidentified() throws {
         let location = "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/alice/\",\"user\":\"alice\"}"
         let path = "/dav/remote.php/dav/files/alice/a.jpg"
@@ -60,7 +61,7 @@ struct WebDAVReplyTests {
         }
     }
 
-    @Test("A deletion that is answered with a page has not been made")
+    @Test("A deletion answered with a page has not happened")
     func deletionWithBody() throws {
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
             try provider.delete(objectID: "name:a.jpg", in: storage(Reply(200, "<html>")).access())
@@ -70,7 +71,7 @@ struct WebDAVReplyTests {
         }
     }
 
-    @Test("A deletion that a server confirms in words of its own is one, if the object is not there any more")
+    @Test("A deletion confirmed in a server's own words counts if the object is no longer there")
     func deletionInWords() throws {
         let gone = storage(Reply(200, "deleted 1 files (and 0/0 folders)"), Reply(404, ""))
 
@@ -83,7 +84,7 @@ struct WebDAVReplyTests {
         }
     }
 
-    @Test("An object of Nextcloud has its number, its MD5, and is found by searching")
+    @Test("A Nextcloud object has a number and an MD5, and is found by a search")
     func nextcloud() throws {
         let location = "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/alice/\",\"user\":\"alice\"}"
         let reply = Self.resource(
@@ -102,7 +103,7 @@ struct WebDAVReplyTests {
         #expect(sent.bodyText.contains("<d:href>/files/alice</d:href>") && sent.bodyText.contains("<d:literal>17<"))
     }
 
-    @Test("A search names the person's folder as it is, not percent-encoded, and as text of XML")
+    @Test("A search names the person's folder unescaped, without percent-encoding, as XML text")
     func searchScope() throws {
         let files = "https://cloud.example.com/dav/remote.php/dav/files/alice%40example.com/Fotos%20%C3%A4%20%26%20%3C"
         let location = "{\"address\":\"\(files)/\",\"user\":\"alice@example.com\"}"
@@ -120,7 +121,7 @@ struct WebDAVReplyTests {
     private static let properties =
         "<D:getcontentlength>5</D:getcontentlength><D:getetag>\"t\"</D:getetag><oc:fileid>17</oc:fileid>"
 
-    @Test("The person's name may be in other letter case in what a search finds; a file that is elsewhere is not gone")
+    @Test("A search result may spell the user's name in another letter case; a file found elsewhere is not gone")
     func unexpectedAddress() throws {
         let storage = ScriptedStorage(
             [Self.resource("/dav/remote.php/dav/files/alice/b.jpg", Self.properties)], location: Self.cloud)
@@ -138,7 +139,7 @@ struct WebDAVReplyTests {
         }
     }
 
-    @Test("ownCloud, which has no search, tells the path of a file's number; it is not asked to search again")
+    @Test("ownCloud, which has no search, reports the path of a file's number, and is not asked to search again")
     func withoutSearch() throws {
         let path = Self.resource(
             "/dav/remote.php/dav/meta/17/", "<oc:meta-path-for-user>/In/b.jpg</oc:meta-path-for-user>")
@@ -156,7 +157,7 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "A number that ownCloud does not know is that of no file, if the server is there; another file there is not it")
+        "A number unknown to ownCloud means a missing file if the server responds; another file at that path is not it")
     func unknownNumber() {
         let provider = { WebDAV(servers: self.servers) }
         let folder = Self.resource(
@@ -176,7 +177,7 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "Where files are not found by their number, they are found by their name",
+        "If the server cannot find files by number, they are found by name",
         arguments: [
             ("https://cloud.example.com/dav/remote.php/webdav/", "17"),
             ("https://cloud.example.com/dav/remote.php/dav/files/alice/", "a1$b2!c3"),
@@ -189,7 +190,7 @@ struct WebDAVReplyTests {
         #expect(try provider.find(name: "a.jpg", in: storage.access())?.objectID == "name:a.jpg")
     }
 
-    @Test("A folder is removed by its address without a slash at the end, and with one where servers want that")
+    @Test("A folder is deleted at its address without a trailing slash, or with one if the server requires it")
     func removedFolder() throws {
         let url = "https://cloud.example.com/dav/Sync%20Tests"
         for (replies, urls) in [
@@ -219,7 +220,7 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "Locks, throttling and maintenance are waited for",
+        "Locks, throttling and maintenance cause a wait",
         arguments: [408, 423, 429, 500, 502, 503, 504, 509, 521, 524, 530])
     func passing(status: Int) throws {
         let storage = storage(Reply(status, ""), Self.file)
@@ -241,7 +242,7 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "What is no multistatus is a failure that may pass",
+        "A reply that is not a multistatus is a temporary failure",
         arguments: ["", "{}", "<html/>", "<D:multistatus xmlns:D='DAV:'>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>"])
     func unreadable(body: String) {
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
@@ -259,7 +260,7 @@ struct WebDAVReplyTests {
         #expect(storage.steps.isEmpty)
     }
 
-    @Test("A refused password is not tried again by the same operation")
+    @Test("A rejected password is not tried again by the same operation")
     func refused() {
         let storage = ScriptedStorage(
             [Reply(401, "", headers: [.wwwAuthenticate: "Basic realm=\"files\""]), Self.file], location: Self.location,
@@ -270,7 +271,7 @@ struct WebDAVReplyTests {
         #expect(storage.steps.count == 1)
     }
 
-    @Test("A move whose destination a server refuses as a URL is repeated with a path, which is remembered")
+    @Test("If a server rejects a URL as a move's destination, the move is repeated with a path, which is remembered")
     func destinations() throws {
         let bytes = Reply(200, "\u{1}\u{2}\u{3}\u{4}\u{5}")
         let storage = storage(
@@ -295,7 +296,7 @@ struct WebDAVReplyTests {
                 == ["PUT", "GET", "MOVE", "MOVE", "PROPFIND", "PUT", "MOVE", "PROPFIND"])
     }
 
-    @Test("An upload without a spare name has the same temporary name in each attempt, so that nothing stays behind")
+    @Test("An upload without a spare name uses the same temporary name in each attempt, so nothing is left behind")
     func repeatedAttempts() throws {
         let storage = storage(Reply(201), Reply(200, "hello"), Reply(403), Reply(201), Reply(200, "hello"), Reply(403))
         let reservation = ObjectReservation(name: "README.txt", objectID: nil, spareName: nil)
@@ -312,7 +313,7 @@ struct WebDAVReplyTests {
         #expect(uploads.count == 2 && Set(uploads).count == 1)
     }
 
-    @Test("What an interrupted upload to a spare name left is removed by whoever looks for that name")
+    @Test("The next lookup of a spare name deletes the remains of an interrupted upload to it")
     func leftovers() throws {
         let storage = storage(Reply(404, ""), Reply(204, ""))
 
@@ -323,7 +324,7 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "A refusal of the bytes' checksum is a mismatch, lost bytes may be sent again, another refusal is final",
+        "A checksum error is a mismatch, lost bytes may be sent again, and any other refusal is final",
         arguments: [
             (
                 "<s:message>The computed checksum does not match the one received from the client.</s:message>",
@@ -348,12 +349,12 @@ struct WebDAVReplyTests {
         }
     }
 
-    // MARK: Failures that leave open what has happened
+    // MARK: Failures with an unknown outcome
 
-    /// A step of a server: its reply, or `nil` for a connection that ends before it.
+    /// A server's reply, or `nil` for a connection that ends before it.
     private typealias Step = Reply?
 
-    /// Uploads five bytes to a server that takes these steps.
+    /// Uploads five bytes to a server with these replies.
     private func upload(_ steps: Step...) throws -> (
         requests: [String], urls: [String], result: Result<StoredObject, any Error>
     ) {
@@ -363,7 +364,7 @@ struct WebDAVReplyTests {
             return reply
         }
         storage.location = Self.location
-        // What the last one has learned does not count.
+        // A fresh provider, without the knowledge of the previous one.
         let provider = WebDAV(servers: servers)
         let result = Result {
             try provider.upload(
@@ -379,7 +380,7 @@ struct WebDAVReplyTests {
     private static let folderFound = resource("/dav/Sync%20Tests/", "<D:resourcetype><D:collection/></D:resourcetype>")
 
     @Test(
-        "A missing folder is made also where a PUT into it is answered with 500, as nginx does", arguments: [500, 503])
+        "A missing folder is created even if a PUT into it is answered with 500, as by nginx", arguments: [500, 503])
     func missingFolder(status: Int) throws {
         let (requests, _, result) = try upload(
             Reply(status, ""), Reply(404, ""), Reply(201, ""), Reply(201, ""), Self.bytes, Reply(201, ""), Self.file)
@@ -388,7 +389,7 @@ struct WebDAVReplyTests {
         #expect(requests == ["PUT", "PROPFIND", "MKCOL", "PUT", "GET", "MOVE", "PROPFIND"])
     }
 
-    @Test("What a failed PUT may have left is removed before the bytes are sent again, once it can be")
+    @Test("Possible remains of a failed PUT are deleted before the bytes are sent again, as soon as that is possible")
     func repeatedPut() throws {
         for failed in [nil, Reply(500, "")] {
             let (requests, urls, result) = try upload(
@@ -401,7 +402,7 @@ struct WebDAVReplyTests {
         }
     }
 
-    @Test("A copy that a server makes because it does not overwrite is removed, and with it what is at the right name")
+    @Test("If a server stores a copy instead of overwriting, the copy and the file at the target are deleted")
     func misplacedBytes() throws {
         let asked = Mutex("")
         let replies = Mutex(
@@ -432,13 +433,13 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "A move whose reply was lost has succeeded, whatever the server says to the next one; also the first one that we see",
+        "A move whose reply was lost has succeeded, whatever the next reply, even if that is the first one received",
         arguments: [400, 403, 404, 405, 409, 500, 502, 507])
     func lostMove(status: Int) throws {
         let passing = [400, 502].contains(status)
         for isSeen in [true, false] {
             var steps: [Step] = [Reply(201, ""), Self.bytes]
-            // The first look comes too early.
+            // The first check comes too early.
             if isSeen { steps += [nil, Reply(404, "")] }
             steps += [Reply(status, "")] + (passing ? [Reply(status, "")] : [])
             steps += [Self.file, Self.bytes, Reply(404, "")]
@@ -460,7 +461,7 @@ struct WebDAVReplyTests {
         }
     }
 
-    @Test("A move that a server refuses is refused, if the target is not there")
+    @Test("A move rejected by the server fails if the target is missing")
     func refusedMove() throws {
         let (requests, _, result) = try upload(Reply(201, ""), Self.bytes, Reply(403, ""), Reply(404, ""))
 
@@ -468,11 +469,11 @@ struct WebDAVReplyTests {
         #expect(requests == ["PUT", "GET", "MOVE", "PROPFIND"])
     }
 
-    // MARK: Chunks of Nextcloud
+    // MARK: Nextcloud's chunks
 
     private static let large = [UInt8](repeating: 7, count: (6 << 20) + 1)
 
-    /// Sends content in pieces, with replies that the test gives.
+    /// Sends content in pieces, with the test's replies.
     private func sendPieces(
         _ content: PieceContent, _ replies: Reply...
     ) throws -> (steps: [String], result: Result<StoredObject, any Error>) {
@@ -488,7 +489,7 @@ struct WebDAVReplyTests {
         return (steps, result)
     }
 
-    @Test("An upload that Nextcloud has forgotten starts over", arguments: [404, 409, 412])
+    @Test("An upload that Nextcloud has lost starts over", arguments: [404, 409, 412])
     func forgottenUpload(status: Int) throws {
         var record = PieceContent.Record()
         record.session = #"{"chunks":1,"tailBytes":0,"isProven":true}"#
@@ -503,7 +504,7 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "A file of chunks is looked for after any failure of its assembly, also the first",
+        "After any failure of its assembly, even the first, a file of chunks is looked up",
         arguments: [404, 409, 403, 500])
     func lostAssembly(status: Int) throws {
         var replies = [
@@ -534,7 +535,7 @@ struct WebDAVReplyTests {
         return hasher.finish().providerHash
     }
 
-    @Test("An upload that starts over removes the chunks of the former attempt")
+    @Test("An upload that starts over deletes the chunks of the former attempt")
     func startingOver() throws {
         let content = PieceContent(Self.large, for: .nextcloud, from: PieceContent.Record(), cut: 1_000)
         let folder = Self.resource("/dav/remote.php/dav/files/Alice/Sync%20Tests/", "<D:resourcetype/>")
@@ -545,7 +546,7 @@ struct WebDAVReplyTests {
         #expect(throws: CloudStorageError.contentFailed(PieceContent.Broken())) { _ = try result.get() }
         #expect(steps.map { $0.prefix { $0 != " " } } == ["PROPFIND", "MKCOL", "DELETE", "MKCOL", "PUT"])
         #expect(Set(steps[1...3].map { $0.drop { $0 != " " } }).count == 1)
-        // What has arrived lies beside the file that it becomes, not at its address.
+        // The received bytes are beside the final file, not at its address.
         #expect(steps.last?.hasSuffix(".uploading.tail") == true, "\(steps)")
         #expect(content.record.position == 1_000)
     }

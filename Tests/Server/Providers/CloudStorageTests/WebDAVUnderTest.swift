@@ -35,9 +35,9 @@ extension ProviderUnderTest {
     /// A server without identifiers, checksums and chunks.
     private static func webDAV(_ name: String, _ server: PlainServer) -> ProviderUnderTest {
         var kind = webDAV(name, server, host: server.host)
-        // Behind a proxy that ends TLS, these take the target of a move as a path only.
+        // Behind a proxy that ends TLS, these accept the target of a move only as a path.
         if [.wsgiDAV, .lighttpd, .nginx].contains(server.kind) { kind.storeCalls.first += 1 }
-        // It confirms a deletion in words of its own.
+        // copyparty confirms a deletion in its own words.
         if server.kind == .copyparty { kind.deleteCalls = 2 }
         return kind
     }
@@ -51,9 +51,9 @@ extension ProviderUnderTest {
         kind.hasIdentifiers = false
         kind.hasParts = false
         kind.reportsHash = false
-        // WsgiDAV decodes the target of a move before it takes the address apart.
+        // WsgiDAV decodes the target of a move before it parses the address.
         kind.forbiddenCharacters = ["%", "?"]
-        // The bytes, a proof that they are right, the move, and a look at the result.
+        // The bytes, a read that verifies them, the move, and a check of the result.
         kind.storeCalls = (first: 4, later: 3)
         return kind
     }
@@ -78,7 +78,7 @@ extension ProviderUnderTest {
     }
 }
 
-/// One server of `scripts/lib/storage-server`, where each person has a folder.
+/// One server of `scripts/lib/storage-server`, with a folder for each person.
 struct PlainServer: RealStorage {
     private static let user = "tester"
     private static let password = "secret-of-the-tests"
@@ -103,7 +103,7 @@ struct PlainServer: RealStorage {
                 """)
     }
 
-    /// Makes a folder in which everybody may write: Apache does not run as root, even if the tests do.
+    /// Creates a world-writable folder, because Apache does not run as root, even if the tests do.
     private static func makeFolder(_ folder: URL) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
@@ -116,7 +116,7 @@ struct PlainServer: RealStorage {
         return try StorageServerProcess.of(kind).files.appending(path: String(path.dropFirst()))
     }
 
-    /// Without Apache's own `.DAV`.
+    /// Excludes Apache's own `.DAV`.
     func files(of person: PresentedCredentials) throws -> [StoredFile] {
         let root = try folder(person)
         let paths = try FileManager.default.subpathsOfDirectory(atPath: root.path)
@@ -155,7 +155,7 @@ struct PlainServer: RealStorage {
     }
 }
 
-/// SeaweedFS, which keeps files in volumes of its own: they are seen by the interface of its filer.
+/// SeaweedFS, which keeps files in its own volumes; the interface of its filer shows them.
 struct SeaweedServer: RealStorage {
     static let host = "webdav-seaweed.sandbox.test"
     private static let lastPerson = Mutex(0)
@@ -164,7 +164,7 @@ struct SeaweedServer: RealStorage {
         struct Entry: Decodable {
             var path: String
             var sizeBytes: Int
-            /// As Go has it: the highest bit is that of folders.
+            /// The mode in Go's format, where the highest bit marks folders.
             var mode: UInt32
 
             enum CodingKeys: String, CodingKey {
@@ -246,7 +246,7 @@ struct SeaweedServer: RealStorage {
     }
 }
 
-/// Whoever renames a file on such a server makes another one: nothing to be tested is left.
+/// Renaming a file on such a server creates another file, so nothing remains to be tested.
 private struct NobodyElse: StorageOwner {
     func rename(_ objectID: String, to name: String, in storage: ContractStorage) {}
     func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) {}
@@ -267,7 +267,7 @@ private struct NextcloudOwner: StorageOwner {
         try call("MOVE", old, to: old.suffix(1), storage)
     }
 
-    /// What is in the bin is not among the files any more.
+    /// Items in the bin are no longer among the files.
     func trash(_ id: String, in storage: ContractStorage) throws { try delete(id, in: storage) }
 
     func delete(_ id: String, in storage: ContractStorage) throws {
@@ -276,7 +276,7 @@ private struct NextcloudOwner: StorageOwner {
 
     func folders(_ name: String, in storage: ContractStorage) throws -> [String] { [] }
 
-    /// Where the object is, from the person's root.
+    /// The object's path below the person's root.
     private func path(_ objectID: String, _ storage: ContractStorage) throws -> [String] {
         let files = try storage.account.sandbox.requestFiles(of: storage.account.account)
         let found = files.first { "id:" + ($0.id?.text ?? "") == objectID }

@@ -57,7 +57,7 @@ struct APNsTests {
         } catch { return error }
     }
 
-    @Test("A request is what Apple documents: HTTP/2, path, headers and payload")
+    @Test("A request has the form that Apple documents: HTTP/2, path, headers and payload")
     func request() throws {
         let request = try #require(try deliver(Reply(200)).requests.first)
         #expect(request.method == .post)
@@ -74,7 +74,7 @@ struct APNsTests {
     }
 
     @Test(
-        "A device token is an even number of hexadecimal digits",
+        "A device token has an even number of hexadecimal digits",
         arguments: [
             ("0a1B", true), (String(repeating: "0", count: 512), true), (String(repeating: "0", count: 514), false),
             ("", false), ("0a1", false), ("0g", false), (" 0", false), ("0a/b", false),
@@ -112,7 +112,7 @@ struct APNsTests {
     private static let expired = Reply(403, #"{"reason":"ExpiredProviderToken"}"#)
     private static let wrongClock = PushError.misconfigured(detail: "ExpiredProviderToken; is the clock right?")
 
-    @Test("A token older than 20 minutes that Apple reports as expired is replaced once, and the push sent again")
+    @Test("A token older than 20 minutes that Apple reports as expired is replaced once, and the push is sent again")
     func expired() throws {
         let service = try service()
         try deliver(Reply(200), by: service)
@@ -138,7 +138,7 @@ struct APNsTests {
     }
 
     @Test(
-        "Each answer means what Apple says",
+        "Each answer has the meaning that Apple documents",
         arguments: [
             (400, #"{"reason":"BadDeviceToken"}"#, PushError.doubtful(detail: "BadDeviceToken")),
             (410, #"{"reason":"Unregistered","timestamp":1799999999999}"#, .gone(since: 1_799_999_999)),
@@ -157,7 +157,7 @@ struct APNsTests {
         #expect(try failure(Reply(status, body)) == error)
     }
 
-    @Test("A device of unknown environment is tried in both, a known one in its own only")
+    @Test("A device with an unknown environment is tried in both; a device with a known one only there")
     func worlds() throws {
         let bad = Reply(400, #"{"reason":"BadDeviceToken"}"#)
         let (address, requests) = try deliver(bad, Reply(200), environment: nil)
@@ -168,7 +168,7 @@ struct APNsTests {
         #expect(try deliver(Reply(200), environment: .sandbox).requests[0].url.contains("api.sandbox.push.apple.com"))
     }
 
-    @Test("A bad token is one only if another device of its environment has accepted the same message")
+    @Test("A token counts as bad only if another device in its environment has accepted the same message")
     func doubt() throws {
         let bad = Reply(400, #"{"reason":"BadDeviceToken"}"#)
         let service = try service()
@@ -182,7 +182,7 @@ struct APNsTests {
         }
     }
 
-    @Test("A device is notified with the topic of its app, which is found once; another app's device is kept")
+    @Test("A device is notified with its app's topic, which is determined once; devices of other apps are kept")
     func topics() throws {
         let other = Reply(400, #"{"reason":"DeviceTokenNotForTopic"}"#)
         let (address, requests) = try deliver(other, Reply(200))
@@ -198,7 +198,7 @@ struct APNsTests {
         #expect(try failure(other, other, other, other, environment: nil) == wrong)
     }
 
-    @Test("A payload is never larger than 4,096 bytes, however much its text has to be escaped")
+    @Test("A payload never exceeds 4,096 bytes, however much of its text must be escaped")
     func payload() {
         for text in [String(repeating: "\u{1}", count: 3_900), String(repeating: "👨‍👩‍👧‍👦", count: 400)] {
             let payload = APNs.payload(text)
@@ -209,7 +209,7 @@ struct APNsTests {
         #expect(APNs.payload("short") == APNs.alert("short"))
     }
 
-    @Test("The same work has the same identifier, other work another")
+    @Test("The same work has the same identifier, and other work another")
     func identifiers() {
         let id = PushNotification(origin: "1", event: "1", text: "a", expiresAt: 0).id
         #expect(PushNotification(origin: "1", event: "2", text: "b", expiresAt: 1).id == id)

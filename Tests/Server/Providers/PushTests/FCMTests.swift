@@ -62,7 +62,7 @@ struct FCMTests {
         #expect(script.requests[1].headers[.authorization] == "Bearer ya29.c.one")
     }
 
-    @Test("A message has text, lifetime, and a tag by which a repetition replaces it; never more than 4,096 bytes")
+    @Test("A message has text, lifetime, and a tag with which a repetition replaces it, and never exceeds 4,096 bytes")
     func message() throws {
         let service = try service()
         let script = ScriptedTransport(replies: [Self.tokenReply, Reply(200), Reply(200)])
@@ -79,7 +79,7 @@ struct FCMTests {
         #expect(script.requests[2].bodyText.contains("…"))
     }
 
-    @Test("A refused access token is replaced once")
+    @Test("A rejected access token is replaced once")
     func refusedToken() throws {
         let script = ScriptedTransport(replies: [
             Self.tokenReply, Reply(401, #"{"error":{"code":401,"status":"UNAUTHENTICATED"}}"#),
@@ -94,7 +94,7 @@ struct FCMTests {
     }
 
     @Test(
-        "Each answer means what Google says",
+        "Each answer has the meaning that Google documents",
         arguments: [
             (404, fcm("UNREGISTERED"), PushError.gone(since: nil)),
             (403, fcm("SENDER_ID_MISMATCH"), .misconfigured(detail: "status 403 SENDER_ID_MISMATCH")),
@@ -112,7 +112,7 @@ struct FCMTests {
         #expect(throws: error) { try deliver(by: service, script) }
     }
 
-    @Test("An invalid argument is the device's token only if another device has accepted the same message")
+    @Test("An invalid argument blames the device's token only if another device has accepted the same message")
     func doubt() throws {
         let bad = Reply(400, Self.fcm("INVALID_ARGUMENT"))
         let service = try service()

@@ -18,7 +18,7 @@ struct PushTextTests {
         #expect(PushText.composed(sender: "Alice", group: "G", message: message) == nil)
     }
 
-    @Test("A text that is too long ends in an ellipsis, between two characters")
+    @Test("A text that is too long is cut between two characters, and ends in an ellipsis")
     func shortened() throws {
         let family = "👨‍👩‍👧‍👦"
         let text = try #require(

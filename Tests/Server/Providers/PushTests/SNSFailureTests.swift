@@ -8,7 +8,7 @@ struct SNSFailureTests {
         SNSFailure(status: status, code: code, message: message, retryAfter: .seconds(7))
     }
 
-    @Test("An already registered device is identified by one error only")
+    @Test("Only one error means that a device is already registered")
     func existingEndpoint() {
         let message =
             "Invalid parameter: Token Reason: Endpoint arn:aws:sns:us-west-2:1:endpoint/APNS/app/1 already exists with "
@@ -20,7 +20,7 @@ struct SNSFailureTests {
         #expect(failure("InvalidParameter", "Invalid parameter: Token").existingEndpointARN == nil)
     }
 
-    @Test("Codes are classified as documented by Amazon; others by status")
+    @Test("Codes are classified as Amazon documents, and other errors by status")
     func codes() {
         for code in ["EndpointDisabled", "NotFound", "NotFoundException"] {
             #expect(failure(code).pushError == .gone(since: nil))

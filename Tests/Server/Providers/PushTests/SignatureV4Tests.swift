@@ -5,7 +5,7 @@ import Testing
 
 @testable import Providers
 
-/// Amazon's published test suite for Signature Version 4, and the worked example of its documentation.
+/// Amazon's published test suite for Signature Version 4, and the worked example from its documentation.
 @Suite("Signature Version 4")
 struct SignatureV4Tests {
     private static func signature(service: String) -> SignatureV4 {
@@ -42,7 +42,7 @@ struct SignatureV4Tests {
             signature: "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"),
     ]
 
-    @Test("The published vectors give the published signatures", arguments: vectors)
+    @Test("The published vectors yield the published signatures", arguments: vectors)
     func published(vector: Vector) {
         var headers = [(name: "Host", value: "example.amazonaws.com"), (name: "X-Amz-Date", value: Self.time)]
         if let type = vector.contentType { headers.append((name: "Content-Type", value: type)) }
@@ -58,7 +58,7 @@ struct SignatureV4Tests {
                 + "SignedHeaders=\(names), Signature=\(vector.signature)")
     }
 
-    @Test("Blanks around a header's value and doubled ones within it do not count: get-header-value-trim")
+    @Test("Blanks around a header's value and repeated blanks within it are ignored: get-header-value-trim")
     func blanks() {
         let authorization = Self.signature(service: "service").authorization(
             method: "GET", path: "/",
@@ -70,7 +70,7 @@ struct SignatureV4Tests {
         #expect(authorization.hasSuffix("acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736"))
     }
 
-    @Test("The documentation's example gives its key and its signature")
+    @Test("The documentation's example yields its key and its signature")
     func documented() {
         let signature = Self.signature(service: "iam")
         #expect(
@@ -91,7 +91,7 @@ struct SignatureV4Tests {
         )
     }
 
-    /// What botocore 1.43.11 signs (`botocore.auth.S3SigV4Auth`) at that time with that key for `eu-central-1`.
+    /// The signature of botocore 1.43.11 (`botocore.auth.S3SigV4Auth`) at that time with that key for `eu-central-1`.
     @Test(
         "Requests to S3 are signed as botocore signs them",
         arguments: [

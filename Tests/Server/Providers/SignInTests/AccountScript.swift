@@ -5,12 +5,12 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-/// An account provider that answers by path, and a client that asks it without waiting between attempts.
+/// An account provider that answers by path, and a client that retries without waiting.
 struct AccountScript {
     let transport: ScriptedTransport
     let pauses = PauseRecord()
 
-    /// - Parameter replies: by the path's end, such as `tokeninfo`; any other path gets a 404 without a body.
+    /// - Parameter replies: by the end of the path, such as `tokeninfo`; any other path gets a 404 without a body.
     init(_ replies: [String: Reply]) {
         transport = ScriptedTransport { request in
             let path = request.url.prefix { $0 != "?" }
@@ -18,12 +18,12 @@ struct AccountScript {
         }
     }
 
-    /// Answers by the address without its query.
+    /// Answers according to the address without its query.
     init(answering reply: @escaping @Sendable (String) -> Reply) {
         transport = ScriptedTransport { request in reply(String(request.url.prefix { $0 != "?" })) }
     }
 
-    /// Answers in order, whatever is asked.
+    /// Answers in order, whatever the requests.
     init(inOrder replies: [Reply]) { transport = ScriptedTransport(replies: replies) }
 
     /// Fails every request.
@@ -35,7 +35,7 @@ struct AccountScript {
         AccountClient(transport: transport.transport, deadline: .after(time), backoff: pauses.backoff())
     }
 
-    /// The paths that were asked, without queries; each at a host of the service that the request names.
+    /// The requested paths, without queries; each must be at a host of the service that the request names.
     var paths: [String] {
         for request in transport.requests {
             let host = HTTPSAddress(request.url)?.host ?? ""
@@ -52,6 +52,6 @@ extension PresentedCredentials {
 }
 
 extension Reply {
-    /// What a WebDAV server says to a wrong password.
+    /// A WebDAV server's reply to a wrong password.
     static let refusedPassword = Reply(401, "", headers: [.wwwAuthenticate: "Basic realm=\"files\""])
 }

@@ -55,7 +55,7 @@ struct AppleAccountTests {
         try account.verify(presented(token, details: details), through: script().client)
     }
 
-    @Test("An identity token identifies the person, its lifetime and itself")
+    @Test("An identity token yields the user, its lifetime and its own identity")
     func verified() throws {
         let token = try token()
         let script = try script()
@@ -76,7 +76,7 @@ struct AppleAccountTests {
         #expect(account.credentials(from: presented(token)).accessToken == nil)
     }
 
-    @Test("An expired token is a separate result, not a rejection: its bearer may be known")
+    @Test("An expired token is a separate result, not a rejection, because its bearer may be known")
     func expired() throws {
         let profile = try verify(token(["iat": 1_700_000_000, "exp": 1_700_000_600]))
 
@@ -98,7 +98,7 @@ struct AppleAccountTests {
         for text in wrong {
             #expect(throws: AccountError.rejected, "\(text)") { try verify(text) }
         }
-        // A notice is signed with the same keys, and is no identity token.
+        // A notice is signed with the same keys, but is not an identity token.
         let notice = try token(["jti": "n1", "events": #"{"type":"email-enabled","sub":"001.abc.2"}"#, "exp": NSNull()])
         #expect(throws: AccountError.rejected) { try verify(notice) }
     }
@@ -114,7 +114,7 @@ struct AppleAccountTests {
     }
 
     @Test(
-        "The name comes from what the phone passes on, and may be missing",
+        "The name comes from the phone, and may be missing",
         arguments: [
             (#"{"fullName": "Ann Apple", "firstName": "X"}"#, "Ann Apple"),
             (#"{"firstName": "Ann", "lastName": "Apple", "email": "a@example.com"}"#, "Ann Apple"),
@@ -197,7 +197,7 @@ struct AppleAccountTests {
         #expect(forms.count == 3)
         #expect(forms.allSatisfy { $0.contains("client_id=com.example.web") })
         #expect(forms[0].contains("redirect_uri=https%3A%2F%2Fapp.example.com%2Fapple"))
-        // A sign-in on the phone leaves the refresh token what it is.
+        // A sign-in on the phone does not change the owner of the refresh token.
         let phone = account.credentials(from: presented(try self.token()))
         #expect(kept.updated(with: phone).identity?.clientID == "com.example.web")
     }
@@ -211,7 +211,7 @@ struct AppleAccountTests {
         #expect(throws: AccountError.rejected) { try exchange(foreign) }
     }
 
-    @Test("Errors of ours or of Apple's are not the user's")
+    @Test("Errors of the server or of Apple are not blamed on the user")
     func othersMistakes() throws {
         #expect(throws: AccountError.misconfigured(detail: "Apple's token endpoint replied invalid_client")) {
             try exchange(Reply(400, #"{"error":"invalid_client"}"#))
@@ -229,7 +229,7 @@ struct AppleAccountTests {
         }
     }
 
-    // MARK: The daily question
+    // MARK: The daily confirmation
 
     @Test("Without a refresh token no request is sent [40]")
     func nothingToAsk() {
@@ -254,7 +254,7 @@ struct AppleAccountTests {
         #expect(confirmed.refreshToken == "r1" && confirmed.codeHash == "h")
         #expect(confirmed.identity == IdentityRecord(tokenHashes: ["t"], confirmedAt: 1_800_086_400))
         #expect(!account.isConfirmationDue(confirmed))
-        // Imported from a server that noted no time: due at once.
+        // Imported from a server that recorded no time, so due at once.
         #expect(account.isConfirmationDue(StoredCredentials(refreshToken: "r1")))
     }
 
@@ -299,7 +299,7 @@ struct AppleAccountTests {
         return try account.notice(in: token, through: script().client)
     }
 
-    @Test("Withdrawal and deletion remove the user, with the event as a string or an object")
+    @Test("Withdrawal and deletion remove the user, whether the event is a string or an object")
     func notices() throws {
         for type in ["consent-revoked", "account-delete", "account-deleted"] {
             let object = ["type": type, "sub": "001.abc.2"]

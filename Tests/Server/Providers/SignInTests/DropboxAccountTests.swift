@@ -64,7 +64,7 @@ struct DropboxAccountTests {
     }
 
     @Test(
-        "A token that Dropbox refuses is no sign-in, whatever the reason [22]",
+        "A token that Dropbox rejects is not a sign-in, whatever the reason [22]",
         arguments: [
             (401, #"{"error_summary": "expired_access_token/", "error": {".tag": "expired_access_token"}}"#),
             (401, #"{"error_summary": "invalid_access_token/..", "error": {".tag": "invalid_access_token"}}"#),
@@ -79,7 +79,7 @@ struct DropboxAccountTests {
         }
     }
 
-    @Test("Failures and invalid replies of Dropbox reject nobody", arguments: [(503, ""), (200, "<html>")])
+    @Test("Failures and invalid replies of Dropbox reject no user", arguments: [(503, ""), (200, "<html>")])
     func down(status: Int, body: String) {
         let script = AccountScript(["get_current_account": Reply(status, body)])
 
@@ -148,7 +148,7 @@ struct DropboxAccountTests {
         }
     }
 
-    @Test("Without the permission to keep files there are no tokens", arguments: ["account_info.read", ""])
+    @Test("Without permission to store files no tokens are issued", arguments: ["account_info.read", ""])
     func scopeMissing(scope: String) {
         let script = AccountScript(["token": Self.tokens(scope: scope)])
 
@@ -157,7 +157,7 @@ struct DropboxAccountTests {
         }
     }
 
-    @Test("A used code is the user's error, a wrong secret the operator's")
+    @Test("A used code is the user's error, and a wrong secret the operator's")
     func refusedExchange() {
         let used = AccountScript(["token": Reply(400, #"{"error": "invalid_grant", "error_description": "used"}"#)])
         #expect(throws: AccountError.codeRejected) {
@@ -193,7 +193,7 @@ struct DropboxAccountTests {
         #expect(fresh.refreshToken == "rotated")
     }
 
-    @Test("Only an explicit rejection by Dropbox, or the lack of a refresh token, is a revoked grant")
+    @Test("Only an explicit rejection by Dropbox, or a missing refresh token, is a revoked grant")
     func revoked() {
         let gone = AccountScript(["token": Reply(400, #"{"error": "invalid_grant"}"#)])
         let stored = StoredCredentials(accessToken: "sl.old", refreshToken: "refresh")

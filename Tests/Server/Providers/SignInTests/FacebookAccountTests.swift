@@ -71,18 +71,18 @@ struct FacebookAccountTests {
         }
     }
 
-    @Test("A token whose user differs from that of the inspection is rejected")
+    @Test("A token is rejected if its user differs from that of the inspection")
     func otherUser() {
         #expect(throws: AccountError.rejected) { try verify(Self.inspection(userID: "43")) }
     }
 
     @Test(
-        "Facebook's word about the person's token counts", arguments: [(400, 190), (401, 190), (400, 102), (403, 10)])
+        "Facebook's rejection of a user's token counts", arguments: [(400, 190), (401, 190), (400, 102), (403, 10)])
     func refusedAtMe(status: Int, code: Int) {
         #expect(throws: AccountError.rejected) { try verify(Self.inspection(), Self.error(status, code: code)) }
     }
 
-    @Test("A token of another app, which Facebook does not inspect, is a rejection of the caller only")
+    @Test("A token of another app, which Facebook does not inspect, is rejected for its bearer only")
     func otherApp() {
         #expect(throws: AccountError.rejected) { try verify(Self.error(400, code: 100)) }
     }
@@ -95,7 +95,7 @@ struct FacebookAccountTests {
     }
 
     @Test(
-        "Throttling and temporary failures reject nobody, whatever the status", arguments: [1, 2, 4, 17, 32, 613],
+        "Throttling and temporary failures reject no user, whatever the status", arguments: [1, 2, 4, 17, 32, 613],
         [400, 403])
     func trouble(code: Int, status: Int) {
         let expected = AccountError.notAsked(retryAfter: Pauses.usual, detail: "Facebook error \(code)")
@@ -103,7 +103,7 @@ struct FacebookAccountTests {
         #expect(throws: expected) { try verify(Self.inspection(), Self.error(status, code: code)) }
     }
 
-    @Test("A reply that is not Facebook's JSON rejects nobody", arguments: [400, 404, 500, 503])
+    @Test("A reply that is not Facebook's JSON rejects no user", arguments: [400, 404, 500, 503])
     func garbage(status: Int) {
         let expected =
             status >= 500

@@ -14,7 +14,7 @@ struct FacebookLimitedLoginTests {
 
     init() throws { issuer = try IssuerKey.shared.get() }
 
-    /// The answer to whoever asks for the keys; anything else is asked in vain.
+    /// The reply to requests for the keys; other requests get none.
     private var script: AccountScript {
         get throws {
             let keys = try IssuerKey.published([issuer])
@@ -22,7 +22,7 @@ struct FacebookLimitedLoginTests {
         }
     }
 
-    /// A token with some claims replaced, or left out if they are `nil`.
+    /// A token with some claims replaced, or omitted if they are `nil`.
     private func presented(_ changes: [String: Any?] = [:]) throws -> PresentedCredentials {
         let now = Int(Date().timeIntervalSince1970)
         var claims: [String: Any] = [
@@ -34,7 +34,7 @@ struct FacebookLimitedLoginTests {
     }
 
     @Test(
-        "A token for our app tells who the person is, and no other address is asked",
+        "A token for our app identifies the user, and no other address is contacted",
         arguments: ["https://www.facebook.com", "https://limited.facebook.com"])
     func good(issuer: String) throws {
         let script = try script
@@ -46,7 +46,7 @@ struct FacebookLimitedLoginTests {
         #expect(script.paths == [Self.keysURL])
     }
 
-    @Test("A person whose name is absent, or not a string, has none")
+    @Test("A name that is missing or not a string is omitted")
     func nameless() throws {
         for name in [nil, 7] as [Any?] {
             #expect(try account.verify(try presented(["name": name]), through: try script.client).displayName == "")
@@ -70,7 +70,7 @@ struct FacebookLimitedLoginTests {
         }
     }
 
-    @Test("If keys cannot be fetched, nobody is rejected")
+    @Test("If keys cannot be fetched, no user is rejected")
     func keysAway() throws {
         let away = AccountScript(answering: { _ in Reply(503) })
         #expect(throws: AccountError.notAsked(retryAfter: Pauses.usual, detail: "status 503")) {

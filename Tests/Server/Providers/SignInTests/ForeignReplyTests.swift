@@ -6,20 +6,20 @@ import Testing
 
 @testable import Providers
 
-/// Pages of proxies and portals, throttling and temporary failures at a sign-in. Apps sign their people out at a 401, so none
-/// of these may be taken for the provider's judgement of a token.
-@Suite("Replies that are not the provider's word about a token")
+/// Pages of proxies and portals, throttling and temporary failures during a sign-in. Apps sign users out at a 401, so
+/// none of these may be taken for the provider's judgement of a token.
+@Suite("Replies that do not judge a token")
 struct ForeignReplyTests {
-    /// Where a company's sign-in asks about a token.
+    /// The route on which a company's sign-in checks a token.
     private struct Company {
         var name: String
-        /// The end of the path, or of the query if it says what is asked.
+        /// The end of the path, or of the query if the query identifies the request.
         var route: String
-        /// What its other routes reply.
+        /// The replies of its other routes.
         var others: [String: Reply]
         var account: any AccountProvider
         var presented: PresentedCredentials
-        /// The company's own replies that say nothing about the token.
+        /// The company's own replies that do not judge the token.
         var own: [Reply]
     }
 
@@ -72,7 +72,7 @@ struct ForeignReplyTests {
         ]
     }
 
-    /// What each company's storage makes of a reply.
+    /// The verdict of each company's storage on a reply.
     private static let storages: [(name: String, verdict: @Sendable (Reply) -> ReplyVerdict)] = [
         ("Google Drive", { DriveVerdict.classify($0, accepting: []) }),
         ("Dropbox", { DropboxVerdict.classify($0) }),
@@ -88,7 +88,7 @@ struct ForeignReplyTests {
         accountDetails: """
             {"address": "https://s3.example.com", "region": "eu-1", "bucket": "photos", "accessKeyID": "AK"}
             """)
-    /// Full storage, whatever is wrong with rights, buckets, regions and accounts, throttling, and clocks that differ.
+    /// Full storage, faults of rights, buckets, regions and accounts, throttling, and clock differences.
     private static let s3 =
         [
             ("XMinioStorageFull", 507), ("QuotaExceeded", 403), ("AccessDenied", 403), ("AllAccessDisabled", 403),
@@ -113,7 +113,7 @@ struct ForeignReplyTests {
             Reply(400, #"{"error":{"message":"m","type":"OAuthException","code":\#($0)}}"#)
         } + [Reply(401, #"{"error":{"message":"m","type":"OAuthException","code":190,"is_transient":true}}"#)]
 
-    /// Maintenance, throttling of wrong passwords, locks, full storage, terms not accepted, and folders of others.
+    /// Maintenance, throttling of wrong passwords, locks, full storage, terms not accepted, and other users' folders.
     private static let webDAV =
         [
             (503, "Maintenance"), (429, "TooManyRequests"), (423, "Locked"), (507, "InsufficientStorage"),
@@ -129,7 +129,7 @@ struct ForeignReplyTests {
         #"{"message":"no Route matched with those values"}"#, "[]",
     ]
 
-    @Test("Such a reply signs nobody out")
+    @Test("Such a reply signs no user out")
     func foreign() throws {
         let pages = [400, 401, 403, 404, 407, 429, 500, 503].flatMap { status in
             Self.pages.map { Reply(status, $0) }
@@ -144,7 +144,7 @@ struct ForeignReplyTests {
         #expect(count > 300)
     }
 
-    @Test("Such a reply of a storage revokes nothing")
+    @Test("Such a reply from a storage revokes nothing")
     func foreignAtStorage() {
         let pages = [400, 401, 403, 404, 407, 429, 500, 503].flatMap { status in
             Self.pages.map { Reply(status, $0) }
@@ -160,7 +160,7 @@ struct ForeignReplyTests {
         }
     }
 
-    @Test("A certificate that does not verify signs nobody out, nor does silence")
+    @Test("Neither an invalid certificate nor silence signs a user out")
     func noReply() throws {
         for company in try Self.companies() {
             for failure in [
@@ -177,11 +177,11 @@ struct ForeignReplyTests {
         }
     }
 
-    /// Whether apps sign their people out.
+    /// Whether apps sign users out.
     private static func isJudgement(_ error: AccountError) -> Bool {
         switch error {
         case .unavailable, .notAsked, .misconfigured, .timedOut: false
-        // Of somebody who has a user, the request makes an outage of the first (``RequestContext/verify(_:by:)``).
+        // For an existing user, the request treats the first of these as an outage (``RequestContext/verify(_:by:)``).
         case .malformedDetails, .rightMissing, .storageUnusable: false
         default: true
         }
@@ -197,14 +197,14 @@ struct ForeignReplyTests {
             transport: script.transport, deadline: .after(.seconds(40)), backoff: PauseRecord().backoff())
         do throws(AccountError) {
             _ = try company.account.verify(company.presented, through: client)
-            // What is full belongs to whoever may write there.
+            // A full storage proves that the user may write there.
             #expect(reply.status == 507 || text.contains("QuotaExceeded"), "accepted after \(text)")
         } catch {
             #expect(!Self.isJudgement(error), "\(error) after \(text)")
         }
     }
 
-    /// A bucket that answers by what is asked.
+    /// A bucket that answers according to the request.
     private static func bucket(_ replies: [String: Reply]) -> ScriptedTransport {
         ScriptedTransport { request in
             let asked = request.url.contains("list-type") ? "list" : request.url.contains("uploads") ? "uploads" : ""

@@ -24,7 +24,7 @@ struct GoogleTokenTests {
         return try Self.account.exchange(code: "4/code+=&", of: Self.profile, through: script.client)
     }
 
-    @Test("A code becomes tokens, with the code's hash")
+    @Test("A code is exchanged for tokens, with the code's hash")
     func exchanged() throws {
         let script = AccountScript(["token": Self.tokens(), "userinfo": GoogleVerificationTests.user])
 
@@ -53,7 +53,7 @@ struct GoogleTokenTests {
     }
 
     @Test(
-        "Without the permission to keep files there are no tokens",
+        "Without permission to store files no tokens are issued",
         arguments: [
             "openid", "", "https://www.googleapis.com/auth/drive.readonly", "xhttps://www.googleapis.com/auth/drive",
         ])
@@ -61,7 +61,7 @@ struct GoogleTokenTests {
         #expect(throws: AccountError.scopeMissing) { try exchange(Self.tokens(scope: scope)) }
     }
 
-    @Test("The scope of the whole drive is sufficient, and so is an absent scope member")
+    @Test("The scope of the whole drive is sufficient, and so is a missing scope member")
     func scopes() throws {
         #expect(try exchange(Self.tokens(scope: "https://www.googleapis.com/auth/drive openid")) != nil)
         #expect(try exchange(Self.tokens(scope: nil)) != nil)
@@ -74,7 +74,7 @@ struct GoogleTokenTests {
         }
     }
 
-    @Test("What fails after the exchange does not say that the code may be sent again", arguments: [true, false])
+    @Test("An error after the exchange does not allow the code to be sent again", arguments: [true, false])
     func failureAfterUse(isRefused: Bool) {
         let script = ScriptedTransport { request throws(TransportError) in
             guard request.url.contains("userinfo") else { return Self.tokens() }
@@ -92,7 +92,7 @@ struct GoogleTokenTests {
         }
     }
 
-    @Test("A used or expired code is refused")
+    @Test("A used or expired code is rejected")
     func usedCode() {
         #expect(throws: AccountError.codeRejected) {
             try exchange(Reply(400, #"{"error": "invalid_grant", "error_description": "Bad Request"}"#))
@@ -110,7 +110,7 @@ struct GoogleTokenTests {
     }
 
     @Test(
-        "What the token endpoint says decides whose fault it is",
+        "The token endpoint's error decides who is to blame",
         arguments: [
             (400, "invalid_grant", AccountError.revoked),
             (400, "invalid_request", .misconfigured(detail: "Google's token endpoint replied invalid_request")),
@@ -138,7 +138,7 @@ struct GoogleTokenTests {
         }
     }
 
-    @Test("A refreshed access token leaves the rest unchanged [21]")
+    @Test("A refreshed access token leaves everything else unchanged [21]")
     func refreshed() throws {
         let stored = StoredCredentials(accessToken: "ya29.old", refreshToken: "1//refresh+", codeHash: "abc")
         let script = AccountScript(["token": Self.tokens(refreshToken: nil)])
@@ -152,7 +152,7 @@ struct GoogleTokenTests {
         #expect(script.transport.calls == [ProviderCall(.google, .refresh)])
     }
 
-    @Test("Without a refresh token no request is sent, and the person must sign in again")
+    @Test("Without a refresh token no request is sent, and the user must sign in again")
     func nothingToRefresh() {
         let script = AccountScript(["token": Self.tokens()])
 

@@ -48,7 +48,7 @@ struct GoogleVerificationTests {
     }
 
     @Test(
-        "Tokens of clients that are ours are taken: the server's, of the same project, listed ones",
+        "Tokens of our own clients are accepted: the server's, those of the same project, and listed ones",
         arguments: [
             "1234567890-server.apps.googleusercontent.com", "1234567890-android.apps.googleusercontent.com",
             "777-partner.apps.googleusercontent.com",
@@ -59,7 +59,7 @@ struct GoogleVerificationTests {
     }
 
     @Test(
-        "Tokens of foreign apps are refused, and their user is not even asked for",
+        "Tokens of other apps are rejected without a request for their user",
         arguments: [
             "999-evil.apps.googleusercontent.com", "123456789-evil.apps.googleusercontent.com",
             "12345678901-evil.apps.googleusercontent.com", "1234567890.apps.googleusercontent.com",
@@ -73,7 +73,7 @@ struct GoogleVerificationTests {
         #expect(throws: AccountError.rejected) { try verify(Self.tokenInfo(aud: "elsewhere", azp: audience)) }
     }
 
-    @Test("A client id without a project matches nothing but itself")
+    @Test("A client id without a project matches only itself")
     func oddClientID() {
         let account = GoogleAccount(clientID: "-server.example", clientSecret: "", otherClientIDs: [])
         let script = AccountScript(["tokeninfo": Self.tokenInfo(aud: "-evil.example"), "userinfo": Self.user])
@@ -81,7 +81,7 @@ struct GoogleVerificationTests {
         #expect(throws: AccountError.rejected) { try account.verify(.google, through: script.client) }
     }
 
-    @Test("A token about which two replies disagree is rejected")
+    @Test("A token is rejected if two replies about it disagree")
     func otherSubject() {
         #expect(throws: AccountError.rejected) { try verify(Self.tokenInfo(sub: "2000")) }
     }
@@ -102,7 +102,7 @@ struct GoogleVerificationTests {
     }
 
     @Test(
-        "A provider in trouble, or one that throttles us, refuses nobody",
+        "A failing or throttling provider rejects no user",
         arguments: [429, 500, 502, 503, 504])
     func trouble(status: Int) throws {
         let isTransient = status == 429 || status >= 500
@@ -143,7 +143,7 @@ struct GoogleVerificationTests {
     }
 
     @Test(
-        "What happens on the way is told apart",
+        "Failures in transit are distinguished",
         arguments: [
             (TransportError.notSent, AccountError.notAsked(retryAfter: Pauses.usual, detail: "no connection")),
             (.interrupted, .notAsked(retryAfter: Pauses.usual, detail: "connection lost")), (.timedOut, .timedOut),

@@ -54,7 +54,7 @@ struct IDTokenPolicyTests {
         #expect(throws: AccountError.rejected) { try claims(["exp": "1800000600"]) }
     }
 
-    @Test("Expiry is a separate result, with 60 seconds of leeway")
+    @Test("An expired token is a separate result, with 60 seconds of leeway")
     func expiry() throws {
         let end = try claims(["exp": 1_800_000_000])
         #expect(!policy.isExpired(end, at: now.addingTimeInterval(59)))

@@ -4,12 +4,12 @@ import HTTPTypes
 import OpenSSLCrypto
 import TestSupport
 
-/// An issuer of tokens with one key, made without the code under test.
+/// A token issuer with one key, created without the code under test.
 struct IssuerKey: Sendable {
     let name: String
     let key: PrivateKey
 
-    /// Making keys takes long, so that most tests share this one.
+    /// Most tests share this issuer, because generating a key takes long.
     static let shared = Result { try IssuerKey("K1") }
 
     init(_ name: String, _ kind: SignatureKind = .rs256) throws {
@@ -26,7 +26,7 @@ struct IssuerKey: Sendable {
         return try text + "." + key.signature(over: Array(text.utf8)).base64URL
     }
 
-    /// The issuer's reply to whoever asks for its keys.
+    /// The issuer's reply to requests for its keys.
     static func published(_ keys: [IssuerKey], cacheControl: String? = nil) throws -> Reply {
         let list = try keys.map { issuer in
             Dictionary(uniqueKeysWithValues: try issuer.key.publicKey.webKeyMembers.map { ($0.name, $0.value) })

@@ -4,7 +4,7 @@ import OpenSSLCrypto
 import Providers
 import TestSupport
 
-/// An issuer of id tokens, right ones and wrong ones.
+/// An issuer of valid and invalid id tokens.
 struct MicrosoftTokenMaker {
     static let clientID = "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"
     static let personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
@@ -24,7 +24,7 @@ struct MicrosoftTokenMaker {
         return Reply(200, "{\"keys\": [{\"kid\": \"K1\", \"use\": \"sig\", \(members)}]}")
     }
 
-    /// The claims of a good token.
+    /// The claims of a valid token.
     static func claims(oid: String = "00000000-0000-0000-8f3a-0d1c2b4e5f60") -> [String: Any] {
         let now = Int(Date().timeIntervalSince1970)
         return [
@@ -33,7 +33,7 @@ struct MicrosoftTokenMaker {
         ]
     }
 
-    /// A token with some claims replaced, or left out if they are `nil`.
+    /// A token with some claims replaced, or omitted if they are `nil`.
     func token(
         _ changes: [String: Any?] = [:], header: [String: String] = ["alg": "RS256", "typ": "JWT", "kid": "K1"],
         signedBy signer: PrivateKey? = nil

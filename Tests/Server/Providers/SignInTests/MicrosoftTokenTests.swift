@@ -47,7 +47,7 @@ struct MicrosoftTokenTests {
                 + "&requested_token_use=on_behalf_of")
     }
 
-    @Test("Where id tokens are not exchanged, an access token for our own API is, and needs a scope to be one")
+    @Test("If id tokens are not exchanged, an access token for our own API is, and only with a scope")
     func accessTokenForOurAPI() throws {
         let account = MicrosoftAccount(
             clientID: MicrosoftTokenMaker.clientID, clientSecret: "s", allowsIDTokens: false)
@@ -65,10 +65,10 @@ struct MicrosoftTokenTests {
             try exchange(maker.token(["scp": "access_as_user", "aud": "another"]))
         }
         let (kept, operations) = try exchange(maker.token(["scp": "access_as_user"]))
-        #expect(kept?.refreshToken == "M.C5.new" && operations == [.token], "the keys are known by then")
+        #expect(kept?.refreshToken == "M.C5.new" && operations == [.token], "the keys are already known")
     }
 
-    @Test("Without the permission to keep files there are no tokens")
+    @Test("Without permission to store files no tokens are issued")
     func scopeMissing() {
         for reply in [
             Self.tokens(scope: "https://graph.microsoft.com/User.Read"), Self.refusal(400, "invalid_grant", 65001),
@@ -80,7 +80,7 @@ struct MicrosoftTokenTests {
         }
     }
 
-    @Test("Scopes that nobody has do not say that the permission is missing")
+    @Test("Unknown scopes do not mean that the permission is missing")
     func implausibleScope() {
         for scope in [String(repeating: "A", count: 1_000_000), String(repeating: "a b ", count: 10_000)] {
             let script = AccountScript(["token": Self.tokens(scope: scope)])
@@ -94,7 +94,7 @@ struct MicrosoftTokenTests {
     }
 
     @Test(
-        "What the token endpoint says decides whose fault it is",
+        "The token endpoint's error decides who is to blame",
         arguments: [
             (400, "invalid_grant", 70000, AccountError.revoked), (400, "invalid_grant", 70008, .revoked),
             (400, "invalid_grant", 700_082, .revoked), (400, "invalid_grant", 700_084, .revoked),
@@ -159,7 +159,7 @@ struct MicrosoftTokenTests {
         #expect(kept == StoredCredentials(accessToken: "EwB.server"))
     }
 
-    @Test("Without a refresh token no request is sent, and the person must sign in again")
+    @Test("Without a refresh token no request is sent, and the user must sign in again")
     func nothingToRefresh() {
         let script = AccountScript(["token": Self.tokens()])
 
@@ -170,7 +170,7 @@ struct MicrosoftTokenTests {
     }
 
     @Test(
-        "Only Graph's word that there is no OneDrive is final, and the log says which it is",
+        "Only Graph's statement that no OneDrive exists is final, and the log names the cause",
         arguments: [
             (404, "ResourceNotFound", "User's mysite not found.", "never set up (mysite not found)"),
             (404, "UnknownError", "Unable to retrieve user's mysite URL.", "never set up (mysite not found)"),

@@ -25,7 +25,7 @@ struct MicrosoftVerificationTests {
         return try account.verify(presented, through: try AccountScript.microsoft(replies).client)
     }
 
-    @Test("Both tokens of a person who signed in to our app are accepted [33]")
+    @Test("Both tokens of a user who signed in to our app are accepted [33]")
     func good() throws {
         let script = try AccountScript.microsoft()
         let presented = PresentedCredentials(
@@ -56,7 +56,7 @@ struct MicrosoftVerificationTests {
         #expect(profile.providerUserID == id.uppercased() && profile.displayName == "")
     }
 
-    /// What is wrong with a token whose signature is right.
+    /// Faults of tokens with a valid signature.
     static let wrongTokens: [(String, [String: (any Sendable)?])] = {
         let now = Int(Date().timeIntervalSince1970)
         return [
@@ -125,7 +125,7 @@ struct MicrosoftVerificationTests {
         }
     }
 
-    @Test("Failures of Graph or of the key endpoint reject nobody", arguments: ["me", "keys"], [429, 500, 503])
+    @Test("Failures of Graph or of the key endpoint reject no user", arguments: ["me", "keys"], [429, 500, 503])
     func unavailable(path: String, status: Int) throws {
         let token = try maker.token()
         #expect(

@@ -2,7 +2,7 @@ import HTTPTransport
 import Providers
 import Testing
 
-@Suite("Servers that people may name")
+@Suite("Servers that users may name")
 struct NamedServersTests {
     private func destination(
         _ text: String, listed: [String] = [], anyPublic: Bool = false
@@ -12,12 +12,12 @@ struct NamedServersTests {
         return servers.destination(of: try #require(ServerAddress(text)))
     }
 
-    @Test("Without a setting nobody may name any", arguments: ["https://cloud.example.com/", "http://127.0.0.1:9000/"])
+    @Test("By default users may name no server", arguments: ["https://cloud.example.com/", "http://127.0.0.1:9000/"])
     func none(text: String) throws {
         #expect(try destination(text) == nil)
     }
 
-    @Test("What the operator lists is trusted, with its port and without TLS; nothing beside it is")
+    @Test("Listed servers are trusted, with their port and without TLS, and no others")
     func listed() throws {
         let listed = ["http://127.0.0.1:9000", "https://cloud.example.com/dav"]
 
@@ -29,7 +29,7 @@ struct NamedServersTests {
         #expect(try destination("https://cloud.example.com:8443/dav/", listed: listed) == nil)
     }
 
-    @Test("Where any public server may be named, it needs a name, TLS and the port of https")
+    @Test("If any public server may be named, it needs a name, TLS and the https port")
     func anyPublic() throws {
         #expect(try destination("https://cloud.example.com/dav/", anyPublic: true) == .named)
         for text in [

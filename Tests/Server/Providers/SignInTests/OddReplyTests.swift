@@ -8,7 +8,7 @@ import Testing
 
 @testable import Providers
 
-/// Tokens and replies whose values nobody should send: whatever is in them, a sign-in ends with a profile or an error.
+/// Implausible tokens and replies: whatever their values, a sign-in ends with a profile or an error.
 @Suite("Implausible tokens and replies of sign-in services")
 struct OddReplyTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
@@ -16,7 +16,7 @@ struct OddReplyTests {
         "0", "-1", "1e21", "-1e19", "1e300", "9223372036854775807", "-9223372036854775808", "0.5",
     ]
 
-    @Test("Times in identity tokens: beyond all clocks", arguments: numbers, ["exp", "iat", "nbf"])
+    @Test("Identity tokens may contain times beyond every clock", arguments: numbers, ["exp", "iat", "nbf"])
     func times(number: String, claim: String) throws {
         let claims = #"{"iss": "i", "aud": "a", "sub": "s", "exp": 1800000600, "\#(claim)": \#(number)}"#
             .replacingOccurrences(of: claim == "exp" ? #""exp": 1800000600, "# : "\u{0}", with: "")
@@ -27,7 +27,7 @@ struct OddReplyTests {
             #expect(read.lifetime(at: Self.now) <= .seconds(315_360_000))
             _ = policy.isExpired(read, at: Self.now)
         } else {
-            // In the future; nothing else makes these claims wrong.
+            // In the future; a wrong value of the other claims must not be the reason.
             #expect(claim != "exp" && Double(number)! > 0)
         }
     }
@@ -50,7 +50,7 @@ struct OddReplyTests {
         }
     }
 
-    @Test("How long a token will live: any number, or none", arguments: numbers + ["", "soon"])
+    @Test("The lifetime of a token may be any number, or missing", arguments: numbers + ["", "soon"])
     func lifetimes(number: String) throws {
         let google = try GoogleVerificationTests.account.verify(
             .google,
@@ -82,7 +82,7 @@ struct OddReplyTests {
     }
 
     @Test(
-        "Tokens that do not fit into a header or a column are no tokens",
+        "Tokens that do not fit into a header or a column are rejected",
         arguments: [
             "", "two words", "a\\r\\nSet-Cookie: x", "\\u00e9", String(repeating: "x", count: 6_001),
         ])
@@ -120,7 +120,7 @@ struct OddReplyTests {
                 #expect(error != .revoked)
             }
         }
-        // Tokens as strangers send them: their header is read before anything is known of them.
+        // Tokens from strangers: their header is read before anything is known about them.
         let header = #"{"alg": "RS256", "kid": "K1", "typ": "JWT"}"#
         let keys = try? IssuerKey.published([IssuerKey.shared.get()])
         let published = PublishedKeys(of: .apple, at: "https://appleid.apple.com/auth/keys")

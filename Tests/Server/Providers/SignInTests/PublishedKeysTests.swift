@@ -22,7 +22,7 @@ struct PublishedKeysTests {
         String(decoding: try keys.verifiedPayload(of: token, through: script.client), as: UTF8.self)
     }
 
-    @Test("Keys are fetched once and cached for as long as the issuer says, at least five minutes")
+    @Test("Keys are fetched once and cached as long as the issuer says, but at least five minutes")
     func remembered() throws {
         let token = try issuer.token(["sub": "1"])
         let script = AccountScript(["keys": try IssuerKey.published([issuer], cacheControl: "public, max-age=600")])
@@ -38,7 +38,7 @@ struct PublishedKeysTests {
     }
 
     @Test(
-        "How long they may be kept is bounded both ways",
+        "The time for which keys may be kept has a lower and an upper bound",
         arguments: [
             ("max-age=1", 300), ("max-age=86401", 86_400), ("no-store", 300), ("max-age=-5", 300),
             ("max-age=\"1000\"", 1_000), ("x-max-age=900", 300),
@@ -56,14 +56,14 @@ struct PublishedKeysTests {
         #expect(script.paths.count == 2)
     }
 
-    @Test("An unknown key is requested once in five minutes, however many are invented")
+    @Test("Unknown keys cause one request in five minutes, however many are invented")
     func unknownKeys() throws {
         let newcomer = try IssuerKey("K2")
         let old = AccountScript(["keys": try IssuerKey.published([issuer], cacheControl: "max-age=86400")])
         let new = AccountScript(["keys": try IssuerKey.published([issuer, newcomer], cacheControl: "max-age=86400")])
         let token = try newcomer.token([:])
 
-        // Fetched for this very token: not twice.
+        // Fetched for this token, so not again.
         #expect(throws: AccountError.rejected) { try payload(of: token, old) }
         #expect(old.paths.count == 1)
         for number in 0..<20 {
@@ -114,7 +114,7 @@ struct PublishedKeysTests {
         }
     }
 
-    @Test("While the issuer is unreachable cached keys stay valid, and unknown ones are neither valid nor invalid")
+    @Test("While the issuer is unreachable, cached keys stay valid, and unknown keys are neither valid nor invalid")
     func stale() throws {
         let away = AccountScript(["keys": Reply(404)])
         let token = try issuer.token([:])

@@ -10,7 +10,7 @@ struct RedirectedCodeTests {
     static let redirectURI = "http://127.0.0.1:49152/code"
     static let verifier = CodeVerifier(String(repeating: "v-._~", count: 10))!
     static let code = PresentedCode("4/code+=&", redirectURI: redirectURI, verifier: verifier)
-    /// What every exchange must send of the above.
+    /// The parameters that every exchange must send.
     static let sent = [
         "code=4%2Fcode%2B%3D%26", "redirect_uri=http%3A%2F%2F127.0.0.1%3A49152%2Fcode",
         "code_verifier=\(verifier.rawValue)",
@@ -34,7 +34,7 @@ struct RedirectedCodeTests {
     }
 
     @Test(
-        "A redirect URI that the caller named wrongly is the code's fault, one that the server sent is the operator's")
+        "A redirect URI that the caller got wrong is the code's fault; one from the server is the operator's")
     func redirectMismatch() {
         let reply = Reply(400, #"{"error": "redirect_uri_mismatch", "error_description": "Bad Request"}"#)
 
@@ -92,7 +92,7 @@ struct RedirectedCodeTests {
         #expect(script.transport.requests[1].headers[.authorization] == "Bearer EwB.server")
     }
 
-    @Test("Microsoft's codes without a redirect URI are not exchanged, as deployed apps send them")
+    @Test("Microsoft's codes without a redirect URI, as deployed apps send them, are not exchanged")
     func microsoftWithoutRedirect() throws {
         let script = AccountScript(["token": MicrosoftTokenTests.tokens()])
 
@@ -136,7 +136,7 @@ struct RedirectedCodeTests {
     }
 
     @Test(
-        "Microsoft's refusals of a code",
+        "Microsoft's rejections of a code",
         arguments: [
             ("invalid_grant", 54005, AccountError.codeRejected), ("invalid_grant", 70008, .codeRejected),
             ("invalid_grant", 501_481, .codeRejected), ("invalid_grant", 50148, .codeRejected),
@@ -157,7 +157,7 @@ struct RedirectedCodeTests {
     }
 }
 
-/// Codes of phones, which name neither redirect URI nor verifier.
+/// Codes from phones, with neither redirect URI nor verifier.
 extension PresentedCode: ExpressibleByStringLiteral {
     public init(stringLiteral value: String) { self.init(value) }
 }

@@ -14,7 +14,7 @@ struct RevocationTests {
 
     // MARK: Google
 
-    @Test("Google receives the refresh token, which revokes the whole grant; without one, the access token")
+    @Test("Google receives the refresh token, which revokes the whole grant, or without one the access token")
     func toldByGoogle() throws {
         let script = AccountScript(["revoke": Reply(200, "{}")])
 
@@ -36,7 +36,7 @@ struct RevocationTests {
     }
 
     @Test(
-        "What Google refuses otherwise, or cannot do, is told",
+        "Google's other refusals and failures are reported",
         arguments: [
             (
                 400, "invalid_request",
@@ -52,7 +52,7 @@ struct RevocationTests {
 
     // MARK: Dropbox
 
-    @Test("Dropbox receives an access token obtained with the refresh token, and of no other grant")
+    @Test("Dropbox receives an access token obtained with the refresh token, and no other grant's token")
     func toldByDropbox() throws {
         let script = AccountScript(inOrder: [DropboxAccountTests.tokens(refreshToken: nil), Reply(200, "null")])
 
@@ -85,7 +85,7 @@ struct RevocationTests {
         }
     }
 
-    @Test("A bare token is the phone's, and is not revoked")
+    @Test("A bare token belongs to the phone, and is not revoked")
     func bareToken() throws {
         let script = AccountScript(["revoke": Reply(200, "null")])
 
@@ -94,7 +94,7 @@ struct RevocationTests {
         #expect(script.paths.isEmpty)
     }
 
-    // MARK: Apple, and who has no such call
+    // MARK: Apple, and providers without such a call
 
     @Test("Apple receives the refresh token, with a client secret")
     func toldByApple() throws {
@@ -127,9 +127,9 @@ struct RevocationTests {
         #expect(script.paths.isEmpty)
     }
 
-    // MARK: Requests that work once
+    // MARK: Requests that work only once
 
-    @Test("A code is sent again only if the provider says that it has not processed it", arguments: [429, 503])
+    @Test("A code is sent again only if the provider reports that it has not processed it", arguments: [429, 503])
     func notHandled(status: Int) {
         let script = AccountScript(["token": Reply(status, "")])
 
@@ -149,7 +149,7 @@ struct RevocationTests {
         #expect(script.paths.count == 1)
     }
 
-    @Test("Without a connection the code was not used")
+    @Test("If no connection was established, the code was not used")
     func noConnection() {
         let script = AccountScript(failing: .notSent)
 

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Sign-in with a bucket of S3")
+@Suite("Sign-in with an S3 bucket")
 struct S3AccountTests {
     private static func presented(_ details: String?, secret: String = "s3cret") -> PresentedCredentials {
         PresentedCredentials(accountType: .s3, accessToken: secret, accountDetails: details)
@@ -69,7 +69,7 @@ struct S3AccountTests {
         #expect(long.hasPrefix("sha256:") && long.utf8.count == 71)
     }
 
-    @Test("Buckets of the same name at other services of Amazon, and in other partitions, are other buckets")
+    @Test("Buckets with the same name at other Amazon services, and in other partitions, are different buckets")
     func otherNamespaces() throws {
         let addresses = [
             "https://s3.amazonaws.com", "https://s3.cn-north-1.amazonaws.com.cn",
@@ -82,13 +82,13 @@ struct S3AccountTests {
         let identities = try addresses.map { try identity(Self.details(address: $0)) }
 
         #expect(Set(identities).count == addresses.count)
-        // What a bucket begins with is not part of a host's name.
+        // The start of a bucket's name is not part of the host's name.
         #expect(
             try identity(Self.details(address: "https://s3.amazonaws.com", bucket: "john.photos", prefix: "sync"))
                 != identity(Self.details(address: "https://s3.amazonaws.comjohn.photos", bucket: "sync", prefix: "")))
     }
 
-    @Test("Details of another form are refused before anybody is asked")
+    @Test("Malformed details are rejected before any request is sent")
     func malformed() {
         for details in [
             nil, "", "[]", "{}", #"{"address": "https://s3.example.com"}"#, Self.details(region: ""),
@@ -111,7 +111,7 @@ struct S3AccountTests {
     }
 
     @Test(
-        "Addresses that are not admitted are refused alike, before anybody is asked",
+        "Addresses that are not allowed are all rejected alike, before any request is sent",
         arguments: [
             "http://s3.example.com", "https://s3.example.com:9000", "https://127.0.0.1", "https://localhost",
             "https://[::1]",
@@ -127,7 +127,7 @@ struct S3AccountTests {
         Reply(status, "<Error><Code>\(code)</Code><Message>\(message)</Message></Error>")
     }
 
-    @Test("Only the service's own words about a key reject it, and each cause has a sentence of its own")
+    @Test("Only the service's own words about a key reject it, and each cause has its own sentence")
     func refusals() {
         let presented = Self.presented(Self.details())
         let (error, list) = (Self.error, Self.replies[0])
@@ -159,7 +159,7 @@ struct S3AccountTests {
         }
     }
 
-    @Test("A full storage keeps nobody out who has one, and becomes nobody's")
+    @Test("A full storage keeps no existing user out, but no new user can sign up with it")
     func full() throws {
         let script = ScriptedTransport(replies: [Self.replies[0], Self.error("XMinioStorageFull", 507)])
         _ = try Self.account.verify(Self.presented(Self.details()), through: Self.client(script))
@@ -171,7 +171,7 @@ struct S3AccountTests {
         }
     }
 
-    @Test("A refusal of a request whose time is wrong corrects the clock, whatever its code")
+    @Test("A rejection because of a wrong time corrects the clock, whatever its code")
     func clock() throws {
         let late = Reply(
             400,
@@ -193,7 +193,7 @@ struct S3AccountTests {
         )
     }
 
-    @Test("An upload that was begun twice, since the first reply was lost, is ended twice")
+    @Test("An upload that was begun twice, because the first reply was lost, is ended twice")
     func repeatedBeginning() throws {
         let uploads = ["U", "LOST"].map { id in
             "<Upload><Key>alice/.syncserver-probe</Key><UploadId>\(id)</UploadId></Upload>"
@@ -237,7 +237,7 @@ struct S3AccountTests {
     ]
 
     @Test(
-        "A key that lacks a right opens no storage, and the error names it",
+        "A key that lacks a right opens no storage, and the error names the right",
         arguments: [
             (0, "s3:PutObject"), (1, "s3:GetObject"), (2, "s3:DeleteObject"), (3, "s3:ListBucket"), (4, "s3:PutObject"),
             (5, "s3:ListBucketMultipartUploads"), (6, "s3:AbortMultipartUpload"),
@@ -258,7 +258,7 @@ struct S3AccountTests {
             guard case .rightMissing(let text) = error else { throw error }
             #expect(text.hasSuffix(right))
         }
-        // What may not be aborted is completed and deleted.
+        // An upload that may not be aborted is completed and deleted.
         if step == 6 { #expect(script.requests.suffix(4).map(\.method) == [.put, .delete, .post, .delete]) }
     }
 
@@ -271,7 +271,7 @@ struct S3AccountTests {
         try Self.account.requireStorage(with: credentials, through: Self.client(ScriptedTransport(replies: replies)))
     }
 
-    @Test("A bucket that keeps versions is noticed, and the version of the trial is deleted")
+    @Test("A bucket that keeps versions is detected, and the version created by the trial is deleted")
     func versions() throws {
         let written = Reply(200, "", headers: [HTTPField.Name("x-amz-version-id")!: "v1"])
         let script = ScriptedTransport(
@@ -292,7 +292,7 @@ struct S3AccountTests {
         Reply(status, "<Error><Code>\(code)</Code></Error>")
     }
 
-    @Test("What is kept is the secret and the place, and a refresh is impossible")
+    @Test("Only the secret and the place are stored, and a refresh is impossible")
     func kept() throws {
         let credentials = Self.account.credentials(from: Self.presented(Self.details()))
 

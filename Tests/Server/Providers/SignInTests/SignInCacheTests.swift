@@ -63,7 +63,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("early")) == .accepted(alice))
     }
 
-    @Test("What was accepted is settled until it is to be renewed, or is forgotten, if it is never renewed")
+    @Test("An accepted sign-in is settled until its renewal is due, or until it expires if it is never renewed")
     func settledTime() {
         let cache = cache()
         cache.remember(alice, for: token("renewed"))
@@ -127,7 +127,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("", .google)) == nil)
     }
 
-    @Test("A full cache evicts what expires first, and the newest entry is always kept")
+    @Test("A full cache evicts the entries that expire first, and always keeps the newest")
     func bounded() {
         let cache = cache(maximumEntries: 8)
         for number in 0..<100 {
@@ -141,7 +141,7 @@ struct SignInCacheTests {
         #expect(held.allSatisfy { $0 >= 92 })
     }
 
-    @Test("Identities are never mixed when many sign in at once [48] [F18]")
+    @Test("Identities are never mixed up when many users sign in at once [48] [F18]")
     func concurrent() async throws {
         let cache = SignInCache(timeToLive: .seconds(60), maximumEntries: 64, pause: { Pause.sleep($0) })
 
@@ -163,7 +163,7 @@ struct SignInCacheTests {
     // MARK: Renewal
 
     @Test(
-        "In its last quarter an answer is to be renewed, by one of those who ask; then it is valid for its whole time")
+        "In its last quarter one of the callers renews an answer, which then is valid for its whole time to live")
     func renewal() throws {
         let cache = cache()
         #expect(!cache.beginRenewal(of: token("a")))
@@ -184,7 +184,7 @@ struct SignInCacheTests {
         #expect(!cache.beginRenewal(of: token("a")))
     }
 
-    @Test("A renewal that is rejected ends what was accepted; one without an answer changes nothing")
+    @Test("A rejected renewal ends the acceptance; a renewal without an answer changes nothing")
     func failedRenewal() {
         let cache = cache()
         cache.remember(alice, for: token("a"))
@@ -195,7 +195,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("a")) == .rejected(.rejected))
     }
 
-    @Test("Rejections are not renewed, nor what ends with its token")
+    @Test("Rejections are not renewed, nor are answers that end with their token")
     func notRenewed() {
         let cache = cache()
         var profile = alice
@@ -209,7 +209,7 @@ struct SignInCacheTests {
         #expect(!cache.beginRenewal(of: token("bad")))
     }
 
-    // MARK: Questions in common
+    // MARK: Shared requests
 
     @Test("Concurrent requests with the same token share one call to the provider")
     func oneQuestion() async throws {
@@ -237,7 +237,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("new")) == .accepted(alice))
     }
 
-    @Test("A result for one token is not used for another, nor for the same with another code")
+    @Test("A result for one token is not used for another, nor for the same token with another code")
     func otherQuestions() throws {
         let cache = cache()
         var withCode = token("a")
@@ -261,7 +261,7 @@ struct SignInCacheTests {
     }
 
     @Test(
-        "A failure is shared by those who wait, and forgotten unless it is a rejection",
+        "Waiting callers share a failure, which is forgotten unless it is a rejection",
         arguments: [AccountError.rejected, .timedOut, .withheld(.busy)])
     func sharedFailure(error: AccountError) throws {
         let cache = cache()
@@ -273,14 +273,14 @@ struct SignInCacheTests {
         #expect(try cache.profile(for: token("a")) { alice } == alice)
     }
 
-    @Test("A request that finds a call a second old makes its own; so does one whose call is cancelled")
+    @Test("A caller sends its own request if the shared call is a second old or cancelled")
     func impatience() throws {
         struct Limited: Error {}
         let cache = cache()
         let start = clock.now
         var waited: Duration?
 
-        // The clock moves when somebody waits.
+        // The clock advances when a caller waits.
         _ = try cache.profile(for: token("a")) {
             try cache.profile(for: token("a")) {
                 waited = clock.now - start

@@ -6,9 +6,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Sign-in: two questions at a time")
+@Suite("Sign-in: two concurrent requests")
 struct SimultaneousQuestionsTests {
-    /// Answers each of two requests as soon as both have been sent, with 500 if that does not happen.
+    /// Answers both of two requests as soon as both have been sent, and with 500 if that does not happen.
     private final class Meeting: Sendable {
         private let sent = [DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)]
 
@@ -41,7 +41,7 @@ struct SimultaneousQuestionsTests {
         GoogleVerificationTests.account, FacebookAccountTests.account,
     ]
 
-    @Test("For whom a token was issued and whose it is are asked at the same time", arguments: [0, 1])
+    @Test("The token's app and its user are requested at the same time", arguments: [0, 1])
     func together(index: Int) throws {
         let meeting = Meeting()
         let client = Self.client(on: Self.anotherThread, meeting.reply)
@@ -51,7 +51,7 @@ struct SimultaneousQuestionsTests {
         #expect(profile.providerUserID == ["1098", "42"][index])
     }
 
-    @Test("If the token is another app's, the sign-in ends when both requests have")
+    @Test("If the token belongs to another app, the sign-in ends after both requests")
     func rejected() {
         let isRejected = DispatchSemaphore(value: 0)
         let hasEnded = Mutex(false)
@@ -69,7 +69,7 @@ struct SimultaneousQuestionsTests {
         #expect(hasEnded.withLock { $0 })
     }
 
-    @Test("What is wrong with the first question counts before what is wrong with the second")
+    @Test("A failure of the first request takes precedence over a failure of the second")
     func precedence() {
         let client = Self.client(on: Self.anotherThread) { request in
             request.url.contains("tokeninfo") ? Reply(400, #"{"error": "invalid_token"}"#) : Reply(404)
@@ -79,7 +79,7 @@ struct SimultaneousQuestionsTests {
     }
 
     @Test(
-        "What the early question fails of does not count: it follows the first one",
+        "A failure of the early request does not count: the request is sent again after the first",
         arguments: [TransportError.withheld(.busy), .interrupted, .timedOut, nil])
     func failure(error: TransportError?) throws {
         let asked = Mutex<[String]>([])
@@ -97,7 +97,7 @@ struct SimultaneousQuestionsTests {
         #expect(asked.withLock { $0 } == ["tokeninfo", "userinfo"])
     }
 
-    @Test("Without another thread the second question follows the first, and only if that is answered well")
+    @Test("Without another thread the second request follows the first, and only after a success")
     func oneThread() throws {
         let asked = Mutex<[String]>([])
         let aud = Mutex("1234567890-ios.apps.googleusercontent.com")

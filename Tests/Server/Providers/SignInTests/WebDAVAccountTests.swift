@@ -33,7 +33,7 @@ struct WebDAVAccountTests {
     private static let principal =
         "<d:current-user-principal><d:href>/remote.php/dav/principals/users/alice/</d:href></d:current-user-principal>"
 
-    @Test("Whoever can read the folder at the address is its owner, and the address is part of who they are")
+    @Test("A user who can read the folder at the address is its owner, and the address is part of the identity")
     func verified() throws {
         let script = AccountScript(["files/": Self.folder()])
         let account = WebDAVAccount(servers: Self.servers)
@@ -50,7 +50,7 @@ struct WebDAVAccountTests {
         #expect(request.destination == .listed)
     }
 
-    @Test("At a Nextcloud a person is the same whatever name they sign in with")
+    @Test("At Nextcloud a user is the same whatever name they sign in with")
     func principals() throws {
         let script = AccountScript(["alice/": Self.folder("<oc:fileid>3</oc:fileid>" + Self.principal)])
         let account = WebDAVAccount(servers: Self.servers)
@@ -61,7 +61,7 @@ struct WebDAVAccountTests {
         let profiles = try details.map { try account.verify(Self.presented($0), through: script.client) }
 
         #expect(Set(profiles.map(\.providerUserID)) == ["alice@cloud.example.com/remote.php/dav/files/alice/"])
-        // A plain server could call everybody alice.
+        // A plain server could call every user alice.
         let plain = AccountScript(["alice/": Self.folder(Self.principal)])
         #expect(
             try account.verify(Self.presented(details[1]), through: plain.client).providerUserID.hasPrefix(
@@ -85,7 +85,7 @@ struct WebDAVAccountTests {
     }
 
     @Test(
-        "Details that name no folder are refused, with a sentence about them",
+        "Details that name no folder are rejected, with a sentence about them",
         arguments: [
             nil, "", "alice", "{}", "{\"address\":5}", "{\"address\":\"cloud.example.com\",\"user\":\"a\"}",
             "{\"address\":\"https://cloud.example.com/a/../b\",\"user\":\"a\"}",
@@ -104,7 +104,7 @@ struct WebDAVAccountTests {
     }
 
     @Test(
-        "A server that the operator does not list is not asked",
+        "A server that the operator does not list is not contacted",
         arguments: [
             "https://other.example.com/", "http://cloud.example.com/", "https://127.0.0.1/", "http://nas.local/",
         ])
@@ -117,7 +117,7 @@ struct WebDAVAccountTests {
         #expect(script.transport.requests.isEmpty)
     }
 
-    @Test("A refused password is rejected; of what is no folder, the person is told", arguments: [401, 403, 404, 200])
+    @Test("A wrong password is rejected; an address without a folder is reported", arguments: [401, 403, 404, 200])
     func refused(status: Int) {
         let script = AccountScript([
             "files/": Reply(status, "", headers: [.wwwAuthenticate: "Basic realm=\"files\""])
@@ -136,7 +136,7 @@ struct WebDAVAccountTests {
     }
 
     @Test(
-        "Only a server's own refusal rejects a password",
+        "Only the server's own rejection rejects a password",
         arguments: [
             (
                 Reply(401, "<html>401 Authorization Required", headers: [.wwwAuthenticate: "Basic realm=\"files\""]),
@@ -177,7 +177,7 @@ struct WebDAVAccountTests {
         }
     }
 
-    @Test("Terms of service that are to be accepted withdraw no password")
+    @Test("Unaccepted terms of service do not withdraw a password")
     func terms() throws {
         let account = WebDAVAccount(servers: Self.servers)
         let script = AccountScript([
@@ -190,7 +190,7 @@ struct WebDAVAccountTests {
     }
 
     @Test(
-        "The address of something else at a Nextcloud is told from one where nothing can be written",
+        "A Nextcloud address that is not a files folder is distinguished from a folder without write access",
         arguments: [
             ("https://cloud.example.com/remote.php/dav/files/", StorageObstacle.notAHome),
             ("https://cloud.example.com/remote.php/dav/calendars/alice/", .notAHome),
@@ -210,7 +210,7 @@ struct WebDAVAccountTests {
         }
     }
 
-    @Test("A password is withdrawn when it is refused twice, a minute apart, and it is not tried in between")
+    @Test("A password is withdrawn when it is rejected twice, a minute apart, and it is not tried in between")
     func refusals() throws {
         let seconds = Mutex(1_000_000.0)
         let account = WebDAVAccount(servers: Self.servers) {
@@ -228,12 +228,12 @@ struct WebDAVAccountTests {
         stored = stored.updated(with: try account.refresh(stored, through: script.client))
 
         #expect(stored.usableToken == nil && script.transport.requests.count == 2)
-        // Whoever signs in again has other credentials, of which nothing is known.
+        // A new sign-in brings other credentials, about which nothing is known.
         let again = stored.updated(with: account.credentials(from: Self.presented(stored.location)))
         #expect(again.usableToken == "app-password" && again.refusal == nil)
     }
 
-    @Test("A password that is accepted after it was refused is as good as before")
+    @Test("A password accepted after a rejection is valid as before")
     func accepted() throws {
         let account = WebDAVAccount(servers: Self.servers) { Date(timeIntervalSince1970: 1_000_100) }
         let script = AccountScript(["files/": Self.folder()])
@@ -245,7 +245,7 @@ struct WebDAVAccountTests {
         #expect(stored.usableToken == "app-password" && stored.refusal == nil)
     }
 
-    @Test("A server that cannot be asked has not refused anything", arguments: [500, 503])
+    @Test("An unreachable server has not rejected anything", arguments: [500, 503])
     func unavailable(status: Int) {
         let account = WebDAVAccount(servers: Self.servers)
         let script = AccountScript(["files/": Reply(status, "")])
@@ -255,7 +255,7 @@ struct WebDAVAccountTests {
         }
     }
 
-    @Test("Whoever leaves has their app password ended, at a Nextcloud only")
+    @Test("When a user leaves, the app password is revoked, at Nextcloud only")
     func revocation() throws {
         let account = WebDAVAccount(servers: Self.servers)
         let script = AccountScript(["apppassword": Reply(200, "")])
@@ -273,7 +273,7 @@ struct WebDAVAccountTests {
         #expect(requests.first?.headers[HTTPField.Name("OCS-APIRequest")!] == "true")
     }
 
-    @Test("What is kept of the details is their canonical form, and no secret is in it")
+    @Test("The stored details are in canonical form, and contain no secret")
     func kept() {
         let stored = WebDAVAccount(servers: Self.servers).credentials(
             from: Self.presented(Self.details("https://Cloud.example.com:443/a%2db", user: "alice")))

@@ -49,7 +49,7 @@ struct WebDAVOAuthTests {
 
     // MARK: Codes
 
-    @Test("A code is exchanged at the person's own server, with everything that it was requested with")
+    @Test("A code is exchanged at the user's own server, with all parameters of its request")
     func exchanged() throws {
         let script = AccountScript(["token": Self.tokens, "alice/": Self.folder()])
 
@@ -84,12 +84,12 @@ struct WebDAVOAuthTests {
 
         let request = try #require(script.transport.requests.first)
         #expect(request.url == url && request.destination == destination)
-        // A client without a secret says who it is in the form.
+        // A client without a secret identifies itself in the form.
         #expect(request.headers[.authorization] == nil && request.bodyText.contains("client_id=client"))
     }
 
     @Test(
-        "Codes are left alone without a client, a redirect URI, or with a password's details; no other server sees the secret",
+        "Codes without a client, a redirect URI or matching details are not exchanged; no other server sees the secret",
         arguments: [
             (WebDAVAccount(servers: servers), code()), (account(), code(redirectURI: nil)), (account(), code(nil)),
             (account(), code("{\"address\":\"\(files)\",\"user\":\"alice\"}")),
@@ -102,7 +102,7 @@ struct WebDAVOAuthTests {
     }
 
     @Test(
-        "A refused code is the person's, whatever the server calls it; a refused client is the operator's",
+        "A rejected code is the user's error, whatever the server calls it; a rejected client is the operator's",
         arguments: [
             ("invalid_grant", AccountError.codeRejected), ("invalid_request", .codeRejected),
             ("invalid_client", .misconfigured(detail: "cloud.example.com's token endpoint replied invalid_client")),
@@ -115,9 +115,9 @@ struct WebDAVOAuthTests {
     }
 
     @Test(
-        "Tokens of somebody else are refused; if that cannot be found out, the code is spent and may not be sent again")
+        "Tokens of another user are rejected; if the user is unknown, the code is spent and must not be sent again")
     func whose() {
-        // Of somebody else's folder a server may say that it is not there.
+        // A server may report another user's folder as missing.
         for reply in [Self.folder(of: "bob"), Reply.refusedPassword, Reply(404, "")] {
             let other = AccountScript(["token": Self.tokens, "alice/": reply])
             #expect(throws: AccountError.codeRejected) {
@@ -132,7 +132,7 @@ struct WebDAVOAuthTests {
 
     // MARK: Renewal
 
-    @Test("Renewed tokens replace both")
+    @Test("A renewal replaces both tokens")
     func renewed() throws {
         let fresh = Reply(200, #"{"access_token": "a2", "expires_in": 3600, "refresh_token": "r2"}"#)
         let script = AccountScript(["token": fresh])
@@ -144,7 +144,7 @@ struct WebDAVOAuthTests {
     }
 
     @Test(
-        "A refresh token is withdrawn when it is refused twice, a minute apart, and it is not tried in between",
+        "A refresh token is withdrawn when it is rejected twice, a minute apart, and it is not tried in between",
         arguments: ["invalid_grant", "invalid_request"])
     func refused(word: String) throws {
         let seconds = Mutex(1_000_000.0)
@@ -161,14 +161,14 @@ struct WebDAVOAuthTests {
         stored = stored.updated(with: try account.refresh(stored, through: script.client))
         #expect(stored.usableToken == nil && script.transport.requests.count == 2)
 
-        // The phone's bearer token is better than nothing then, and the withdrawn refresh token is forgotten.
+        // Then the phone's bearer token is better than nothing, and the withdrawn refresh token is forgotten.
         let bearer = account.credentials(
             from: PresentedCredentials(accountType: .webDAV, accessToken: "phone", accountDetails: Self.details))
         #expect(!stored.outlasts(bearer))
         #expect(stored.updated(with: bearer) == StoredCredentials(accessToken: "phone", location: Self.details))
     }
 
-    @Test("A refused client is the operator's business; without any, the phone's own token takes over")
+    @Test("A rejected client is the operator's problem; without a client, the phone's own token is used")
     func withoutClient() throws {
         let script = AccountScript(["token": Reply(400, #"{"error": "invalid_client"}"#)])
         #expect(
@@ -181,9 +181,9 @@ struct WebDAVOAuthTests {
         #expect(refused.refusal?.isFinal == false && script.transport.requests.count == 1)
     }
 
-    // MARK: What lasts
+    // MARK: Precedence
 
-    @Test("A password replaces tokens that can be renewed, a bearer token replaces neither")
+    @Test("A password replaces renewable tokens, and a bearer token replaces neither")
     func lasting() throws {
         let account = Self.account()
         func credentials(_ user: String?) -> StoredCredentials {
@@ -200,16 +200,17 @@ struct WebDAVOAuthTests {
         #expect(!Self.stored.outlasts(password) && !bearer.outlasts(bearer))
         #expect(Self.stored.updated(with: password) == password)
         #expect(password.updated(with: Self.stored) == Self.stored)
-        // Not even for a code, if no refresh token comes with it; and one that was set aside is as good as before.
+        // Not even for a code, if it yields no refresh token; and a refresh token that was set aside is valid as
+        // before.
         #expect(password.updated(with: bearer) == password)
         var withdrawn = password
         withdrawn.refusal = CredentialRefusal(firstAt: 1, isFinal: true)
         #expect(withdrawn.updated(with: bearer) == bearer)
     }
 
-    // MARK: Farewell
+    // MARK: Departure
 
-    @Test("Whoever leaves has the server's token ended; a phone's bearer token is left alone")
+    @Test("When a user leaves, the server's token is revoked, but not a phone's bearer token")
     func revocation() throws {
         let script = AccountScript(["apppassword": Reply(200, "")])
         var bearer = Self.stored
@@ -232,7 +233,7 @@ struct WebDAVOAuthTests {
 
         #expect(script.transport.requests.map { $0.headers[.authorization] }.last == "Bearer a2")
         #expect(script.transport.requests.count == 3)
-        // One that is refused has ended already.
+        // A rejected token has ended already.
         let ended = AccountScript(inOrder: [.refusedPassword, Reply(400, #"{"error": "invalid_request"}"#)])
         try Self.account().revoke(Self.stored, through: ended.client)
         #expect(ended.transport.requests.count == 2)
