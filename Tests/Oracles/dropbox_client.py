@@ -96,9 +96,9 @@ def check_files(client, account):
 
     large = random_bytes(9_000_001, 2)
     picture = in_session(client, "/Folder/large.jpg", large, BLOCK)
-    verify(picture, large, "an upload session stores the file")
+    verify(picture, large, "an upload session")
     check(client.files_get_metadata("/folder").path_display == "/Folder", "parent folders are created with a file")
-    verify(in_session(client, "/empty", b"", BLOCK), b"", "an empty session stores an empty file")
+    verify(in_session(client, "/empty", b"", BLOCK), b"", "an empty session")
 
     metadata, reply = client.files_download(picture.id)
     check(reply.content == large and metadata.id == picture.id, "a download by id returns the metadata in a header")
@@ -157,7 +157,7 @@ def check_sessions(client):
           == "path/conflict/file", "a finish conflicts like an upload")
     cursor.offset += 4
     entry = client.files_upload_session_finish(b"", cursor, files.CommitInfo("/free"))
-    verify(entry, data + b"tail", "a second finish without bytes uses the bytes of the first one")
+    verify(entry, data + b"tail", "a second finish, without bytes, uses the first one's bytes")
     check(tag_of(lambda: client.files_upload_session_finish(b"", cursor, files.CommitInfo("/again")))
           == "lookup_failed/not_found", "a finished session does not exist any longer")
     closed = client.files_upload_session_start(b"abc", close=True)

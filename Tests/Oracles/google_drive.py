@@ -191,7 +191,7 @@ def main():
     check(name == "large.jpg", "the client recognises Google's rate limit, and retries")
     control("POST", "/sandbox/faults", {"method": "PUT", "keepBytes": 262_144, "times": 1})
     partial, _ = upload(drive, "partial.jpg", folder["id"], large, chunk=524_288)
-    verify_sums(partial, large, "an upload is complete although the server once stored less than was sent")
+    verify_sums(partial, large, "an upload of which the server once stored less than was sent")
 
     rules = broken_rules()
     check(set(rules) == {"client-secret"},
