@@ -133,14 +133,14 @@ class Authority:
             return self._order(base, payload)
         order = self.orders.get(name)
         if order is None:
-            raise Refusal(404, "malformed", f"there is no {path}")
+            raise Refusal(404, "malformed", f"{path} does not exist")
         match kind:
             case "order": return 200, order["shown"], {}
             case "authorization": return 200, order["authorization"], {}
             case "challenge": return 200, self._prove(order, key), {"Link": f'<{base}/authorization/{name}>;rel="up"'}
             case "finalize": return 200, self._finalize(order, payload, f"{base}/certificate/{name}"), {}
             case "certificate": return 200, order["certificate"], {}
-        raise Refusal(404, "malformed", f"there is no {path}")
+        raise Refusal(404, "malformed", f"{path} does not exist")
 
     def _order(self, base: str, payload: dict) -> tuple[int, dict, dict[str, str]]:
         (identifier,) = payload["identifiers"]

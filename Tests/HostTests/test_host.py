@@ -1,5 +1,4 @@
-"""The packages at work on a host of their own, in the order of a server's life: installed, running, in trouble, upgraded,
-removed.
+"""The packages on a separate host, in the order of a server's life: installed, running, in trouble, upgraded, removed.
 
 usage: scripts/test-host [ARGUMENT OF unittest ...]
 """
@@ -780,7 +779,7 @@ class HostTests(unittest.TestCase):
             self.assertIn("syncctl migrate", output)
             load.wait_for_rounds(4)
             self.assertEqual(self.host.pids(), before)
-            # An instance that ends now cannot start again before the migration, and serves nobody.
+            # An instance that ends now cannot start again before the migration.
             self.inside("systemctl", "kill", "--kill-whom=main", "--signal=TERM", "syncd-api@2")
             wait_for("it has ended", lambda: self.host.pid("syncd-api@2") != before["syncd-api@2"], START_SECONDS)
             load.wait_for_rounds(4)

@@ -234,7 +234,7 @@ struct BrowserSignInTests {
         #expect(browserless?.code == .browserUnavailable)
     }
 
-    @Test("Without a server client id there is one page, and nothing for the server")
+    @Test("Without a server client id, there is one page, and no code for the server")
     func programAlone() async throws {
         let scheme = AccountScheme.google(clientID: "1-desktop", clientSecret: "s", serverClientID: nil, ports: [])
 

@@ -156,7 +156,7 @@ struct AccountSwitchTests {
         #expect(last.client.files(inSharingGroup: last.group).allSatisfy { $0.gone == nil && !$0.awaitingReupload })
     }
 
-    @Test("A file that nobody has is given up: kept as unavailable, or deleted for everybody", arguments: [true, false])
+    @Test("A file that nobody has is given up: it stays unavailable, or is deleted for all", arguments: [true, false])
     func givenUp(keeps: Bool) async throws {
         let (phone, files) = try await phone("one")
         let friend = try await phone.invited(.microsoft)
@@ -164,7 +164,7 @@ struct AccountSwitchTests {
         phone.credentials.signIn(try server.newcomer(.dropbox).account)
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the file is asked for", within: Self.patience) {
+        try await eventually("the file is requested", within: Self.patience) {
             phone.client.accountSwitch?.unavailable == files
         }
         await phone.client.stopped()
@@ -192,7 +192,7 @@ struct AccountSwitchTests {
         phone.credentials.signIn(account)
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the file is asked for", within: Self.patience) {
+        try await eventually("the file is requested", within: Self.patience) {
             phone.client.accountSwitch?.unavailable == files
         }
         await phone.client.stopped()

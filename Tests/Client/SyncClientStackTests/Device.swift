@@ -99,7 +99,7 @@ final class Device: Sendable {
         try Device(user, kind, scratch: scratch, group: group, configure: configure)
     }
 
-    // MARK: What an app does
+    // MARK: Actions of an app
 
     /// A file of the app.
     func file(_ bytes: Data) throws -> LocalFileLocation {

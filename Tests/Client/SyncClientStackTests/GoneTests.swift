@@ -196,7 +196,7 @@ struct GoneTests {
         let events = try await phone.events(.refreshingCredentials) { try await phone.sync() }
         #expect(events == [.refreshingCredentials] && phone.credentials.refreshes == 1)
 
-        // A new process reports it as well; its first call ignores a second answer.
+        // In a new process, too, the first request causes only one refresh.
         let again = try await phone.relaunched()
         again.credentials.forgetToken()
         try await again.sync()

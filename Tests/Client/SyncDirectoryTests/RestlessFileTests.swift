@@ -81,7 +81,7 @@ struct RestlessFileTests {
         let second = try copies(desk, meanwhile: grow)
         #expect(
             second.count == 1 && second[0].hasPrefix(first[0]) && line - sent >= 9,
-            "at most every ten seconds")
+            "at most once every ten seconds")
         #expect(try desk.file("log").digest == .of(Data(second[0].utf8)))
         #expect(try desk.incoming.isEmpty)
 

@@ -76,8 +76,8 @@ struct UncooperativeServerTests {
     }
 
     @Test(
-        "If the TLS handshake does not start, the request times out, and nothing was sent", arguments: ["silent",
-        "full"])
+        "If the TLS handshake does not start, the request times out, and nothing was sent",
+        arguments: ["silent", "full"])
     func noConnection(how: String) async throws {
         let silent = try LocalHTTPServer { peer in peer.waitForHangUp() }
         let full = try FullListener()

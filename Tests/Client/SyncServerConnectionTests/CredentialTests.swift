@@ -89,7 +89,7 @@ struct CredentialTests {
     }
 
     @Test(
-        "A server that does not know the hyphen receives the underscore after rejecting the former, without a refresh")
+        "A server that does not know the hyphen receives the underscore after rejecting the hyphen, without a refresh")
     func olderServer() async throws {
         let executor = ScriptedExecutor { exchange, _ in
             exchange.request.headerFields[HTTPField.Name("access_token")!] == "token"

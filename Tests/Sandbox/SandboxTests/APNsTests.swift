@@ -142,7 +142,7 @@ struct APNsTests {
         #expect(try reason(push(to: "a/b")) == "BadPath")
         #expect(try reason(push(method: "GET")) == "MethodNotAllowed")
         #expect(try reason(push(to: "xyz")) == "BadDeviceToken")
-        #expect(try reason(push(to: "0a0a0a0a0")) == "of odd length", "of odd length")
+        #expect(try reason(push(to: "0a0a0a0a0")) == "BadDeviceToken", "of odd length")
         #expect(try reason(push(payload: "")) == "PayloadEmpty")
         #expect(try reason(push(payload: #"["aps"]"#)) == "PayloadEmpty")
         let empty = #"{"aps":{"alert":""}}"#.utf8.count
